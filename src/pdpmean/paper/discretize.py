@@ -1,0 +1,91 @@
+"""Algorithm 4, Discretization: a grid just finer than the spread of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pdpmean.inputs import Floats, check_budget, private_numbers
+from pdpmean.paper.sparse_vector import sparse_vector
+from pdpmean.randomness import Randomness
+
+__all__ = [
+    "LARGEST_POWER",
+    "SMALLEST_POWER",
+    "Discretized",
+    "count_within_powers",
+    "discretize",
+    "round_to_grid",
+]
+
+# Every power of two used here, and its half, is a normal double.
+SMALLEST_POWER = -1020
+LARGEST_POWER = 1023
+
+
+@dataclass(frozen=True)
+class Discretized:
+    """`values`, the ones not missing, rounded down to multiples of `spacing`."""
+
+    values: Floats
+    spacing: float
+
+
+def discretize(
+    values: ArrayLike,
+    *,
+    budget: float,
+    powers: tuple[int, int] = (SMALLEST_POWER + 2, LARGEST_POWER),
+    randomness: Randomness | None = None,
+) -> Discretized:
+    """The values on a grid whose spacing is between 1/8 and 1 standard deviation (Lemma 16), a power of two.
+
+    Algorithm 4: the values are paired at random and two sparse vectors, half the budget each, find where the
+    median distance within a pair lies among the powers of two from ``2**powers[0]`` to ``2**powers[1]``. One
+    changed value changes one pair (a uniformly random matching: docs/errata.md, 14), so ``2 Count - |G|``
+    changes by at most 2. Missing values are left out; zeros and negative ones are data (docs/errata.md, 5).
+    """
+    check_budget(budget)
+    randomness = randomness or Randomness.secure()
+    numbers = private_numbers(values)
+    numbers = numbers[~np.isnan(numbers)]
+    distances = _pair_distances(numbers, randomness)
+    low, high = powers
+    excess = 2 * count_within_powers(distances, low, high) - distances.size
+    at_one = -low
+    outward = sparse_vector(
+        excess[at_one:].tolist(), threshold=0, budget=budget / 2, sensitivity=2, randomness=randomness
+    )
+    inward = sparse_vector(
+        (-excess[at_one::-1]).tolist(), threshold=0, budget=budget / 2, sensitivity=2, randomness=randomness
+    )
+    power = outward - 2 if outward > 0 else -inward - 2
+    spacing = 2.0**power
+    return Discretized(round_to_grid(numbers, spacing), spacing)
+
+
+def _pair_distances(numbers: Floats, randomness: Randomness) -> Floats:
+    """Distances within the pairs of a uniformly random matching; an odd one stays alone."""
+    shuffled = numbers[randomness.permutation(numbers.size)]
+    pairs = numbers.size // 2
+    with np.errstate(over="ignore", invalid="ignore"):
+        distances = np.abs(shuffled[:pairs] - shuffled[pairs : 2 * pairs])
+    return np.where(np.isnan(distances), 0.0, distances)  # two equal infinities
+
+
+def count_within_powers(sizes: Floats, low: int, high: int) -> NDArray[np.int64]:
+    """How many of `sizes` are at most ``2**low``, ..., ``2**high``."""
+    finite = sizes[np.isfinite(sizes) & (sizes <= 2.0**high)]
+    mantissas, exponents = np.frexp(finite)
+    # The least p with size <= 2**p: frexp's exponent, or one less for an exact power of two.
+    least = np.where(finite > 0, exponents - (mantissas == 0.5), low)
+    return np.cumsum(np.bincount(np.maximum(least - low, 0), minlength=high - low + 1))
+
+
+def round_to_grid(values: Floats, spacing: float) -> Floats:
+    """The values rounded down to multiples of `spacing`, a power of two; exact, infinities kept."""
+    with np.errstate(over="ignore"):
+        # A value of 2**52 spacings and more is a multiple already.
+        return np.where(np.abs(values) < 2.0**52 * spacing, np.floor(values / spacing) * spacing, values)

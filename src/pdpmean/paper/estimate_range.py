@@ -1,0 +1,53 @@
+"""Algorithm 6, PDPEstimateRange: an interval that holds nearly all values, at everyone's own budget."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pdpmean.inputs import check_probability, public_records
+from pdpmean.paper.diffusion import diffuse, diffusion_rates
+from pdpmean.paper.discretize import LARGEST_POWER, SMALLEST_POWER, discretize
+from pdpmean.paper.estimate_radius import estimate_radius
+from pdpmean.paper.find_quantile import find_quantile
+from pdpmean.randomness import Randomness
+
+__all__ = ["estimate_range"]
+
+
+def estimate_range(
+    values: ArrayLike,
+    budgets: ArrayLike,
+    *,
+    beta: float = 0.05,
+    powers: tuple[int, int] = (SMALLEST_POWER + 2, LARGEST_POWER),
+    randomness: Randomness | None = None,
+) -> tuple[float, float] | None:
+    """The interval around a private median that holds nearly all values; None when nobody grants any budget.
+
+    Algorithm 6 (Lemma 17): diffuse so that what is kept may be used at tau, then spend a quarter of tau each on
+    the grid (Algorithm 4), a coarse radius (5), the median (2) and the radius around it (5). Spreads and radii
+    are sought among the powers of two from ``2**powers[0]`` to ``2**powers[1]``.
+    """
+    check_probability("beta", beta)
+    randomness = randomness or Randomness.secure()
+    numbers, granted = public_records(values, budgets)
+    diffusion = diffusion_rates(granted)
+    if diffusion.tau == 0:
+        return None
+    kept = numbers[diffuse(diffusion.rates, randomness=randomness)]
+    share, miss = diffusion.tau / 4, beta / 4
+
+    grid = discretize(kept, budget=share, powers=powers, randomness=randomness)
+    spacing, highest = grid.spacing, powers[1]
+    reach = estimate_radius(
+        grid.values, budget=share, spacing=spacing, beta=miss, largest_power=highest, randomness=randomness
+    )
+    median = find_quantile(grid.values, budget=share, spacing=spacing, radius=reach, randomness=randomness)
+    with np.errstate(over="ignore"):
+        centred = grid.values - median
+    radius = estimate_radius(
+        centred, budget=share, spacing=spacing, beta=miss, largest_power=highest, randomness=randomness
+    )
+    largest = np.finfo(np.float64).max
+    return max(median - radius, -largest), min(median + radius, largest)

@@ -1,0 +1,99 @@
+"""Algorithm 2, FindQuantile: a quantile by the inverse sensitivity mechanism, on a grid of any size."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pdpmean.errors import InvalidInputError
+from pdpmean.inputs import Floats, check_budget, private_numbers
+from pdpmean.paper.discretize import LARGEST_POWER, SMALLEST_POWER, round_to_grid
+from pdpmean.randomness import Randomness
+from pdpmean.selection import choose_segment
+
+__all__ = ["find_quantile"]
+
+
+def find_quantile(
+    values: ArrayLike,
+    *,
+    budget: float,
+    spacing: float,
+    radius: float,
+    quantile: Fraction = Fraction(1, 2),
+    randomness: Randomness | None = None,
+) -> float:
+    """A quantile of `values`, chosen among the multiples of `spacing` in [-radius, radius].
+
+    Algorithm 2 (Lemma 7 is its accuracy): with the quantile a/b, the grid point y is drawn with probability
+    proportional to ``exp(-budget * penalty(y) / (2 b))``, where ``penalty(y)`` is
+    ``|(b - a) * #(values < y) - a * #(values > y)|``, an integer that changes by at most b when one value
+    does. It needs no count of the values, which is private after diffusion (docs/errata.md, 2 and 7).
+    Missing values take no part; values beyond the radius count on their side of every grid point.
+
+    `spacing` and `radius` are powers of two, and the grid may have 2**2000 points: the penalty is constant
+    between neighbouring values, so the draw is among those segments, then uniform within one.
+    """
+    check_budget(budget)
+    _check_grid(spacing, radius)
+    if not 0 < quantile < 1:
+        raise InvalidInputError(f"quantile must lie strictly between 0 and 1; got {quantile}", name="quantile")
+    randomness = randomness or Randomness.secure()
+    numbers = private_numbers(values)
+    numbers = round_to_grid(numbers[~np.isnan(numbers)], spacing)
+    points, counts = np.unique(numbers[np.abs(numbers) <= radius], return_counts=True)
+
+    # Segments in order: gap, point, gap, ..., point, gap; below and above each lie so many values.
+    passed = np.count_nonzero(numbers < -radius) + np.concatenate([[0], np.cumsum(counts)])
+    below = np.repeat(passed, 2)[:-1]
+    above = numbers.size - np.repeat(passed, 2)[1:]
+    a, b = quantile.numerator, quantile.denominator
+
+    chosen = choose_segment(
+        _log_lengths(points, spacing, radius),
+        lambda segment: _grid_points(segment, points, spacing, radius)[1],
+        np.abs((b - a) * below - a * above).astype(np.int64),
+        budget / (2 * b),
+        randomness,
+    )
+    first, length = _grid_points(chosen, points, spacing, radius)
+    return float((first + randomness.below(length)) * Fraction(spacing))
+
+
+def _check_grid(spacing: float, radius: float) -> None:
+    smallest, largest = 2.0**SMALLEST_POWER, 2.0**LARGEST_POWER
+    powers_of_two = np.frexp([spacing, radius])[0].tolist() == [0.5, 0.5]
+    if not (powers_of_two and smallest <= spacing <= radius <= largest):
+        raise InvalidInputError(
+            f"spacing and radius must be powers of two with 2**{SMALLEST_POWER} <= spacing <= radius <= "
+            f"2**{LARGEST_POWER}; got {spacing!r} and {radius!r}",
+            name="spacing",
+            value=(spacing, radius),
+        )
+
+
+def _log_lengths(points: Floats, spacing: float, radius: float) -> Floats:
+    """The logarithm of each segment's number of grid points: 0 at a data point, -inf for an empty gap."""
+    ends = np.concatenate([[-radius - spacing], points, [radius + spacing]]) / 2
+    gaps = np.diff(ends)
+    with np.errstate(over="ignore"):
+        steps = gaps / (spacing / 2)
+    with np.errstate(divide="ignore"):
+        # Beyond 2**53 steps one point more or less is below a double's rounding.
+        logs = np.where(steps < 2.0**53, np.log(steps - 1), np.log(gaps) - np.log(spacing / 2))
+    lengths = np.zeros(2 * points.size + 1)
+    lengths[::2] = logs
+    return lengths
+
+
+def _grid_points(segment: int, points: Floats, spacing: float, radius: float) -> tuple[int, int]:
+    """The first of a segment's grid points, as a multiple of `spacing`, and how many there are."""
+    position = segment // 2
+    if segment % 2:
+        return int(Fraction(points[position]) / Fraction(spacing)), 1
+    reach = int(Fraction(radius) / Fraction(spacing))
+    low = int(Fraction(points[position - 1]) / Fraction(spacing)) if position > 0 else -reach - 1
+    high = int(Fraction(points[position]) / Fraction(spacing)) if position < points.size else reach + 1
+    return low + 1, high - low - 1

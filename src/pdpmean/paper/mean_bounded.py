@@ -1,0 +1,34 @@
+"""Algorithm 7, PDPMeanEstimation: the mean when n and all budgets are public."""
+
+from __future__ import annotations
+
+import math
+
+from numpy.typing import ArrayLike
+
+from pdpmean.inputs import check_probability, public_records
+from pdpmean.paper.adpm import adpm
+from pdpmean.paper.estimate_range import estimate_range
+from pdpmean.randomness import Randomness
+
+__all__ = ["mean_bounded"]
+
+
+def mean_bounded(
+    values: ArrayLike, budgets: ArrayLike, *, beta: float = 0.05, randomness: Randomness | None = None
+) -> float:
+    """The paper's estimate of a Gaussian mean, private in the bounded model (Definition 3).
+
+    Algorithm 7 (Theorem 11): half of every budget finds a range, the other half averages the values clipped to
+    it. `beta` is the probability with which the error may exceed the theorem's bound; `randomness=None` means
+    secure. NaN when nobody grants any budget (an empty table is one such case).
+    """
+    check_probability("beta", beta)
+    randomness = randomness or Randomness.secure()
+    numbers, granted = public_records(values, budgets)
+    half = granted / 2
+    found = estimate_range(numbers, half, beta=beta / 6, randomness=randomness)
+    if found is None:
+        return math.nan
+    lower, upper = found
+    return adpm(numbers, half, lower=lower, upper=upper, randomness=randomness)

@@ -1,0 +1,41 @@
+"""The saturation threshold: above it, more budget no longer helps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pdpmean.inputs import check_budgets, check_positive
+
+__all__ = ["Saturation", "saturation"]
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """Budgets above `tau` count as `tau`; the `k` smallest ones do not reach it."""
+
+    tau: float
+    k: int
+
+
+def saturation(budgets: ArrayLike, constant: float = 8.0) -> Saturation:
+    """The threshold tau of Algorithm 3 and of the diffusing rates, with the number k of budgets below it.
+
+    With budgets ascending, k is the smallest index with ``eps_{k+1} >= tau_k`` where
+    ``tau_k = (sum_{i<=k} eps_i**2 + constant) / sum_{i<=k} eps_i``, or all of them if there is none, and tau
+    is tau_k (docs/errata.md, 8 and 9). It is infinite where no finite budget is above 0. The constant 8 is
+    the one for values in an interval of length 1.
+    """
+    check_positive("constant", constant)
+    ascending = np.sort(check_budgets(budgets))
+    finite = ascending[: np.searchsorted(ascending, math.inf)]
+    sums = np.cumsum(finite)
+    squares = np.cumsum(finite**2) + constant
+    saturated = finite[1:] * sums[:-1] >= squares[:-1]
+    k = int(np.argmax(saturated)) + 1 if saturated.any() else finite.size
+    if k == 0 or sums[k - 1] == 0:
+        return Saturation(math.inf, k)
+    return Saturation(float(squares[k - 1] / sums[k - 1]), k)

@@ -1,0 +1,166 @@
+"""The only door through which randomness enters.
+
+`Randomness.secure()` is what a release needs: discrete Laplace noise from OpenDP, coins, integers and
+permutations from an AES-256-CTR keystream keyed by the operating system. `Randomness.seeded(seed)` has the
+same methods, repeats itself, and protects nobody: it is for simulations and tests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CTR
+from numpy.typing import NDArray
+
+from pdpmean.errors import InvalidInputError
+
+__all__ = ["LARGEST_SCALE", "Randomness", "laplace_scale"]
+
+# OpenDP draws without limit but returns 64-bit words; up to this scale a draw rarely meets their end.
+LARGEST_SCALE = 2.0**60
+_WORD_LIMIT = 2**63 - 1
+_WORD = 2**64
+
+
+def laplace_scale(sensitivity: int, budget: float) -> float:
+    """The least double that is at least `sensitivity / budget`: noise of this scale never costs more."""
+    if math.isinf(budget):
+        return 0.0
+    exact = Fraction(sensitivity) / Fraction(budget)
+    nearest = float(exact)
+    return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
+
+
+class Randomness:
+    """All random choices of a release; `private` says whether they protect anyone.
+
+    Make one with `Randomness.secure()` or `Randomness.seeded(seed)`. It cannot be copied or pickled, and a
+    secure one draws a new key in a forked process: no two holders ever see the same coins.
+    """
+
+    def __init__(
+        self, new_key: Callable[[], bytes], laplace: Callable[[Randomness, float], int], *, private: bool
+    ) -> None:
+        self.private = private
+        self._new_key = new_key
+        self._laplace = laplace
+        self._start()
+
+    @classmethod
+    def secure(cls) -> Randomness:
+        """Cryptographic randomness, different on every run: what every real release uses."""
+        return cls(lambda: os.urandom(32), _secure_laplace, private=True)
+
+    @classmethod
+    def seeded(cls, seed: int) -> Randomness:
+        """Repeatable randomness for simulations: the same seed gives the same draws. NOT PRIVATE."""
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise InvalidInputError(f"seed must be an integer; got {seed!r}", name="seed", value=seed)
+        key = hashlib.sha256(f"pdpmean seed {seed}".encode()).digest()
+        return cls(lambda: key, _simulated_laplace, private=False)
+
+    def __repr__(self) -> str:
+        return "Randomness.secure()" if self.private else "Randomness.seeded(...)  # NOT PRIVATE"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Randomness cannot be copied or pickled: its coins would repeat. Make a new one")
+
+    def add_laplace(self, value: int, scale: float) -> int:
+        """`value` plus discrete Laplace noise X, P(X = x) proportional to exp(-|x| / scale), of any size."""
+        if not 0 <= scale <= LARGEST_SCALE:
+            raise ValueError(f"scale must lie in [0, 2**60]; got {scale!r}")
+        return value if scale == 0 else value + self._laplace(self, scale)
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        """`size` independent uniform 64-bit words."""
+        if self._process != os.getpid():
+            self._start()
+        stream = bytearray(8 * size + 15)  # the cipher asks for room for one more block
+        written = self._keystream.update_into(bytes(8 * size), stream)
+        return np.frombuffer(stream, dtype="<u8", count=written // 8).astype(np.uint64, copy=False)
+
+    def coins(self, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """One coin a rate, heads with probability `rate` rounded down to a multiple of 2**-64."""
+        if not ((rates >= 0) & (rates <= 1)).all():
+            raise ValueError("rates must lie in [0, 1]")
+        certain = rates >= 1
+        # Scaling by a power of two is exact, and so is the cast: it drops what is below 2**-64.
+        limits = (np.where(certain, 0.0, rates) * 2.0**64).astype(np.uint64)
+        return certain | (self.words(rates.size).reshape(rates.shape) < limits)
+
+    def below(self, bound: int) -> int:
+        """A uniform integer in [0, bound), for a bound of any size."""
+        if bound < 1:
+            raise ValueError(f"bound must be at least 1; got {bound}")
+        bits = (bound - 1).bit_length()
+        if bits == 0:
+            return 0
+        while True:
+            drawn = int.from_bytes(self.words(-(-bits // 64)).tobytes(), "little") & ((1 << bits) - 1)
+            if drawn < bound:
+                return drawn
+
+    def permutation(self, size: int) -> NDArray[np.intp]:
+        """A uniformly random order of 0, 1, ..., size - 1."""
+        while True:
+            keys = self.words(size)
+            order = np.argsort(keys)
+            keys = keys[order]
+            # Given that no two keys are equal, every order is equally likely; so draw again if two are.
+            if (keys[1:] != keys[:-1]).all():
+                return order
+
+    def _start(self) -> None:
+        self._process = os.getpid()
+        self._keystream: Any = Cipher(AES(self._new_key()), CTR(bytes(16))).encryptor()
+
+
+@lru_cache(maxsize=256)
+def _opendp_laplace(scale: float) -> Callable[[int], int]:
+    from opendp.domains import atom_domain
+    from opendp.measurements import make_laplace
+    from opendp.metrics import absolute_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    draw: Callable[[int], int] = make_laplace(atom_domain(T="i64"), absolute_distance(T="i64"), scale=scale)
+    return draw
+
+
+def _secure_laplace(_: Randomness, scale: float) -> int:
+    draw = _opendp_laplace(scale)
+    return _unlimited(lambda: draw(0), _WORD_LIMIT)
+
+
+def _unlimited(draw: Callable[[], int], limit: int) -> int:
+    """A discrete Laplace draw without limit, from draws that stop at +-limit.
+
+    The law has no memory: given that |X| reaches the limit, what lies beyond it is again geometric, which is
+    a draw given that it is not negative. (A word's lowest value, -limit - 1, counts as -limit.)
+    """
+    first = draw()
+    if abs(first) < limit:
+        return first
+    size = limit
+    while True:
+        beyond = draw()
+        if beyond >= limit:
+            size += limit
+        elif beyond >= 0:
+            return size + beyond if first > 0 else -size - beyond
+
+
+def _simulated_laplace(source: Randomness, scale: float) -> int:
+    """The difference of two geometric variables; floor(scale * exponential) is geometric."""
+    uniforms = ((source.words(2) >> np.uint64(11)) + 0.5) * 2.0**-53
+    first, second = (math.floor(-scale * math.log(uniform)) for uniform in uniforms)
+    return first - second

@@ -1,0 +1,307 @@
+"""The exact law of a mechanism, by running its real code once for every way its random draws can fall.
+
+`Enumerator` stands in for `Randomness`. A coin, an integer or a permutation takes each of its values in turn; a
+noisy number takes as many values as matter: one of two when it is only compared, every integer up to where
+`TAIL` of its mass is left when it is used. `law(mechanism)` visits every path and adds up the probabilities,
+`loss` compares two laws. `collapsed` replaces a step inside a larger mechanism by one draw from that step's own
+law, so that steps multiply as outcomes and not as paths.
+
+A number that is released as it is (`law(..., released=True)`) is not enumerated: a path then carries the exact
+integer under the noise, and `loss` takes the supremum over all outputs in closed form.
+
+Stated error: noise beyond ``TAIL`` of its mass (2e-17) and paths below ``SMALLEST_PATH`` (1e-18) are dropped, and
+outcomes rarer than ``FLOOR`` (1e-8) are not compared, so a loss is off by less than 1e-9 for laws of fewer than
+some ten million paths.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields, is_dataclass
+from functools import partial
+from typing import Any, cast
+from unittest import mock
+
+import mpmath
+import numpy as np
+from numpy.typing import NDArray
+
+from pdpmean.randomness import Randomness
+
+TAIL = 2e-17
+SMALLEST_PATH = 1e-18
+FLOOR = 1e-8
+
+Mechanism = Callable[[Randomness], Any]
+Shifted = dict[tuple[int, ...], float]  # the integers under released noise -> probability
+
+
+class Law:
+    """What a mechanism can put out: outcome -> probability, for each set of integers under released noise."""
+
+    def __init__(self) -> None:
+        self.weights: defaultdict[Any, Shifted] = defaultdict(lambda: defaultdict(float))
+        self.outcomes: dict[Any, Any] = {}
+
+    def add(self, outcome: Any, probability: float, scales: tuple[float, ...], shifts: tuple[int, ...]) -> None:
+        key = (frozen(outcome), scales)
+        self.outcomes.setdefault(key, outcome)
+        self.weights[key][shifts] += probability
+
+    def items(self) -> list[tuple[Any, float]]:
+        """Every outcome with its probability."""
+        return [(self.outcomes[key], sum(parts.values())) for key, parts in self.weights.items()]
+
+    def total(self) -> float:
+        return math.fsum(probability for _, probability in self.items())
+
+
+class Enumerator:
+    """A stand-in for `Randomness` that takes, on one run, the path written in `script`."""
+
+    private = False
+
+    def __init__(self, script: list[int], *, released: bool) -> None:
+        self.script, self.sizes = script, list[int]()
+        self.probability = 1.0
+        self.releasing = released
+        self.scales, self.shifts, self.transcript = list[float](), list[int](), list[Any]()
+
+    def choose(self, probabilities: Sequence[float]) -> int:
+        """The branch this run takes; branches of probability 0 are never taken."""
+        branches = [index for index, probability in enumerate(probabilities) if probability > 0]
+        position = len(self.sizes)
+        if position == len(self.script):
+            self.script.append(0)
+        self.sizes.append(len(branches))
+        branch = branches[self.script[position]]
+        self.probability *= probabilities[branch]
+        if self.probability < SMALLEST_PATH:
+            raise Negligible
+        return branch
+
+    def heads(self, probability: float) -> bool:
+        return bool(self.choose([1 - probability, probability]))
+
+    def coins(self, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return np.array([self.heads(rate) for rate in rates.tolist()], dtype=bool)
+
+    def below(self, bound: int) -> int:
+        return self.choose([1 / bound] * bound)
+
+    def permutation(self, size: int) -> NDArray[np.intp]:
+        orders = list(itertools.permutations(range(size)))
+        return np.array(orders[self.below(len(orders))], dtype=np.intp)
+
+    def add_laplace(self, value: int, scale: float) -> Any:
+        if scale == 0:
+            return value
+        if self.releasing:
+            self.scales.append(scale)
+            self.shifts.append(value)
+            return value
+        return Noisy(self, value, scale)
+
+
+class Noisy:
+    """A number plus discrete Laplace noise that has not fallen yet: comparing it costs two branches."""
+
+    def __init__(self, source: Enumerator, shift: float, scale: float) -> None:
+        self.source, self.shift, self.scale = source, shift, scale
+        self.noise: int | None = None
+        self.compared = False
+
+    def __add__(self, other: float) -> Noisy:
+        return Noisy(self.source, self.shift + other, self.scale)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: int) -> int:
+        return int(self.value()) - other
+
+    def __gt__(self, other: Noisy | float) -> bool:
+        limit = other.value() if isinstance(other, Noisy) else other
+        if self.noise is not None:
+            return self.value() > limit
+        assert not self.compared, "compared twice: the two answers would not be independent"
+        self.compared = True
+        return self.source.heads(laplace_above(math.floor(limit - self.shift), self.scale))
+
+    def value(self) -> float:
+        assert not self.compared, "used after a comparison"
+        if self.noise is None:
+            reach = math.ceil(self.scale * -math.log(TAIL / 2))
+            noise = range(-reach, reach + 1)
+            self.noise = noise[self.source.choose([laplace_mass(x, self.scale) for x in noise])]
+        return self.shift + self.noise
+
+
+class Negligible(Exception):  # noqa: N818 - not an error
+    """The path's probability has fallen below what is counted."""
+
+
+def laplace_mass(x: int, scale: float) -> float:
+    """P(X = x) for discrete Laplace noise."""
+    return math.tanh(0.5 / scale) * math.exp(-abs(x) / scale)
+
+
+def laplace_above(x: int, scale: float) -> float:
+    """P(X > x) for discrete Laplace noise."""
+    tail = math.exp(-(abs(x + 0.5) + 0.5) / scale) / (1 + math.exp(-1 / scale))
+    return tail if x >= 0 else 1 - tail
+
+
+def law(mechanism: Mechanism, *, released: bool = False) -> Law:
+    """The exact law of ``mechanism(randomness)``: every path of its draws, each once.
+
+    With `released`, noisy numbers are outputs: an outcome is then the transcript of the collapsed steps together
+    with the scales of the noise, and the integers under the noise are kept beside it.
+    """
+    found, script = Law(), list[int]()
+    while True:
+        run = Enumerator(script, released=released)
+        try:
+            outcome = mechanism(cast(Randomness, run))
+            if released:
+                outcome = tuple(run.transcript)
+            found.add(outcome, run.probability, tuple(run.scales), tuple(run.shifts))
+        except Negligible:
+            pass
+        sizes = run.sizes
+        del script[len(sizes) :]
+        while script and script[-1] == sizes[len(script) - 1] - 1:
+            script.pop()
+        if not script:
+            return found
+        script[-1] += 1
+
+
+def loss(first: Law, second: Law) -> float:
+    """The largest absolute log-ratio of the two laws, over outcomes that either gives at least `FLOOR`."""
+    worst = 0.0
+    for key in first.weights.keys() | second.weights.keys():
+        nothing: Shifted = {}
+        ours, theirs = first.weights.get(key, nothing), second.weights.get(key, nothing)
+        total, other = math.fsum(ours.values()), math.fsum(theirs.values())
+        if max(total, other) < FLOOR:
+            continue
+        if min(total, other) == 0:
+            return math.inf
+        worst = max(worst, _mixture_loss(ours, theirs, key[1]))
+    return worst
+
+
+def _mixture_loss(ours: Shifted, theirs: Shifted, scales: tuple[float, ...]) -> float:
+    """The supremum of the log-ratio of two mixtures of shifted discrete Laplace laws of the same scales.
+
+    In each coordinate, between two neighbouring shifts, either mixture is A e^x + B e^-x, and the ratio of two
+    such functions is monotone: so its extremes are at the shifts, and beyond the outermost it is constant.
+    """
+    axes = [sorted({shift[axis] for shift in [*ours, *theirs]}) for axis in range(len(scales))]
+    worst = 0.0
+    for point in itertools.product(*axes):
+
+        def density(parts: Shifted, at: tuple[int, ...] = point) -> float:
+            return math.fsum(
+                probability * math.exp(-sum(abs(a - s) / b for a, s, b in zip(at, shift, scales, strict=True)))
+                for shift, probability in parts.items()
+            )
+
+        worst = max(worst, abs(math.log(density(ours) / density(theirs))))
+    return worst
+
+
+def replacement_losses(law_of: Callable[[tuple[Any, ...]], Law], domain: Sequence[Any], size: int) -> list[float]:
+    """Bounded neighbours: each record's worst loss over every data set of `size` values from `domain`."""
+    laws = {
+        picks: law_of(tuple(domain[pick] for pick in picks))
+        for picks in itertools.product(range(len(domain)), repeat=size)
+    }
+    return [
+        max(
+            loss(laws[picks], laws[(*picks[:record], other, *picks[record + 1 :])])
+            for picks in laws
+            for other in range(picks[record] + 1, len(domain))
+        )
+        for record in range(size)
+    ]
+
+
+def removal_losses(law_of: Callable[[tuple[Any, ...]], Law], people: Sequence[Any]) -> dict[Any, float]:
+    """Unbounded neighbours: each person's worst loss over every subset of `people` that they may leave or join."""
+    subsets = [subset for size in range(len(people) + 1) for subset in itertools.combinations(people, size)]
+    laws = {subset: law_of(subset) for subset in subsets}
+    return {
+        person: max(
+            loss(laws[subset], laws[tuple(other for other in subset if other is not person)])
+            for subset in subsets
+            if person in subset
+        )
+        for person in people
+    }
+
+
+def frozen(thing: Any) -> Any:
+    """A hashable twin of an outcome or an argument: equal exactly when the things are."""
+    if isinstance(thing, np.ndarray):
+        return (thing.dtype.str, thing.shape, (thing + 0.0 if thing.dtype.kind == "f" else thing).tobytes())
+    if is_dataclass(thing) and not isinstance(thing, type):
+        return tuple(frozen(getattr(thing, field.name)) for field in fields(thing))
+    if isinstance(thing, (list, tuple)):
+        return tuple(frozen(part) for part in thing)
+    return thing
+
+
+@contextmanager
+def collapsed(*steps: str, **overrides: dict[str, Any]) -> Iterator[None]:
+    """Replace each step, named "module:function" under pdpmean, by one draw from its own exact law.
+
+    `overrides[function]` are extra arguments for it, such as a shorter list of powers of two. The exact selection
+    of a segment is replaced throughout, since its 2**64 draws cannot be visited: that it has the law used here
+    is shown on its own, in tests/test_selection.py.
+    """
+    memory: dict[Any, Law] = {}
+
+    def replace(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        real = partial(real, **overrides.get(name, {}))
+
+        def step(*args: Any, randomness: Any, **options: Any) -> Any:
+            key = (name, frozen(args), frozen(sorted(options.items())))
+            if key not in memory:
+                memory[key] = law(lambda inner: real(*args, randomness=inner, **options))
+            outcomes = memory[key].items()
+            outcome = outcomes[randomness.choose([probability for _, probability in outcomes])][0]
+            randomness.transcript.append(outcome)
+            return outcome
+
+        return step
+
+    with ExitStack() as stack:
+        quantile_module = importlib.import_module("pdpmean.paper.find_quantile")
+        stack.enter_context(mock.patch.object(quantile_module, "choose_segment", _choose_segment))
+        for step in steps:
+            module_name, function = step.split(":")
+            module = importlib.import_module(f"pdpmean.{module_name}")
+            stack.enter_context(mock.patch.object(module, function, replace(function, getattr(module, function))))
+        yield
+
+
+def _choose_segment(
+    log_lengths: NDArray[np.float64],
+    length: Callable[[int], int],
+    penalties: NDArray[np.int64],
+    rate: float,
+    randomness: Any,
+) -> int:
+    """`pdpmean.selection.choose_segment` with its draw enumerated: one branch a segment."""
+    sizes = [length(index) if log > -math.inf else 0 for index, log in enumerate(log_lengths)]
+    weights = [
+        size * mpmath.exp(-mpmath.mpf(rate) * int(step)) for size, step in zip(sizes, penalties, strict=True)
+    ]
+    total = mpmath.fsum(weights)
+    return cast(int, randomness.choose([float(weight / total) for weight in weights]))
