@@ -28,6 +28,21 @@ def log_uniform(low: float, high: float) -> Profile:
     return lambda n, rng: np.exp(rng.uniform(np.log(low), np.log(high), n))
 
 
+def pareto(least: float, shape: float, most: float) -> Profile:
+    """A few grant far more than the others."""
+    return lambda n, rng: np.minimum(least * (1 + rng.pareto(shape, n)), most)
+
+
+def mixed(levels: dict[float, float]) -> Profile:
+    """Each budget held by exactly the given part of the people, up to rounding; the last one by whoever is left."""
+
+    def draw(n: int, rng: np.random.Generator) -> Floats:
+        counts = [round(n * part) for part in levels.values()][:-1]
+        return rng.permutation(np.repeat(list(levels), [*counts, n - sum(counts)]))
+
+    return draw
+
+
 PROFILES: dict[str, Profile] = {
     "all 0.1": constant(0.1),
     "tiers 0.1/0.5/1": tiers({0.1: 0.54, 0.5: 0.37, 1.0: 0.09}),
@@ -36,3 +51,12 @@ PROFILES: dict[str, Profile] = {
     "all 0.01": constant(0.01),
 }
 """Name -> profile: the ones of the design's table."""
+
+MORE_PROFILES: dict[str, Profile] = {
+    "all 1": constant(1.0),
+    "1 % at 5, 99 % at 0.02": mixed({5.0: 0.01, 0.02: 0.99}),
+    "Pareto from 0.02": pareto(0.02, 1.2, 10.0),
+    "2 % public, 98 % at 0.1": mixed({np.inf: 0.02, 0.1: 0.98}),
+    "70 % zeros, 0.2 and 1": mixed({0.0: 0.7, 0.2: 0.15, 1.0: 0.15}),
+}
+"""Name -> profile: harder ones, with few generous people, public ones, or many who take no part."""

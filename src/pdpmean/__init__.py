@@ -1,6 +1,9 @@
 """The mean of a population in which every person sets their own privacy budget.
 
 =====================  ===========================================================================
+`estimate_mean`        the mean, at everybody's own budget, with an interval: a `MeanEstimate`
+`plan_mean`            what to expect of it before any value is read: a `Plan`
+`Choices`              what to decide instead of the plan
 `paper`                the algorithms of the paper this library starts from, one function each
 `lower_bound`          the error that no private estimator can beat
 `Randomness`           secure randomness for releases, seeded randomness for simulations
@@ -10,9 +13,27 @@
 
 from pdpmean import paper
 from pdpmean.bounds import lower_bound
-from pdpmean.errors import InvalidInputError, PdpMeanError
+from pdpmean.choices import Choices
+from pdpmean.errors import InsufficientBudgetError, InvalidInputError, PdpMeanError, PopulationWarning
+from pdpmean.estimate import estimate_mean
+from pdpmean.plan import Plan, plan_mean
 from pdpmean.randomness import Randomness
+from pdpmean.result import MeanEstimate
 
 __version__ = "0.1.0"
 
-__all__ = ["InvalidInputError", "PdpMeanError", "Randomness", "__version__", "lower_bound", "paper"]
+__all__ = [
+    "Choices",
+    "InsufficientBudgetError",
+    "InvalidInputError",
+    "MeanEstimate",
+    "PdpMeanError",
+    "Plan",
+    "PopulationWarning",
+    "Randomness",
+    "__version__",
+    "estimate_mean",
+    "lower_bound",
+    "paper",
+    "plan_mean",
+]

@@ -136,9 +136,7 @@ def _check_below_half(probability: float) -> float:
 
 def _check_model(model: str) -> int:
     if model not in _STEPS:
-        raise InvalidInputError(
-            f"model must be 'bounded' or 'unbounded'; got {model!r}", name="model", value=model
-        )
+        raise InvalidInputError(f"model must be 'bounded' or 'unbounded'; got {model!r}", name="model", value=model)
     return _STEPS[model]
 
 

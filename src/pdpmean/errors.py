@@ -3,14 +3,17 @@
 ::
 
     PdpMeanError
-    └── InvalidInputError (also a ValueError)    something public is wrong: a budget, a length, an option
+    ├── InvalidInputError (also a ValueError)    something public is wrong: a budget, a length, an option
+    └── InsufficientBudgetError                  the budgets cannot carry an answer; says how much would
+
+    PopulationWarning (a UserWarning)            released numbers do not look like the shape that was assumed
 
 An error is only ever raised because of something public. A private value, however strange, is data.
 """
 
 from __future__ import annotations
 
-__all__ = ["InvalidInputError", "PdpMeanError"]
+__all__ = ["InsufficientBudgetError", "InvalidInputError", "PdpMeanError", "PopulationWarning"]
 
 
 class PdpMeanError(Exception):
@@ -24,3 +27,20 @@ class InvalidInputError(PdpMeanError, ValueError):
         super().__init__(message)
         self.name = name
         self.value = value
+
+
+class InsufficientBudgetError(PdpMeanError):
+    """The budgets cannot carry an answer: `total` was granted, about `needed` would do.
+
+    Raised before any value is read, from public numbers alone; in the unbounded model, from the noisy census.
+    """
+
+    def __init__(self, message: str, *, total: float, needed: float, failure_probability: float) -> None:
+        super().__init__(message)
+        self.total = total
+        self.needed = needed
+        self.failure_probability = failure_probability
+
+
+class PopulationWarning(UserWarning):
+    """The released numbers do not look like the population that was assumed; says what to do instead."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ __all__ = [
     "LARGEST_BUDGET",
     "SMALLEST_BUDGET",
     "Floats",
+    "budgets_of_tiers",
     "check_budget",
     "check_budget_range",
     "check_budgets",
@@ -44,6 +47,8 @@ def private_numbers(numbers: Any, name: str = "values") -> Floats:
     """
     if not isinstance(numbers, np.ndarray):
         numbers = _as_array(numbers)
+    if isinstance(numbers, np.ma.MaskedArray) and numbers.dtype.kind in "biuf":
+        numbers = np.ma.filled(numbers.astype(np.float64), math.nan)
     if numbers.ndim != 1:
         raise InvalidInputError(
             f"{name} must be one column of numbers; got {numbers.ndim} dimensions",
@@ -58,7 +63,7 @@ def private_numbers(numbers: Any, name: str = "values") -> Floats:
             name=name,
             value=str(numbers.dtype),
         )
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(numbers, dtype=np.float64)
 
 
@@ -87,16 +92,19 @@ def _number_or_missing(entry: object) -> float:
     try:
         return float(entry)
     except OverflowError:
-        return math.copysign(math.inf, entry)
-    except ValueError:  # a signalling NaN of the decimal module
+        return math.inf if entry > 0 else -math.inf  # copysign would convert it again, and raise again
+    except (TypeError, ValueError):  # a time difference of NumPy; a signalling NaN of the decimal module
         return math.nan
 
 
 def check_budgets(budgets: ArrayLike) -> Floats:
     """Public budgets as an array of doubles, ready for use: none negative, none missing, extremes tamed."""
     try:
-        array = np.asarray(budgets, dtype=np.float64)
-    except (TypeError, ValueError):
+        array = np.asarray(budgets)
+        if array.dtype.kind not in "biufO":
+            raise TypeError
+        array = array.astype(np.float64)
+    except (OverflowError, TypeError, ValueError):
         raise InvalidInputError("budgets must be numbers >= 0 (or inf)", name="budgets") from None
     if array.ndim > 1:
         raise InvalidInputError(
@@ -121,7 +129,7 @@ def check_budget_range(budget_range: tuple[float, float]) -> tuple[float, float]
     """The public interval that budgets are declared to lie in, 0 < smallest <= largest < inf."""
     try:
         low, high = (float(end) for end in budget_range)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         low, high = math.nan, math.nan
     if not 0 < low <= high < math.inf:
         raise InvalidInputError(
@@ -134,7 +142,7 @@ def check_budget_range(budget_range: tuple[float, float]) -> tuple[float, float]
 
 def public_records(values: Any, budgets: ArrayLike) -> tuple[Floats, Floats]:
     """Values and their public budgets, of one length; a single number is everyone's budget."""
-    numbers, granted = private_numbers(values), check_budgets(budgets)
+    granted, numbers = check_budgets(budgets), private_numbers(values)
     if np.ndim(budgets) == 0:
         return numbers, np.broadcast_to(granted, numbers.shape)
     if granted.size != numbers.size:
@@ -150,8 +158,9 @@ def public_records(values: Any, budgets: ArrayLike) -> tuple[Floats, Floats]:
 def private_records(values: Any, budgets: Any) -> tuple[Floats, Floats]:
     """Values and their private budgets, of one length; what is no budget is NaN, and no error tells a length."""
     numbers = private_numbers(values)
-    if np.ndim(budgets) == 0:
-        return numbers, np.broadcast_to(private_numbers([budgets], "budgets"), numbers.shape)
+    if _is_single(budgets):
+        single = budgets.item() if isinstance(budgets, np.ndarray) else budgets
+        return numbers, np.broadcast_to(private_numbers([single], "budgets"), numbers.shape)
     granted = private_numbers(budgets, "budgets")
     if granted.size != numbers.size:
         raise InvalidInputError(
@@ -160,22 +169,46 @@ def private_records(values: Any, budgets: Any) -> tuple[Floats, Floats]:
     return numbers, granted
 
 
+def _is_single(budgets: Any) -> bool:
+    """Whether this is one budget for all, as the container alone tells."""
+    if hasattr(budgets, "__array__"):
+        return getattr(budgets, "ndim", 1) == 0
+    return isinstance(budgets, (str, bytes)) or not isinstance(budgets, Iterable)
+
+
+def budgets_of_tiers(column: Any, tiers: Mapping[Any, float], *, public: bool) -> Floats:
+    """The budget of each record's tier. An unknown tier is an error if tiers are public; otherwise it is no budget."""
+    budgets = check_budgets(list(tiers.values()))
+    names, place = np.unique(
+        np.asarray(list(column) if not hasattr(column, "__array__") else column, dtype=str), return_inverse=True
+    )
+    known = {str(name): budget for name, budget in zip(tiers, budgets.tolist(), strict=True)}
+    unknown = [name for name in names.tolist() if name not in known]
+    if unknown and public:
+        raise InvalidInputError(
+            f"budgets holds the tier {unknown[0]!r}, which tiers does not list: {', '.join(known)}",
+            name="tiers",
+            value=unknown[0],
+        )
+    return np.array([known.get(name, math.nan) for name in names.tolist()], dtype=np.float64)[place]
+
+
 def check_budget(budget: float) -> float:
     """The budget of one step: at least 2**-50, or inf."""
-    if not budget >= _SMALLEST_STEP:
+    if not (isinstance(budget, Real) and budget >= _SMALLEST_STEP):
         raise InvalidInputError(f"budget must be at least 2**-50; got {budget!r}", name="budget", value=budget)
     return float(budget)
 
 
 def check_probability(name: str, value: float) -> float:
     """A number strictly between 0 and 1."""
-    if not 0 < value < 1:
+    if not (isinstance(value, Real) and 0 < value < 1):
         raise InvalidInputError(f"{name} must lie strictly between 0 and 1; got {value!r}", name=name, value=value)
     return float(value)
 
 
 def check_positive(name: str, value: float) -> float:
     """A finite number above 0."""
-    if not 0 < value < math.inf:
+    if not (isinstance(value, Real) and 0 < value <= sys.float_info.max):
         raise InvalidInputError(f"{name} must be positive and finite; got {value!r}", name=name, value=value)
     return float(value)

@@ -31,7 +31,7 @@ _WORD_LIMIT = 2**63 - 1
 _WORD = 2**64
 
 
-def laplace_scale(sensitivity: int, budget: float) -> float:
+def laplace_scale(sensitivity: int, budget: float | Fraction) -> float:
     """The least double that is at least `sensitivity / budget`: noise of this scale never costs more."""
     if math.isinf(budget):
         return 0.0

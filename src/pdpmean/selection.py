@@ -40,7 +40,8 @@ def choose_segment(
     if math.isinf(rate):
         log_weights = np.where(penalties == best, log_lengths, -math.inf)
     else:
-        log_weights = log_lengths - rate * (penalties - best)
+        with np.errstate(over="ignore"):
+            log_weights = log_lengths - rate * (penalties - best)
     edges = np.cumsum(np.exp(log_weights - log_weights.max()))
     draw = randomness.below(1 << _DRAW_BITS)
     point = math.ldexp(draw, -_DRAW_BITS) * edges[-1]

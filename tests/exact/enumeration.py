@@ -261,16 +261,18 @@ def frozen(thing: Any) -> Any:
 def collapsed(*steps: str, **overrides: dict[str, Any]) -> Iterator[None]:
     """Replace each step, named "module:function" under pdpmean, by one draw from its own exact law.
 
-    `overrides[function]` are extra arguments for it, such as a shorter list of powers of two. The exact selection
-    of a segment is replaced throughout, since its 2**64 draws cannot be visited: that it has the law used here
-    is shown on its own, in tests/test_selection.py.
+    A step takes its randomness as a keyword or as its last argument. `overrides[function]` are extra arguments for
+    it, such as a shorter list of powers of two. The exact selection of a segment is replaced throughout, since its
+    2**64 draws cannot be visited: that it has the law used here is shown on its own, in tests/test_selection.py.
     """
     memory: dict[Any, Law] = {}
 
     def replace(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         real = partial(real, **overrides.get(name, {}))
 
-        def step(*args: Any, randomness: Any, **options: Any) -> Any:
+        def step(*args: Any, randomness: Any = None, **options: Any) -> Any:
+            if randomness is None:
+                *args, randomness = args  # type: ignore[assignment]
             key = (name, frozen(args), frozen(sorted(options.items())))
             if key not in memory:
                 memory[key] = law(lambda inner: real(*args, randomness=inner, **options))
@@ -282,8 +284,10 @@ def collapsed(*steps: str, **overrides: dict[str, Any]) -> Iterator[None]:
         return step
 
     with ExitStack() as stack:
-        quantile_module = importlib.import_module("pdpmean.paper.find_quantile")
-        stack.enter_context(mock.patch.object(quantile_module, "choose_segment", _choose_segment))
+        for selecting in ("pdpmean.paper.find_quantile", "pdpmean.locate"):
+            stack.enter_context(
+                mock.patch.object(importlib.import_module(selecting), "choose_segment", _choose_segment)
+            )
         for step in steps:
             module_name, function = step.split(":")
             module = importlib.import_module(f"pdpmean.{module_name}")
@@ -300,8 +304,6 @@ def _choose_segment(
 ) -> int:
     """`pdpmean.selection.choose_segment` with its draw enumerated: one branch a segment."""
     sizes = [length(index) if log > -math.inf else 0 for index, log in enumerate(log_lengths)]
-    weights = [
-        size * mpmath.exp(-mpmath.mpf(rate) * int(step)) for size, step in zip(sizes, penalties, strict=True)
-    ]
+    weights = [size * mpmath.exp(-mpmath.mpf(rate) * int(step)) for size, step in zip(sizes, penalties, strict=True)]
     total = mpmath.fsum(weights)
     return cast(int, randomness.choose([float(weight / total) for weight in weights]))

@@ -46,8 +46,8 @@ def adpm(
     randomness = randomness or Randomness.secure()
     numbers, granted = public_records(values, budgets)
     weights, scale = _integer_weights(granted)
-    middle, half = lower / 2 + upper / 2, upper / 2 - lower / 2
-    total = _exact_sum(weights, _steps_from_middle(numbers, middle, half))
+    middle, half = lower / 2 + upper / 2, max(upper / 2 - lower / 2, 5e-324)
+    total = _exact_sum(weights, _steps_from_middle(np.clip(numbers, lower, upper), middle, half))
     released = randomness.add_laplace(total, scale)
     total_weight = int(weights.sum())
     if total_weight == 0:

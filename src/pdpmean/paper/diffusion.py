@@ -46,7 +46,7 @@ def exact_rates(budgets: Floats, tau: float) -> Floats:
     if tau == 0:
         return np.zeros_like(budgets)
     with np.errstate(invalid="ignore"):
-        ratios = np.exp(budgets - tau) * (-np.expm1(-budgets) / -math.expm1(-tau)) * _ROUND_DOWN
+        ratios = np.exp(np.minimum(budgets, tau) - tau) * (-np.expm1(-budgets) / -math.expm1(-tau)) * _ROUND_DOWN
     return np.where(budgets >= tau, 1.0, ratios)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import Floats, check_budget, private_numbers
 from pdpmean.paper.sparse_vector import sparse_vector
 from pdpmean.randomness import Randomness
@@ -15,6 +16,7 @@ __all__ = [
     "LARGEST_POWER",
     "SMALLEST_POWER",
     "Discretized",
+    "check_grid",
     "count_within_powers",
     "discretize",
     "round_to_grid",
@@ -37,7 +39,7 @@ def discretize(
     values: ArrayLike,
     *,
     budget: float,
-    powers: tuple[int, int] = (SMALLEST_POWER + 2, LARGEST_POWER),
+    powers: tuple[int, int] = (SMALLEST_POWER + 1, LARGEST_POWER),
     randomness: Randomness | None = None,
 ) -> Discretized:
     """The values on a grid whose spacing is between 1/8 and 1 standard deviation (Lemma 16), a power of two.
@@ -47,7 +49,7 @@ def discretize(
     changed value changes one pair (a uniformly random matching: docs/errata.md, 14), so ``2 Count - |G|``
     changes by at most 2. Missing values are left out; zeros and negative ones are data (docs/errata.md, 5).
     """
-    check_budget(budget)
+    check_budget(budget / 2)
     randomness = randomness or Randomness.secure()
     numbers = private_numbers(values)
     numbers = numbers[~np.isnan(numbers)]
@@ -61,7 +63,7 @@ def discretize(
     inward = sparse_vector(
         (-excess[at_one::-1]).tolist(), threshold=0, budget=budget / 2, sensitivity=2, randomness=randomness
     )
-    power = outward - 2 if outward > 0 else -inward - 2
+    power = outward - 2 if outward > 0 else -inward - 1
     spacing = 2.0**power
     return Discretized(round_to_grid(numbers, spacing), spacing)
 
@@ -89,3 +91,16 @@ def round_to_grid(values: Floats, spacing: float) -> Floats:
     with np.errstate(over="ignore"):
         # A value of 2**52 spacings and more is a multiple already.
         return np.where(np.abs(values) < 2.0**52 * spacing, np.floor(values / spacing) * spacing, values)
+
+
+def check_grid(spacing: float, radius: float) -> None:
+    """Refuse a grid whose spacing and radius are no powers of two that doubles handle exactly."""
+    smallest, largest = 2.0**SMALLEST_POWER, 2.0**LARGEST_POWER
+    powers_of_two = np.frexp([spacing, radius])[0].tolist() == [0.5, 0.5]
+    if not (powers_of_two and smallest <= spacing <= radius <= largest):
+        raise InvalidInputError(
+            f"spacing and radius must be powers of two with 2**{SMALLEST_POWER} <= spacing <= radius <= "
+            f"2**{LARGEST_POWER}; got {spacing!r} and {radius!r}",
+            name="spacing",
+            value=(spacing, radius),
+        )

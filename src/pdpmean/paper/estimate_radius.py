@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pdpmean.inputs import check_budget, check_probability, private_numbers
-from pdpmean.paper.discretize import LARGEST_POWER, count_within_powers
+from pdpmean.paper.discretize import LARGEST_POWER, check_grid, count_within_powers
 from pdpmean.paper.sparse_vector import sparse_vector
 from pdpmean.randomness import Randomness
 
@@ -24,14 +24,16 @@ def estimate_radius(
     largest_power: int = LARGEST_POWER,
     randomness: Randomness | None = None,
 ) -> float:
-    """The first radius of ``spacing * (1, 2, 4, ...)`` that holds all but ``(6 / budget) ln(2 / beta)`` values or so.
+    """The first radius of ``spacing * (1, 2, 4, ...)`` outside which few values lie.
 
-    Algorithm 5, with the radius that passed the test where the printed one is half of it
-    (docs/errata.md, 6). The number of values is private after diffusion, so it stands in the query,
-    ``Count(values, radius) - |values|``, which one value changes by at most 1. Missing values take no part.
+    Algorithm 5; few is some ``(6 / budget) ln(2 / beta)``. It returns the radius that passed the test, where the
+    printed form returns half of it (docs/errata.md, 6). The number of values is private after diffusion, so it
+    stands in the query, ``Count(values, radius) - |values|``, which one value changes by at most 1. Missing
+    values take no part.
     """
     check_budget(budget)
     check_probability("beta", beta)
+    check_grid(spacing, 2.0**largest_power)
     numbers = np.abs(private_numbers(values))
     numbers = numbers[~np.isnan(numbers)]
     power = math.frexp(spacing)[1] - 1

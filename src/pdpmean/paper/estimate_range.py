@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -20,7 +22,7 @@ def estimate_range(
     budgets: ArrayLike,
     *,
     beta: float = 0.05,
-    powers: tuple[int, int] = (SMALLEST_POWER + 2, LARGEST_POWER),
+    powers: tuple[int, int] = (SMALLEST_POWER + 1, LARGEST_POWER),
     randomness: Randomness | None = None,
 ) -> tuple[float, float] | None:
     """The interval around a private median that holds nearly all values; None when nobody grants any budget.
@@ -49,5 +51,8 @@ def estimate_range(
     radius = estimate_radius(
         centred, budget=share, spacing=spacing, beta=miss, largest_power=highest, randomness=randomness
     )
-    largest = np.finfo(np.float64).max
-    return max(median - radius, -largest), min(median + radius, largest)
+    # At least the doubles next to the median, at most the largest ones.
+    largest = float(np.finfo(np.float64).max)
+    lower = min(median - radius, math.nextafter(median, -math.inf))
+    upper = max(median + radius, math.nextafter(median, math.inf))
+    return max(lower, -largest), min(upper, largest)

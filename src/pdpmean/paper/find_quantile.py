@@ -9,11 +9,13 @@ from numpy.typing import ArrayLike
 
 from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import Floats, check_budget, private_numbers
-from pdpmean.paper.discretize import LARGEST_POWER, SMALLEST_POWER, round_to_grid
+from pdpmean.paper.discretize import check_grid, round_to_grid
 from pdpmean.randomness import Randomness
 from pdpmean.selection import choose_segment
 
 __all__ = ["find_quantile"]
+
+_LARGEST_DENOMINATOR = 1000  # keeps penalties within a word for up to 2**53 values
 
 
 def find_quantile(
@@ -37,9 +39,13 @@ def find_quantile(
     between neighbouring values, so the draw is among those segments, then uniform within one.
     """
     check_budget(budget)
-    _check_grid(spacing, radius)
+    check_grid(spacing, radius)
     if not 0 < quantile < 1:
         raise InvalidInputError(f"quantile must lie strictly between 0 and 1; got {quantile}", name="quantile")
+    if quantile.denominator > _LARGEST_DENOMINATOR:
+        raise InvalidInputError(
+            f"quantile must have a denominator of at most {_LARGEST_DENOMINATOR}; got {quantile}", name="quantile"
+        )
     randomness = randomness or Randomness.secure()
     numbers = private_numbers(values)
     numbers = round_to_grid(numbers[~np.isnan(numbers)], spacing)
@@ -62,27 +68,16 @@ def find_quantile(
     return float((first + randomness.below(length)) * Fraction(spacing))
 
 
-def _check_grid(spacing: float, radius: float) -> None:
-    smallest, largest = 2.0**SMALLEST_POWER, 2.0**LARGEST_POWER
-    powers_of_two = np.frexp([spacing, radius])[0].tolist() == [0.5, 0.5]
-    if not (powers_of_two and smallest <= spacing <= radius <= largest):
-        raise InvalidInputError(
-            f"spacing and radius must be powers of two with 2**{SMALLEST_POWER} <= spacing <= radius <= "
-            f"2**{LARGEST_POWER}; got {spacing!r} and {radius!r}",
-            name="spacing",
-            value=(spacing, radius),
-        )
-
-
 def _log_lengths(points: Floats, spacing: float, radius: float) -> Floats:
     """The logarithm of each segment's number of grid points: 0 at a data point, -inf for an empty gap."""
-    ends = np.concatenate([[-radius - spacing], points, [radius + spacing]]) / 2
-    gaps = np.diff(ends)
+    end = radius / 2 + spacing / 2
+    gaps = np.diff(np.concatenate([[-end], points / 2, [end]]))
     with np.errstate(over="ignore"):
         steps = gaps / (spacing / 2)
     with np.errstate(divide="ignore"):
         # Beyond 2**53 steps one point more or less is below a double's rounding.
-        logs = np.where(steps < 2.0**53, np.log(steps - 1), np.log(gaps) - np.log(spacing / 2))
+        few = np.log(np.maximum(steps, 1.0) - 1)
+        logs = np.where(steps < 2.0**53, few, np.log(gaps) - np.log(spacing / 2))
     lengths = np.zeros(2 * points.size + 1)
     lengths[::2] = logs
     return lengths

@@ -46,9 +46,7 @@ def mean_unbounded(
     bucket = bucket_of(private_budgets, lefts)
     members = [numbers[bucket == index] for index in range(lefts.size)]
     counts = bucket_counts([part.size for part in members], lefts, beta=beta, randomness=randomness)
-    shrunk = [
-        sample_or_pad(part, count, randomness=randomness) for part, count in zip(members, counts, strict=True)
-    ]
+    shrunk = [sample_or_pad(part, count, randomness=randomness) for part, count in zip(members, counts, strict=True)]
     return mean_bounded(
         np.concatenate(shrunk), np.repeat(lefts, counts) / divisor, beta=beta / 2, randomness=randomness
     )

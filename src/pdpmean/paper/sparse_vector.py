@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from pdpmean.inputs import check_budget
@@ -27,7 +28,8 @@ def sparse_vector(
     """
     check_budget(budget)
     randomness = randomness or Randomness.secure()
-    noisy_threshold = threshold + randomness.add_laplace(0, laplace_scale(2 * sensitivity, budget))
+    # Queries and noise are integers, and an integer exceeds the threshold when it exceeds its floor.
+    noisy_threshold = randomness.add_laplace(math.floor(threshold), laplace_scale(2 * sensitivity, budget))
     query_scale = laplace_scale(4 * sensitivity, budget)
     for index, query in enumerate(queries):
         if randomness.add_laplace(query, query_scale) > noisy_threshold:

@@ -83,9 +83,7 @@ def required_records(
     check_positive("constant", constant)
     check_probability("beta", beta)
     if model not in ("bounded", "unbounded"):
-        raise InvalidInputError(
-            f"model must be 'bounded' or 'unbounded'; got {model!r}", name="model", value=model
-        )
+        raise InvalidInputError(f"model must be 'bounded' or 'unbounded'; got {model!r}", name="model", value=model)
     granted = check_budgets(budgets)
     smallest = _check_smallest(granted)
     if math.isinf(smallest):
@@ -113,9 +111,7 @@ def two_stage_bound(values: ArrayLike, rates: ArrayLike, m: int, t: float) -> fl
     """
     population = _population(values, rates)
     size, excess = _check_size(m), check_positive("t", t)
-    subsampling = (
-        16 * size * population.n * population.variance / population.kept + 8 / 3 * population.width * excess
-    )
+    subsampling = 16 * size * population.n * population.variance / population.kept + 8 / 3 * population.width * excess
     ratio = 32 * size**2 * population.eta * population.variance + 16 / 3 * population.width * size * excess
     return min(
         1.0,

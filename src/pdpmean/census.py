@@ -1,0 +1,123 @@
+"""Census: how many people hold which budget, exactly where that is public and noisily where it is not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pdpmean.errors import InvalidInputError
+from pdpmean.inputs import Floats, check_budgets
+from pdpmean.model import Model
+from pdpmean.profile import Profile
+from pdpmean.randomness import Randomness, laplace_scale
+from pdpmean.sources import Source
+
+__all__ = ["CENSUS_PART", "Cells", "Census", "expected_census", "noisy_census", "public_census"]
+
+CENSUS_PART = Fraction(1, 20)  # of the share, in the unbounded model
+_CELL_SHIFT = 46  # a cell is a double's sign, exponent and first six bits: 64 cells an octave
+_BUCKET_WIDTH = 4.0
+_LEAST = 1.5  # buckets below this many noise scales are taken for empty
+_SUM_BITS = 40
+
+
+@dataclass(frozen=True)
+class Census:
+    """The profile of allowances a plan is made from, what it cost, and how far its total may be off."""
+
+    profile: Profile
+    share: Fraction
+    doubt: float
+    left_out: float = 0.0
+    """People who publicly grant nothing."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Budgets to cells, by the bits of their allowance alone, so that every engine agrees; cell 0 is left out."""
+
+    model: Model
+
+    def __call__(self, budgets: Floats) -> NDArray[np.int64]:
+        """The cell of each record."""
+        return np.ascontiguousarray(self.model.allowances(budgets)).view(np.int64) >> _CELL_SHIFT
+
+    @staticmethod
+    def levels(cells: NDArray[np.int64]) -> Floats:
+        """The lower end of each cell: no allowance in it is below."""
+        return (cells << _CELL_SHIFT).view(np.float64)
+
+
+def public_census(source: Source, model: Model) -> Census:
+    """The exact profile, on a grid of 64 cells an octave: enough to steer public choices."""
+    cells, counts = source.census(Cells(model))
+    levels = Cells.levels(cells)
+    middles = np.where(np.isfinite(levels), levels * (1 + 2.0**-8), levels)
+    held = counts.astype(np.float64)
+    return Census(Profile.of(middles, held), Fraction(0), 0.0, left_out=float(held[levels == 0].sum()))
+
+
+def noisy_census(source: Source, model: Model, share: Fraction, randomness: Randomness) -> Census:
+    """The profile from noisy sums of budgets, one a bucket of the public range: costs everyone `share` of theirs.
+
+    Person i adds ``floor(a_i 2**q)``, a_i rounded down to its cell, to one sum, and every sum gets discrete Laplace
+    noise of scale ``2**q / share``: loss at most ``share * a_i``.
+    """
+    assert model.budget_range is not None
+    edges = _bucket_edges(model.budget_range)
+    shift = _SUM_BITS - math.frexp(model.budget_range[1])[1]
+    cells, counts = source.census(Cells(model))
+    levels = Cells.levels(cells)
+    units = np.floor(np.ldexp(levels, shift)).astype(np.int64)
+    bucket = np.searchsorted(edges[1:-1], levels, side="right")
+    sums = [
+        sum(int(count) * int(unit) for count, unit in zip(counts[bucket == j], units[bucket == j], strict=True))
+        for j in range(edges.size - 1)
+    ]
+    scale = laplace_scale(2**shift, share)
+    noisy = np.array([math.ldexp(randomness.add_laplace(total, scale), -shift) for total in sums])
+    return _census_of(noisy, edges, share)
+
+
+def expected_census(budgets: ArrayLike | Mapping[float, int], model: Model, share: Fraction) -> Census:
+    """The census of budgets that are known, or of tiers ``{budget: people}``: for planning ahead."""
+    if isinstance(budgets, Mapping):
+        levels = check_budgets(list(budgets))
+        counts = np.array(list(budgets.values()), dtype=np.float64)
+        if not ((counts >= 0) & np.isfinite(counts)).all():
+            raise InvalidInputError("a tier must have 0 or more people", name="budgets")
+    else:
+        levels = check_budgets(budgets)
+        counts = np.ones(levels.size)
+    profile = Profile.of(model.allowances(levels), counts)
+    if model.budget_range is None:
+        return Census(profile, Fraction(0), 0.0, left_out=float(counts[levels == 0].sum()))
+    return Census(profile, share, _doubt(_bucket_edges(model.budget_range).size - 1, share))
+
+
+def _bucket_edges(budget_range: tuple[float, float]) -> Floats:
+    low, high = budget_range
+    count = max(1, math.ceil(math.log(high / low) / math.log(_BUCKET_WIDTH) - 1e-9))
+    return np.array([*(low * _BUCKET_WIDTH**j for j in range(count)), max(high, low * (1 + 2.0**-20))])
+
+
+def _doubt(buckets: int, share: Fraction) -> float:
+    """One and a half standard deviations of the noisy total."""
+    return 1.5 * math.sqrt(2 * buckets) / float(share)
+
+
+def _census_of(sums: Floats, edges: Floats, share: Fraction) -> Census:
+    """A profile that fits the noisy sums: what looks empty is, and the total stays what it was."""
+    total = max(float(sums.sum()), 1.0)
+    least = _LEAST / float(share)
+    if (sums >= least).any():
+        sums = np.where(sums < least, 0.0, sums)
+    sums = np.maximum(sums, 0.0)
+    sums = sums * (total / sums.sum()) if sums.sum() > 0 else np.full(sums.size, total / sums.size)
+    middles = np.diff(edges) / np.log(edges[1:] / edges[:-1])
+    return Census(Profile.of(middles, sums / middles), share, _doubt(sums.size, share))

@@ -1,0 +1,72 @@
+"""The two models of who is protected from what, and the allowance each gives a record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from pdpmean.errors import InvalidInputError
+from pdpmean.inputs import SMALLEST_BUDGET, Floats, check_budget_range, private_records, public_records
+
+__all__ = ["BOUNDED", "Model", "ModelName", "make_model"]
+
+ModelName = Literal["bounded", "unbounded"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """Which neighbours are protected: "bounded" ones replace a record, "unbounded" ones add or remove one.
+
+    Every step is proved for adding or removing a record at its *allowance*: the budget itself if unbounded, half of
+    it if bounded, since replacing is removing and then adding.
+    """
+
+    name: ModelName
+    budget_range: tuple[float, float] | None = None
+
+    def records(self, values: Any, budgets: Any) -> tuple[Floats, Floats]:
+        """The columns as arrays; budgets are checked only if they are public."""
+        return public_records(values, budgets) if self.budget_range is None else private_records(values, budgets)
+
+    def allowances(self, budgets: Floats) -> Floats:
+        """What each record may cost for being added or removed; 0 leaves it out."""
+        if self.budget_range is None:
+            return budgets / 2
+        low, high = self.budget_range
+        return np.where(budgets >= low, np.minimum(budgets, high), 0.0)
+
+    @property
+    def budget_per_allowance(self) -> int:
+        """How many units of budget one unit of allowance is."""
+        return 2 if self.budget_range is None else 1
+
+    @property
+    def largest_allowance(self) -> float:
+        """No allowance is above this, publicly."""
+        return float("inf") if self.budget_range is None else self.budget_range[1]
+
+
+BOUNDED = Model("bounded")
+
+
+def make_model(name: str, budget_range: tuple[float, float] | None) -> Model:
+    """The model of that name; `budget_range` goes with the unbounded one, and must."""
+    if name == "bounded" and budget_range is None:
+        return BOUNDED
+    if name == "unbounded" and budget_range is not None:
+        low, high = check_budget_range(budget_range)
+        if low < SMALLEST_BUDGET:
+            raise InvalidInputError(
+                f"budget_range must start at 2**-40 or above; got {low!r}", name="budget_range", value=budget_range
+            )
+        return Model("unbounded", (low, high))
+    if name not in ("bounded", "unbounded"):
+        raise InvalidInputError(f"model must be 'bounded' or 'unbounded'; got {name!r}", name="model", value=name)
+    problem = (
+        "the unbounded model needs budget_range=(smallest, largest), the public range of budgets"
+        if name == "unbounded"
+        else "budget_range goes with model='unbounded'; in the bounded model the budgets themselves are public"
+    )
+    raise InvalidInputError(problem, name="budget_range", value=budget_range)

@@ -1,0 +1,355 @@
+"""Plan: every choice of an estimate, made from public numbers before a value is read.
+
+The error of the mean is Laplace noise plus sampling, a little larger because centre and scale are themselves estimates.
+The plan predicts it, in units of the population's standard deviation, and chooses the shares of the budget, the clip
+width and the saturation that make it smallest, with room for the chance that `locate` misses. The formulas are in
+docs/how-it-works.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+from scipy.special import expit, ndtri
+
+from pdpmean.bounds import lower_bound
+from pdpmean.census import CENSUS_PART, Census, expected_census
+from pdpmean.choices import SHARE_UNIT, Choices, ShapeName, check_shape, check_share, check_support, floor_share
+from pdpmean.clipped_normal import clipped_variance, inside
+from pdpmean.errors import InsufficientBudgetError
+from pdpmean.inputs import check_probability
+from pdpmean.interval import half_width
+from pdpmean.lattice import Lattice, everywhere, keys_of, linear, positive
+from pdpmean.model import Model, make_model
+from pdpmean.prediction import SUPPORT_OCTAVES, Sums, miss_probability, product_error
+from pdpmean.profile import Profile
+
+__all__ = ["Plan", "make_plan", "plan_mean"]
+
+_SAMPLE = 50_000  # about so many records `locate` looks at, at most
+_KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
+_LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
+_LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
+
+_INFLATION = 0.8  # how much of the product of the two locating errors reaches the mean, by simulation
+_LARGEST_LOCATE, _LARGEST_WEIGHTS, _NARROWEST = 0.45, 0.3, 0.3
+
+_ANY_CENTER, _ANY_RADIUS, _ANY_SQUARE, _ANY_WEIGHTS = 130.0, Fraction(15, 100), Fraction(3, 100), Fraction(5, 100)
+_ANY_CONSTANT, _ANY_LEAST = 200.0, 100.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How an estimate will be made and how good it will be; errors are in units of the standard deviation."""
+
+    model: Model
+    shape: ShapeName
+    support: tuple[float, float] | None
+    shares: Mapping[str, Fraction]
+    clip_width: float
+    locate_cap: float
+    weight_cap: float
+    thinning: float
+    center: Sums = field(repr=False)
+    scale: Sums = field(repr=False)
+    mean: Sums = field(repr=False)
+    noise_scale: float
+    sampling_std: float
+    total: float
+    people: float
+    lower_bound: float
+    doubt: float = field(repr=False)
+
+    @property
+    def noise_std(self) -> float:
+        """Predicted standard deviation of the noise."""
+        return math.sqrt(2) * self.noise_scale
+
+    @property
+    def expected_std(self) -> float:
+        """Predicted standard deviation of the error."""
+        return math.hypot(self.noise_std, self.sampling_std)
+
+    def half_width(self, level: float = 0.95) -> float:
+        """Predicted half width of the confidence interval."""
+        return half_width(check_probability("level", level), self.noise_scale, self.sampling_std)
+
+    @property
+    def ratio_to_lower_bound(self) -> float:
+        """The error exceeded one time in four, over the one that no private estimator stays below so often."""
+        return half_width(0.75, self.noise_scale, self.sampling_std) / self.lower_bound
+
+    @property
+    def effective_records(self) -> float:
+        """How many equally weighted records would have the same sampling error."""
+        return self.mean.weight**2 / self.mean.square
+
+    @property
+    def saturation(self) -> float:
+        """The budget above which more no longer counts."""
+        return self.weight_cap / float(self.shares["sum"]) * self.model.budget_per_allowance
+
+    def failure_probability(self, ratio: float = 1e4) -> float:
+        """The chance that `locate` misses, for a mean `ratio` standard deviations from 0 (or a support so wide)."""
+        sure = max(0.3, 1 - self.doubt / self.total) if self.doubt else 1.0
+        return miss_probability(
+            self.center.scaled(sure),
+            self.scale.scaled(sure) if self.shape == "gaussian" else None,
+            ratio,
+            supported=self.support is not None,
+        )
+
+    def allows(self, ratio: float = 1e4, chance: float = 0.05) -> bool:
+        """Whether an answer is to be expected for such a mean."""
+        return self.failure_probability(ratio) <= chance
+
+    @property
+    def center_lattice(self) -> Lattice:
+        """Where the centre is sought."""
+        return linear(*self.support) if self.support else everywhere()
+
+    @property
+    def spread_lattice(self) -> Lattice:
+        """Where the spread is sought."""
+        if not self.support:
+            return positive()
+        width = self.support[1] / 2 - self.support[0] / 2
+        low, high = keys_of(np.array([math.ldexp(width, -SUPPORT_OCTAVES), width])).tolist()
+        return Lattice((low, high + 1), (1,))
+
+
+def plan_mean(
+    budgets: ArrayLike | Mapping[float, int],
+    *,
+    model: str = "bounded",
+    budget_range: tuple[float, float] | None = None,
+    shape: ShapeName = "gaussian",
+    support: tuple[float, float] | None = None,
+    share: float | Fraction = 1,
+    choices: Choices | None = None,
+) -> Plan:
+    """The plan for these budgets, or for tiers ``{budget: people}``: what to expect before any value is read.
+
+    Raises `InsufficientBudgetError` where no answer can be expected.
+    """
+    chosen = make_model(model, budget_range)
+    whole = check_share(share)
+    census = expected_census(budgets, chosen, floor_share(CENSUS_PART * whole))
+    return make_plan(census, chosen, check_shape(shape), check_support(support), whole, choices or Choices())
+
+
+def make_plan(
+    census: Census,
+    model: Model,
+    shape: ShapeName,
+    support: tuple[float, float] | None,
+    share: Fraction,
+    choices: Choices,
+) -> Plan:
+    """The best plan for a census, refused where `locate` would miss too often."""
+    if census.profile.levels.size == 0:
+        raise InsufficientBudgetError(
+            "nobody grants any budget, so nothing can be said about the mean",
+            total=0.0,
+            needed=math.inf,
+            failure_probability=1.0,
+        )
+    planner = _Planner(census, model, shape, support, share, choices)
+    plan = planner.best()
+    chance = plan.failure_probability(choices.max_ratio)
+    if chance > choices.max_failure or (shape == "any" and plan.scale.weight < _ANY_LEAST):
+        needed = planner.needed_total()
+        hint = "" if support else ", or a support=(low, high) known to hold the population"
+        raise InsufficientBudgetError(
+            f"a total budget of {plan.total:.4g} cannot carry an answer (chance of a miss {chance:.2g}, allowed "
+            f"{choices.max_failure:g}). About {needed:.3g} would: more people, larger budgets{hint}",
+            total=plan.total,
+            needed=needed,
+            failure_probability=chance,
+        )
+    return plan
+
+
+@dataclass(frozen=True)
+class _Planner:
+    """One planning problem."""
+
+    census: Census
+    model: Model
+    shape: ShapeName
+    support: tuple[float, float] | None
+    share: Fraction
+    choices: Choices
+
+    def best(self) -> Plan:
+        """The plan of least predicted error."""
+        if self.shape == "any":
+            return self._any_plan()
+        return self._gaussian_plan(self._optimise())
+
+    def needed_total(self) -> float:
+        """About the total budget, with this profile and more people, that would not be refused."""
+        low, high = 1.0, 1.0
+        while high < 2**30 and not self._would_do(high):
+            low, high = high, 2 * high
+        for _ in range(6):
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if self._would_do(middle) else (middle, high)
+        return high * self._total()
+
+    def _would_do(self, factor: float) -> bool:
+        profile = Profile(self.census.profile.levels, self.census.profile.counts * factor)
+        plan = replace(self, census=replace(self.census, profile=profile)).best()
+        enough = self.shape == "gaussian" or plan.scale.weight >= _ANY_LEAST
+        return enough and plan.failure_probability(self.choices.max_ratio) <= self.choices.max_failure
+
+    @cached_property
+    def _bound(self) -> float:
+        return _lower_bound(self.census.profile, self.model)
+
+    def _total(self) -> float:
+        return self.census.profile.total * self.model.budget_per_allowance
+
+    def _optimise(self) -> list[float]:
+        """Center share, scale share, clip width and, if unbounded, the part of the rest for the weights."""
+        left = float(self.share - self.census.share)
+        steps = 4 if self.census.share else 3
+
+        def decode(coded: ArrayLike) -> list[float]:
+            z = np.clip(coded, [-8, -8, -6, -5][:steps], [6, 6, 1.6, 6][:steps]).tolist()
+            decoded = [
+                self.choices.center_share or left * _LARGEST_LOCATE * float(expit(z[0])),
+                self.choices.scale_share or left * _LARGEST_LOCATE * float(expit(z[1])),
+                self.choices.clip_width or _NARROWEST + math.exp(z[2]),
+            ]
+            return [*decoded, _LARGEST_WEIGHTS * float(expit(z[3]))] if steps == 4 else decoded
+
+        def cost(coded: ArrayLike) -> float:
+            plan = self._gaussian_plan(decode(coded))
+            error = half_width(0.75, plan.noise_scale, plan.sampling_std)
+            return math.log(error + plan.failure_probability(self.choices.max_ratio))
+
+        def code(center: float, scale: float) -> list[float]:
+            parts = [min(max(part / left / _LARGEST_LOCATE, 1e-3), 0.98) for part in (center, scale)]
+            return [*(math.log(part / (1 - part)) for part in parts), -0.3, -1.6][:steps]
+
+        levels = self.census.profile.levels
+        total = min(self.census.profile.total, 1e6)
+        starts = [code(55 / total, 35 / total)]
+        if levels[-1] > 30 * np.median(levels):
+            starts += [code(0.02 * left, 0.02 * left), code(0.15 * left, 0.1 * left)]
+        found = [
+            minimize(
+                cost,
+                start,
+                method="Nelder-Mead",
+                options={
+                    "xatol": 0.02,
+                    "fatol": 3e-4,
+                    "maxiter": 220,
+                    "initial_simplex": np.vstack([start, np.array(start) + 0.5 * np.eye(steps)]),
+                },
+            )
+            for start in starts
+        ]
+        return decode(min(found, key=lambda one: float(one.fun)).x)
+
+    def _gaussian_plan(self, chosen: list[float]) -> Plan:
+        center, scale = (max(floor_share(part), Fraction(1, SHARE_UNIT)) for part in chosen[:2])
+        rest = self.share - self.census.share - center - scale
+        weights = floor_share(float(rest) * chosen[3]) if self.census.share else Fraction(0)
+        shares = {"center": center, "scale": scale, "sum": rest - weights}
+        width = chosen[2]
+        variance, slope = float(clipped_variance(width)), float(inside(width))
+        return self._plan(shares, weights, width, 2 * width**2 / variance, slope, variance)
+
+    def _any_plan(self) -> Plan:
+        left = self.share - self.census.share
+        total = min(self.census.profile.total, 1e9)
+        center = max(floor_share(min(0.25 * float(left), _ANY_CENTER / total)), Fraction(1, SHARE_UNIT))
+        radius, square = floor_share(_ANY_RADIUS * left), floor_share(_ANY_SQUARE * left)
+        weights = floor_share(_ANY_WEIGHTS * left) if self.census.share else Fraction(0)
+        shares = {
+            "center": center,
+            "scale": radius,
+            "square": square,
+            "sum": left - center - radius - square - weights,
+        }
+        # What the radius would be for a bell-shaped population: some 20 nats lie beyond half to a quarter of it.
+        beyond = min(20 / (float(radius) * total), 0.3)
+        width = 3 * float(ndtri(1 - beyond / 2))
+        return self._plan(shares, weights, width, _ANY_CONSTANT, 1.0, 1.0)
+
+    def _plan(
+        self,
+        shares: dict[str, Fraction],
+        weights: Fraction,
+        width: float,
+        constant: float,
+        slope: float,
+        variance: float,
+    ) -> Plan:
+        """A plan with these shares, its caps and predictions filled in."""
+        if self.census.share:
+            shares = {"census": self.census.share, "weights": weights, **shares}
+        locating = float(shares["center"] + shares["scale"])
+        locate_cap, located = self._capped(locating, _LOCATE_CONSTANT)
+        thinning = _SAMPLE / located.weight if self.census.profile.people > _SAMPLE else _KEEP_ALL
+        # A sample of so many records has no smaller relative squared weight.
+        located = Sums(located.weight, max(located.square, located.weight**2 / _SAMPLE))
+        center, scale = (located.scaled(float(shares[name]) / locating) for name in ("center", "scale"))
+        weight_cap, mean = self._capped(float(shares["sum"]), constant)
+        if self.choices.saturation:
+            weight_cap = min(
+                self.choices.saturation / self.model.budget_per_allowance * float(shares["sum"]), _LARGEST_WEIGHT
+            )
+            mean = self._sums(float(shares["sum"]), weight_cap)
+        sampling = math.sqrt(variance * mean.square) / (slope * mean.weight)
+        extra = 0.0
+        if self.shape == "gaussian":
+            extra = _INFLATION * product_error(center, scale, width, mean, float(weights / shares["sum"]))
+        return Plan(
+            model=self.model,
+            shape=self.shape,
+            support=self.support,
+            shares=MappingProxyType(shares),
+            clip_width=width,
+            locate_cap=locate_cap,
+            weight_cap=weight_cap,
+            thinning=thinning,
+            center=center,
+            scale=scale,
+            mean=mean,
+            noise_scale=width / (slope * mean.weight),
+            sampling_std=math.hypot(sampling, extra),
+            total=self._total(),
+            people=self.census.profile.people + self.census.left_out,
+            lower_bound=self._bound,
+            doubt=self.census.doubt * self.model.budget_per_allowance,
+        )
+
+    def _capped(self, share: float, constant: float) -> tuple[float, Sums]:
+        """The cap on the weights ``share * allowance`` that minimises the variance, and the sums it leaves."""
+        cap = min(self.census.profile.saturation(constant / share**2)[0] * share, _LARGEST_WEIGHT)
+        return cap, self._sums(share, cap)
+
+    def _sums(self, share: float, cap: float) -> Sums:
+        weight, square = self.census.profile.capped_sums(cap / share)
+        return Sums(weight * share, square * share**2)
+
+
+def _lower_bound(profile: Profile, model: Model) -> float:
+    """The bound for this profile, which is hardly changed by rounding the counts."""
+    tiers = {
+        float(level * model.budget_per_allowance): max(1, round(count))
+        for level, count in zip(profile.levels, profile.counts, strict=True)
+    }
+    return lower_bound(tiers, model=model.name)

@@ -1,0 +1,81 @@
+"""Predictions: how far off the steps will be, from the weights they give to all records.
+
+Errors are in units of the population's standard deviation. The formulas are derived in docs/how-it-works.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import expit
+
+from pdpmean.clipped_normal import MEDIAN_SIZE, inside
+from pdpmean.lattice import Lattice, everywhere, keys_of, positive
+
+__all__ = ["SUPPORT_OCTAVES", "Sums", "center_error", "miss_probability", "product_error"]
+
+SUPPORT_OCTAVES = 40  # how far below the width of a support a spread is sought
+
+_DENSITY = 1 / math.sqrt(2 * math.pi)  # rank per standard deviation, at the median of a normal
+_SIZE_DENSITY = 2 * MEDIAN_SIZE * math.exp(-(MEDIAN_SIZE**2) / 2) * _DENSITY  # rank of |Z| per unit of log scale
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The sum of the weights that a step gives to all records, in nats, and the sum of their squares."""
+
+    weight: float
+    square: float
+
+    def scaled(self, factor: float) -> Sums:
+        """The sums when every weight is times `factor`."""
+        return Sums(self.weight * factor, self.square * factor**2)
+
+
+def center_error(center: Sums) -> tuple[float, float]:
+    """The error of the located centre, about Laplace of the first number plus normal of the second."""
+    return 1 / (_DENSITY * center.weight), math.sqrt(math.pi / 2 * center.square) / center.weight
+
+
+def product_error(center: Sums, scale: Sums, width: float, mean: Sums, weights_part: float) -> float:
+    """The error that reaches the mean from centre and scale (and the noisy total weight) both being off.
+
+    A clip of `width` standard deviations; `weights_part` is the share for the total weight over that for the sum.
+    """
+    noise, sampling = center_error(center)
+    scale_error = (2 / scale.weight**2 + scale.square / (4 * scale.weight**2)) / _SIZE_DENSITY**2
+    sensitivity = 2 * width * math.exp(-(width**2) / 2) * _DENSITY / float(inside(width))
+    weight_error = 2 / (mean.weight * weights_part) ** 2 if weights_part else 0.0
+    return math.sqrt((2 * noise**2 + sampling**2) * (sensitivity**2 * scale_error + weight_error))
+
+
+def miss_probability(center: Sums, scale: Sums | None, ratio: float, *, supported: bool) -> float:
+    """The chance that centre or scale lands far off: the mass there over the mass where it belongs.
+
+    The mean is `ratio` standard deviations from 0 or, if `supported`, the support so many wide. Without `scale`, the
+    centre's chance alone.
+    """
+    if supported:
+        per_sigma, per_octave = -math.log(max(ratio, 1.0)), 1 / SUPPORT_OCTAVES
+    else:
+        octaves = math.floor(math.log2(max(ratio, 1.0)))
+        per_sigma = _octave_mass(everywhere(), octaves) - octaves * math.log(2)
+        per_octave = math.exp(_octave_mass(positive(), 0))
+    center_miss = float(expit(-center.weight / 2 - per_sigma - math.log(2 / (_DENSITY * center.weight))))
+    if scale is None:
+        return center_miss
+    near = MEDIAN_SIZE * per_octave / (_SIZE_DENSITY * scale.weight)
+    # Four times too large, anything at all, four times too small: P(|Z| > 2.7) = 0.007, P(|Z| < 0.169) = 0.134.
+    far = np.logaddexp.reduce([-0.493 * scale.weight, -scale.weight / 2, -0.366 * scale.weight + math.log(near)])
+    scale_miss = float(expit(far - math.log(2 * near)))
+    return 1 - (1 - center_miss) * (1 - scale_miss)
+
+
+@lru_cache(maxsize=64)
+def _octave_mass(lattice: Lattice, exponent: int) -> float:
+    """The logarithm of the part of a lattice's measure that lies in [2**exponent, 2**(exponent + 1))."""
+    low, high = (lattice.below(int(key)) for key in keys_of(np.ldexp(1.0, np.array([exponent, exponent + 1]))))
+    return math.log(high - low) - math.log(lattice.total)

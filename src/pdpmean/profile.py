@@ -1,0 +1,79 @@
+"""How many people hold which budget: what a plan is made from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pdpmean.inputs import Floats
+
+__all__ = ["Profile"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """`counts[j]` people at level `levels[j]`; levels ascend, are above 0, and only the last may be infinite.
+
+    A count may be a fraction: in the unbounded model it comes from a noisy census.
+    """
+
+    levels: Floats
+    counts: Floats
+
+    @classmethod
+    def of(cls, budgets: Floats, counts: Floats | None = None) -> Profile:
+        """The profile of budgets, one a person, or as many as `counts` says; who grants nothing does not count."""
+        levels, place = np.unique(budgets, return_inverse=True)
+        held = np.bincount(place, weights=counts, minlength=levels.size).astype(np.float64)
+        counted = (levels > 0) & (held > 0)
+        return cls(levels[counted], held[counted])
+
+    def scaled(self, factor: float) -> Profile:
+        """The same people, with every level times `factor`."""
+        return Profile(self.levels * factor, self.counts)
+
+    @property
+    def people(self) -> float:
+        """How many there are."""
+        return float(self.counts.sum())
+
+    @property
+    def total(self) -> float:
+        """The sum of all levels; infinite as soon as one person's is."""
+        return float((self.counts * self.levels).sum())
+
+    @cached_property
+    def _finite(self) -> Floats:
+        return self.levels[np.isfinite(self.levels)]
+
+    @cached_property
+    def _sums(self) -> Floats:
+        return np.cumsum(self.counts[: self._finite.size] * self._finite)
+
+    @cached_property
+    def _squares(self) -> Floats:
+        return np.cumsum(self.counts[: self._finite.size] * self._finite**2)
+
+    def saturation(self, constant: float) -> tuple[float, int]:
+        """The cap tau on weights that minimises ``(sum w**2 + constant) / (sum w)**2``, and how many levels stay below.
+
+        With the levels ascending, tau is ``(sum w**2 + constant) / sum w`` over those below it; infinite where no
+        finite level is.
+        """
+        if self._finite.size == 0:
+            return math.inf, 0
+        caps = (self._squares + constant) / self._sums
+        saturated = self._finite[1:] >= caps[:-1]
+        below = int(np.argmax(saturated)) + 1 if saturated.any() else self._finite.size
+        return float(caps[below - 1]), below
+
+    def capped_sums(self, tau: float) -> tuple[float, float]:
+        """The sum of the weights min(level, tau), and of their squares."""
+        below = int(np.searchsorted(self._finite, tau))
+        above = float(self.counts[below:].sum())
+        weight = (self._sums[below - 1] if below else 0.0) + (above * tau if above else 0.0)
+        square = (self._squares[below - 1] if below else 0.0) + (above * tau**2 if above else 0.0)
+        return float(weight), float(square)

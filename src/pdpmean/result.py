@@ -1,0 +1,221 @@
+"""Result: the mean, how sure it is, what it cost and what was promised; all from released numbers."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pdpmean.average import Average
+from pdpmean.clipped_normal import clipped_variance, inside, undo_clipping
+from pdpmean.inputs import check_probability
+from pdpmean.interval import ErrorLaw, half_width, rank_nodes
+from pdpmean.locate import Location
+from pdpmean.plan import Plan
+from pdpmean.prediction import center_error
+from pdpmean.profile import Profile
+
+__all__ = ["MeanEstimate", "conclude"]
+
+_SYMMETRY_LEVEL = 0.999
+
+
+@dataclass(frozen=True)
+class MeanEstimate:
+    """An estimate of a population's mean. Prints itself; `to_dict` has everything."""
+
+    mean: float
+    center: float
+    scale: float
+    law: ErrorLaw
+    plan: Plan
+    private: bool
+    selection_bound: float
+    warnings: tuple[str, ...]
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """The interval that holds the population's mean with probability `level`."""
+        return self.law.interval(check_probability("level", level))
+
+    @property
+    def noise_std(self) -> float:
+        """Standard deviation of the error due to noise."""
+        return self.law.noise_std
+
+    @property
+    def sampling_std(self) -> float:
+        """Standard deviation of the error due to who is in the sample."""
+        return self.law.sampling_std
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the error."""
+        return math.hypot(self.noise_std, self.sampling_std)
+
+    @property
+    def spent(self) -> Fraction:
+        """The part of every budget that was used."""
+        return sum(self.plan.shares.values(), Fraction(0))
+
+    @property
+    def guarantee(self) -> str:
+        """What was promised to whom, in words."""
+        if not self.private:
+            return "NOT PRIVATE: made with seeded randomness, for simulation only. Do not publish."
+        factor = "exp(budget)" if self.spent == 1 else f"exp({float(self.spent):.6g} * budget)"
+        promise = "Pure personalized differential privacy, at every person's own budget:"
+        if self.plan.model.budget_range is None:
+            return (
+                f"{promise} replacing one person's value changes the probability of any output by at most a factor "
+                f"{factor}. Who takes part and everybody's budget are taken to be public. One record a person is assumed."
+            )
+        low, high = self.plan.model.budget_range
+        return (
+            f"{promise} one person's taking part or not changes the probability of any output by at most a factor "
+            f"{factor}. Only the range of budgets, {low:g} to {high:g}, is taken to be public. One record a person is "
+            "assumed."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and words, ready for JSON."""
+        low, high = self.interval()
+        return {
+            "mean": self.mean,
+            "interval_95": [low, high],
+            "std": self.std,
+            "noise_std": self.noise_std,
+            "sampling_std": self.sampling_std,
+            "center": self.center,
+            "scale": self.scale,
+            "selection_bound": self.selection_bound,
+            "model": self.plan.model.name,
+            "shape": self.plan.shape,
+            "shares": {name: float(share) for name, share in self.plan.shares.items()},
+            "warnings": list(self.warnings),
+            "private": self.private,
+            "guarantee": self.guarantee,
+        }
+
+    def _rows(self) -> list[tuple[str, str]]:
+        low, high = self.interval()
+        rows = [
+            ("mean", f"{self.mean:.6g}"),
+            ("95 % interval", f"{low:.6g} to {high:.6g}"),
+            (
+                "error (std)",
+                f"{self.std:.3g}, of which noise {self.noise_std:.3g}, sampling {self.sampling_std:.3g}",
+            ),
+            ("scale", f"{self.scale:.4g}"),
+            ("if budgets and values go together", f"off by at most {self.selection_bound:.3g} more"),
+            *(("warning", text) for text in self.warnings),
+            ("guarantee", self.guarantee),
+        ]
+        return rows if self.private else [("NOT PRIVATE", "seeded randomness, for simulation only"), *rows]
+
+    def __str__(self) -> str:
+        rows = self._rows()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
+
+    def _repr_html_(self) -> str:
+        cells = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in self._rows())
+        return f"<table>{''.join(cells)}</table>"
+
+
+def conclude(
+    plan: Plan, location: Location, half: float, averaged: Average, profile: Profile, *, private: bool
+) -> MeanEstimate:
+    """The estimate behind the released numbers."""
+    grown = _growth(plan, averaged)
+    if plan.shape == "any":
+        mean, sigma, law = _as_it_is(plan, location, half, averaged, grown)
+        slope = 1.0
+    else:
+        mean, sigma, law = _behind_the_clip(plan, location, half, averaged, grown)
+        slope = float(np.mean(half / law.noise)) / averaged.weight
+    return MeanEstimate(
+        mean=_finite(mean),
+        center=location.center,
+        scale=_finite(sigma),
+        law=law,
+        plan=plan,
+        private=private,
+        selection_bound=_finite(2 * half / slope * _uneven(plan, profile)),
+        warnings=_warnings(plan, location, mean, sigma),
+    )
+
+
+def _growth(plan: Plan, averaged: Average) -> float:
+    """How much more weight was released than the noisy census had led to expect."""
+    return min(max(averaged.weight / plan.mean.weight, 0.4), 2.5) if "weights" in plan.shares else 1.0
+
+
+def _behind_the_clip(
+    plan: Plan, location: Location, half: float, averaged: Average, grown: float
+) -> tuple[float, float, ErrorLaw]:
+    """Mean and scale of the normal population, and the law of the error, mixed over the true rank of the spread."""
+    spread = location.spread
+    ratio = half / spread
+    clipped = np.array([averaged.mean])
+    shift, sigma = undo_clipping(clipped, ratio, np.array([0.5]))
+    levels = rank_nodes(plan.scale.weight * grown, plan.scale.square * grown)
+    shifts, sigmas = undo_clipping(np.full(levels.size, averaged.mean), ratio, levels)
+    slopes = np.maximum(inside(ratio / sigmas, shifts), 0.05)
+    variances = clipped_variance(ratio / sigmas, shifts) * plan.mean.square * grown
+    sampling = np.sqrt(variances) * sigmas / (averaged.weight * slopes)
+    if "weights" in plan.shares:
+        # The noise of the total weight moves the clipped mean in proportion to itself.
+        relative = math.sqrt(2) * float(plan.shares["sum"] / plan.shares["weights"]) / averaged.weight
+        sampling = np.hypot(sampling, abs(averaged.mean) * ratio * relative / slopes)
+    law = ErrorLaw(
+        centers=location.center + shifts * sigmas * spread,
+        noise=half / (averaged.weight * slopes),
+        sampling=sampling * spread,
+    )
+    return location.center + float((shift * sigma)[0]) * spread, float(sigma[0]) * spread, law
+
+
+def _as_it_is(
+    plan: Plan, location: Location, half: float, averaged: Average, grown: float
+) -> tuple[float, float, ErrorLaw]:
+    """The clipped mean itself; its sampling error from the released mean square."""
+    assert averaged.square is not None
+    mean = location.center + half * averaged.mean
+    doubt = float(plan.shares["sum"] / plan.shares["square"]) / averaged.weight
+    deviation = math.sqrt(max(averaged.square - averaged.mean**2, 0.0) + doubt)
+    sampling = half * deviation * math.sqrt(plan.mean.square * grown) / averaged.weight
+    law = ErrorLaw(np.array([mean]), np.array([half / averaged.weight]), np.array([sampling]))
+    return mean, half * deviation, law
+
+
+def _uneven(plan: Plan, profile: Profile) -> float:
+    """Total variation between the weights given and equal weights for everybody."""
+    weights = np.minimum(profile.levels * float(plan.shares["sum"]), plan.weight_cap)
+    even = 1 / plan.people
+    differences = profile.counts * np.abs(weights / float((profile.counts * weights).sum()) - even)
+    return float(differences.sum() + max(plan.people - profile.people, 0.0) * even) / 2
+
+
+def _warnings(plan: Plan, location: Location, mean: float, sigma: float) -> tuple[str, ...]:
+    """What released numbers say against the assumed shape."""
+    if plan.shape == "any":
+        return ()
+    if location.degenerate:
+        return ("more than half of the values seem to be equal: use shape='any'",)
+    noise, sampling = center_error(plan.center)
+    allowed = half_width(_SYMMETRY_LEVEL, noise, sampling) + half_width(
+        _SYMMETRY_LEVEL, plan.noise_scale, plan.sampling_std
+    )
+    if abs(mean - location.center) > allowed * sigma:
+        return ("mean and median differ by more than a bell-shaped population allows: use shape='any'",)
+    return ()
+
+
+def _finite(number: float) -> float:
+    """The nearest finite double."""
+    largest = float(np.finfo(np.float64).max)
+    return min(max(number, -largest), largest)

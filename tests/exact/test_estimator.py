@@ -1,0 +1,626 @@
+"""Every step of `estimate_mean`, and all together, enumerated: no loss exceeds a budget, planted bugs are caught.
+
+The code that runs is the shipped code; `exact.enumeration` stands in for its randomness. Lattices have a few keys, the
+plan is fixed, and `locate_radius` counts in coarser units of weight, or the paths could not all be visited.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from fractions import Fraction
+from functools import partial
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, Literal
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from exact.enumeration import Enumerator, Law, collapsed, law, loss, removal_losses, replacement_losses
+from pdpmean import average, census, estimate, locate
+from pdpmean.average import Summing
+from pdpmean.diffusion import WEIGHT_UNIT, Thinning
+from pdpmean.inputs import Floats
+from pdpmean.lattice import Lattice, keys_of
+from pdpmean.model import BOUNDED, Model
+from pdpmean.plan import Plan
+from pdpmean.prediction import Sums
+from pdpmean.randomness import Randomness, laplace_scale
+from pdpmean.sources.arrays import ArraySource
+
+EXACT = 1e-9  # the enumeration's stated error
+MISSING, FAR = math.nan, math.inf
+
+UNBOUNDED = Model("unbounded", (1.0, 4.0))
+
+Person = tuple[float, float]  # value, budget
+Patch = tuple[Any, str, Any]
+
+
+def parts(**sixteenths: int) -> MappingProxyType[str, Fraction]:
+    assert sum(sixteenths.values()) == 16
+    return MappingProxyType({name: Fraction(part, 16) for name, part in sixteenths.items()})
+
+
+SHARES = {
+    ("bounded", "gaussian"): parts(center=4, scale=4, sum=8),
+    ("unbounded", "gaussian"): parts(census=1, weights=2, center=4, scale=4, sum=5),
+    ("bounded", "any"): parts(center=4, scale=4, square=2, sum=6),
+    ("unbounded", "any"): parts(census=1, weights=2, center=4, scale=4, square=1, sum=4),
+}
+
+
+def fixed_plan(
+    model: Model,
+    shape: Literal["gaussian", "any"] = "gaussian",
+    *,
+    thinning: float = 1e9,
+    locate_cap: float = 3.0,
+    weight_cap: float = 2.5,
+) -> Plan:
+    """A plan of round shares; what it predicts plays no part."""
+    return Plan(
+        model=model,
+        shape=shape,
+        support=None,
+        shares=SHARES[model.name, shape],
+        clip_width=1.0,
+        locate_cap=locate_cap,
+        weight_cap=weight_cap,
+        thinning=thinning,
+        center=Sums(1.0, 1.0),
+        scale=Sums(1.0, 1.0),
+        mean=Sums(1.0, 1.0),
+        noise_scale=1.0,
+        sampling_std=1.0,
+        total=1.0,
+        people=1.0,
+        lower_bound=1.0,
+        doubt=0.0,
+    )
+
+
+def source_of(present: Sequence[Person]) -> ArraySource:
+    return ArraySource(np.array([value for value, _ in present]), np.array([budget for _, budget in present]))
+
+
+def only(multiplicities: dict[float, int]) -> Lattice:
+    """A lattice of these doubles alone."""
+    keys = [int(key) for key in keys_of(np.array(list(multiplicities), dtype=np.float64))]
+    starts = [start for key in keys for start in (key, key + 1)]
+    counts = [count for multiplicity in multiplicities.values() for count in (multiplicity, 0)]
+    return Lattice(tuple(starts), tuple(counts[:-1]))
+
+
+@contextmanager
+def patched(*patches: Patch) -> Iterator[None]:
+    with ExitStack() as stack:
+        for patch in patches:
+            stack.enter_context(mock.patch.object(*patch))
+        yield
+
+
+# --- census -------------------------------------------------------------------------------------------------
+
+WIDE = Model("unbounded", (1.0, 16.0))  # two buckets
+CENSUS_SHARE = Fraction(1, 16)
+HOLDERS: list[Person] = [(0.0, budget) for budget in (0.5, 1.0, 3.9, 4.0, 16.0, math.inf, MISSING)]
+ALLOWED = [0.0, 1.0, 3.9, 4.0, 16.0, 16.0, 0.0]
+
+
+def census_losses() -> list[float]:
+    def counts(present: tuple[Person, ...]) -> Law:
+        return law(lambda r: census.noisy_census(source_of(present), WIDE, CENSUS_SHARE, r), released=True)
+
+    losses = removal_losses(counts, HOLDERS)
+    return [losses[person] for person in HOLDERS]
+
+
+def test_census_attains_its_share_and_no_more() -> None:
+    for spent, allowed in zip(census_losses(), ALLOWED, strict=True):
+        # An allowance is rounded down to its cell, one of 64 an octave.
+        assert (1 - 1 / 64) * allowed / 16 - EXACT <= spent <= allowed / 16 + EXACT
+
+
+def test_census_noise_of_one_unit_too_few_is_caught() -> None:
+    coarse: Patch = (census, "_SUM_BITS", 8)  # 8 units a nat, so that one of them is seen
+    with patched(coarse):
+        assert all(spent <= allowed / 16 + EXACT for spent, allowed in zip(census_losses(), ALLOWED, strict=True))
+    with patched(coarse, (census, "laplace_scale", lambda size, share: laplace_scale(size - 1, share))):
+        assert any(spent > 1.1 * allowed / 16 for spent, allowed in zip(census_losses(), ALLOWED, strict=True))
+
+
+# --- diffusion ----------------------------------------------------------------------------------------------
+
+BUDGETS = [0.4, 1.0, 2.5, 6.0]
+
+
+def thinned_losses(thinning: Thinning) -> dict[Person, float]:
+    """Losses of randomized response, at each record's kept weight, on who was kept: it attains every weight."""
+    people = [(float(record), budget) for record, budget in enumerate(BUDGETS)]
+    kept_weights = thinning.kept_weights(np.array(BUDGETS))
+    odds = np.exp(kept_weights)
+
+    def answers(present: tuple[Person, ...]) -> Law:
+        def mechanism(randomness: Any) -> tuple[bool, ...]:
+            kept, budgets = source_of(present).sample(partial(thinning.keep, randomness))
+            assert (thinning.kept_weights(budgets) == kept_weights[kept.astype(int)]).all()
+            seen = [float(record) in kept for record in range(len(BUDGETS))]
+            return tuple(
+                randomness.heads(odd / (1 + odd) if yes else 1 / (1 + odd))
+                for yes, odd in zip(seen, odds.tolist(), strict=True)
+            )
+
+        return law(mechanism)
+
+    return removal_losses(answers, people)
+
+
+@pytest.mark.parametrize("model", [BOUNDED, Model("unbounded", (0.1, 8.0))], ids=["bounded", "unbounded"])
+def test_thinning_costs_each_weight_to_the_last_bit(model: Model) -> None:
+    """With coins that keep 10 %, some, and all of the records, beyond the cap and below it."""
+    thinning = Thinning(model, Fraction(1, 2), cap=2.0, density=0.9)
+    weights = thinning.weights(np.array(BUDGETS))
+    rates = thinning.rates(weights)
+    assert rates[0] < 0.2
+    assert rates[-1] == 1.0
+    assert (thinning.kept_weights(np.array(BUDGETS)) >= weights).all()
+    for (_, budget), spent in thinned_losses(thinning).items():
+        allowed = min(float(model.allowances(np.array([budget]))[0]) / 2, 2.0)
+        assert allowed * (1 - 1e-6) <= spent <= allowed + EXACT
+
+
+def test_thinning_keeps_nobody_who_grants_nothing() -> None:
+    thinning = Thinning(BOUNDED, Fraction(1, 2), cap=2.0, density=1e9)
+    kept = law(lambda r: thinning.keep(r, np.array([0.0, 1.0, math.inf])))
+    assert [outcome.tolist() for outcome, _ in kept.items()] == [[False, True, True]]
+
+
+def raised_too_far(self: Thinning, budgets: Floats) -> Floats:
+    """Divided by the square of the rate instead of the rate."""
+    weights = self.weights(budgets)
+    return np.log1p(np.expm1(weights) / self.rates(weights) ** 2)
+
+
+def test_a_kept_weight_raised_too_far_is_caught() -> None:
+    with patched((Thinning, "kept_weights", raised_too_far)):
+        losses = thinned_losses(Thinning(BOUNDED, Fraction(1, 2), cap=2.0, density=0.9))
+    assert all(spent > 1.2 * budget / 4 for (_, budget), spent in losses.items() if budget < 4)
+
+
+# --- the private median -------------------------------------------------------------------------------------
+
+ONE = int(keys_of(np.array([1.0]))[0])
+DOZEN = Lattice((ONE - 4, ONE - 1, ONE + 3, ONE + 8), (1, 4, 2))  # 12 neighbouring doubles, some preferred
+Placed = tuple[float, int]  # value, weight in units of 2**-30 nats
+
+
+def median_law(placed: Sequence[Placed], lattice: Lattice) -> Law:
+    values = np.array([value for value, _ in placed], dtype=np.float64)
+    weights = np.array([weight for _, weight in placed], dtype=np.int64)
+    return law(lambda r: locate.private_median(values, weights, lattice, r))
+
+
+def near_one(steps: int) -> float:
+    return 1.0 + steps * 2.0**-53 if steps < 0 else 1.0 + steps * 2.0**-52
+
+
+def nats(weight: float) -> int:
+    return round(weight * WEIGHT_UNIT)
+
+
+@pytest.mark.parametrize("everyone_at", [None, 0], ids=["spread out", "tied"])
+def test_private_median_on_every_small_data_set(everyone_at: int | None) -> None:
+    """Values on the lattice, at its ends, outside, infinite and missing; with three others apart or tied."""
+    places = [near_one(-4), near_one(0), near_one(2), near_one(7), 0.5, 9.0, FAR, -FAR, MISSING, -0.0]
+    others = [(near_one(steps if everyone_at is None else everyone_at), nats(0.7)) for steps in (-2, 0, 5)]
+    worst = 0.0
+    with collapsed():
+        for size in range(len(others) + 1):
+            without = median_law(others[:size], DOZEN)
+            assert without.total() == pytest.approx(1.0, abs=1e-12)
+            for place, weight in itertools.product(places, [0.1, 1.3]):
+                spent = loss(without, median_law([*others[:size], (place, nats(weight))], DOZEN))
+                assert spent <= weight + EXACT
+                assert spent == 0 or not math.isnan(place)
+                worst = max(worst, spent / weight)
+    assert worst > 0.4
+
+
+def test_private_median_chooses_from_the_lattice_alone() -> None:
+    """An empty sample, or one all outside, leaves the lattice's own measure."""
+    outside: list[Placed] = [
+        (-FAR, nats(1.0)),
+        (0.5, nats(1.0)),
+        (FAR, nats(1.0)),
+        (MISSING, nats(1.0)),
+        (9.0, nats(1.0)),
+    ]
+    with collapsed():
+        for placed in ([], outside):
+            found = dict(median_law(placed, DOZEN).items())
+            assert len(found) == 12
+            for value, probability in found.items():
+                share = 1 if value < near_one(-1) else 4 if value < near_one(3) else 2
+                assert probability == pytest.approx(share / DOZEN.total, rel=1e-9)
+
+
+@pytest.mark.parametrize("weight", [0.3, 1.0, 2.0])
+def test_private_median_attains_its_weight_and_no_more(weight: float) -> None:
+    """A preferred bulk lies on the wrong side of another record: the newcomer evens a rare key and burdens the bulk."""
+    lattice = only({0.0: 800, 1.5: 1})
+    other = (1.0, nats(weight))
+    with collapsed():
+        spent = loss(median_law([other], lattice), median_law([other, (FAR, nats(weight))], lattice))
+    assert 0.98 * weight <= spent <= weight + EXACT
+
+
+def test_private_median_at_twice_the_weight_is_caught() -> None:
+    lattice = only({0.0: 800, 1.5: 1})
+    double = [(1.0, nats(2.0)), (FAR, nats(2.0))]
+    with collapsed():
+        assert loss(median_law(double[:1], lattice), median_law(double, lattice)) > 1.0 + 0.9
+
+
+def test_ties_on_both_sides_or_neither_are_the_same() -> None:
+    """Counting equal values on both sides changes nothing: the score looks at the difference alone."""
+
+    def score(y: float, values: list[float], *, ties: bool) -> int:
+        below = sum(value < y or (ties and value == y) for value in values)
+        above = sum(value > y or (ties and value == y) for value in values)
+        return abs(below - above)
+
+    values = [near_one(steps) for steps in (-2, 0, 0, 0, 5)]
+    keys = [near_one(steps) for steps in range(-4, 8)]
+    assert [score(y, values, ties=True) for y in keys] == [score(y, values, ties=False) for y in keys]
+    with collapsed():
+        found = dict(median_law([(value, nats(1.0)) for value in values], DOZEN).items())
+    shares = [1] * 3 + [4] * 4 + [2] * 5
+    masses = [share * math.exp(-score(y, values, ties=False) / 2) for share, y in zip(shares, keys, strict=True)]
+    for y, mass in zip(keys, masses, strict=True):
+        assert found[y] == pytest.approx(mass / sum(masses), rel=1e-8)
+
+
+# --- the radius ---------------------------------------------------------------------------------------------
+
+
+def coarse_radius(unit: int, tail: int) -> list[Patch]:
+    """`locate_radius` in `unit` units a nat, the shipped scales converted, with six octaves and a lower threshold."""
+    return [
+        (locate, "WEIGHT_UNIT", unit),
+        (locate, "_QUERY_SCALE", locate._QUERY_SCALE * unit / WEIGHT_UNIT),
+        (locate, "_THRESHOLD_SCALE", locate._THRESHOLD_SCALE * unit / WEIGHT_UNIT),
+        (locate, "_TAIL", tail),
+        (locate, "_OCTAVES", range(-2, 3)),
+    ]
+
+
+def tail_law(tails: Sequence[int]) -> Law:
+    return law(lambda r: locate.first_small_tail(list(tails), r))
+
+
+def test_first_small_tail_on_every_pair_of_small_neighbours() -> None:
+    """One record raises the tails up to its own octave, all by its weight."""
+    with patched(*coarse_radius(1, tail=0)):
+        laws: dict[tuple[int, ...], Law] = {}
+        worst = 0.0
+        for tails in itertools.combinations_with_replacement([3, 1, 0], 4):
+            for octave, weight in itertools.product([1, 3, 4], [1, 2]):
+                more = tuple(tail + weight * (index < octave) for index, tail in enumerate(tails))
+                for one in (tails, more):
+                    if one not in laws:
+                        laws[one] = tail_law(one)
+                spent = loss(laws[tails], laws[more])
+                assert spent <= weight + EXACT
+                worst = max(worst, spent / weight)
+    assert worst > 0.4
+
+
+@pytest.mark.parametrize(("unit", "weight"), [(1, 1), (4, 2)])
+def test_first_small_tail_attains_its_weight_and_no_more(unit: int, weight: int) -> None:
+    """Sixty low tails that must all look high force a low threshold; the last does not rise with them."""
+    with patched(*coarse_radius(unit, tail=0)):
+        spent = loss(tail_law([0] * 60 + [0, 0]), tail_law([weight] * 60 + [0, 0]))
+    assert 0.95 * weight / unit <= spent <= weight / unit + EXACT
+
+
+@pytest.mark.parametrize("name", ["_THRESHOLD_SCALE", "_QUERY_SCALE"])
+def test_radius_noise_at_0_7_of_its_scale_is_caught(name: str) -> None:
+    with patched(*coarse_radius(1, tail=0)), patched((locate, name, 0.7 * getattr(locate, name) / WEIGHT_UNIT)):
+        assert loss(tail_law([0] * 60 + [0, 0]), tail_law([1] * 60 + [0, 0])) > 1.0 + 0.03
+
+
+def test_locate_radius_on_every_small_data_set() -> None:
+    people: list[Placed] = [(1.0, 1), (MISSING, 2), (FAR, 1), (9.5, 2), (1.25, 3)]
+
+    def radius(present: tuple[Placed, ...]) -> Law:
+        values = np.array([value for value, _ in present], dtype=np.float64)
+        weights = np.array([weight for _, weight in present], dtype=np.int64)
+        return law(lambda r: locate.locate_radius(values, 1.0, weights, r))
+
+    with patched(*coarse_radius(1, tail=1)):
+        losses = removal_losses(radius, people)
+    assert losses[people[1]] == 0
+    assert all(losses[person] <= person[1] + EXACT for person in people)
+    assert max(losses[person] / person[1] for person in people) > 0.3
+
+
+# --- the average --------------------------------------------------------------------------------------------
+
+CLIP = (1.0, 2.0)  # middle, half
+AVERAGED: list[Person] = [(0.0, 1.0), (FAR, 2.0), (-FAR, 3.3), (MISSING, 2.0), (5.0, math.inf), (1.5, 0.5)]
+
+
+@contextmanager
+def everything_released() -> Iterator[None]:
+    """A number released without any noise is an output as it is."""
+    real = Enumerator.add_laplace
+
+    def add_laplace(self: Enumerator, value: int, scale: float) -> Any:
+        if scale == 0 and self.releasing:
+            self.transcript.append(value)
+        return real(self, value, scale)
+
+    with patched((Enumerator, "add_laplace", add_laplace)):
+        yield
+
+
+def removed_from_average(plan: Plan) -> list[float]:
+    def release(present: tuple[Person, ...]) -> Law:
+        return law(lambda r: average.average(source_of(present), plan, *CLIP, r), released=True)
+
+    with everything_released():
+        losses = removal_losses(release, AVERAGED)
+    return [losses[person] for person in AVERAGED]
+
+
+def replaced_in_average(plan: Plan, budgets: list[float]) -> list[float]:
+    def release(values: tuple[float, ...]) -> Law:
+        records = list(zip(values, budgets, strict=True))
+        return law(lambda r: average.average(source_of(records), plan, *CLIP, r), released=True)
+
+    return replacement_losses(release, [-FAR, 1.0, 2.0, MISSING, FAR], len(budgets))
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+def test_average_attains_its_shares_and_no_more(shape: Literal["gaussian", "any"]) -> None:
+    """Sum, weights and squares: taking part costs whoever is clipped exactly what all of them may."""
+    plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0)
+    share = float(sum(plan.shares[name] for name in ("sum", "weights", "square") if name in plan.shares))
+    losses = removed_from_average(plan)
+    allowed = [share * allowance for allowance in (1.0, 2.0, 3.3, 2.0, 4.0, 0.0)]
+    assert all(spent <= may + EXACT for spent, may in zip(losses, allowed, strict=True))
+    assert losses[5] == 0
+    for clipped in (1, 2, 4):
+        assert losses[clipped] >= (1 - 1e-6) * allowed[clipped]
+    # A missing value is 0 steps: it costs its weight alone.
+    assert losses[3] == pytest.approx(2.0 * float(plan.shares["weights"]), rel=1e-6)
+
+
+def test_average_of_replaced_values_costs_twice_an_allowance() -> None:
+    budgets = [0.0, 1.0, 3.0, math.inf]
+    plan = fixed_plan(BOUNDED, weight_cap=1.0)
+    losses = replaced_in_average(plan, budgets)
+    assert losses[0] == 0
+    for spent, budget in zip(losses[1:3], budgets[1:3], strict=True):
+        assert (1 - 1e-6) * budget / 2 <= spent <= budget / 2 + EXACT
+    assert losses[3] == pytest.approx(2.0, rel=1e-6)  # the cap, removed and added
+
+
+def test_average_saturates_within_its_cap() -> None:
+    plan = fixed_plan(UNBOUNDED, weight_cap=0.25)
+    share = 0.25 * float((plan.shares["sum"] + plan.shares["weights"]) / plan.shares["sum"])
+    assert max(removed_from_average(plan)) == pytest.approx(share, rel=1e-6)
+
+
+def test_average_noise_at_0_7_of_its_scale_is_caught() -> None:
+    with patched((average, "laplace_scale", lambda size, share: 0.7 * laplace_scale(size, share))):
+        assert max(removed_from_average(fixed_plan(UNBOUNDED, weight_cap=50.0))) > 1.4 * 4.0 * 7 / 16
+        assert replaced_in_average(fixed_plan(BOUNDED), [1.0, 1.0])[0] > 1.4 * 0.5
+
+
+def test_average_weights_at_twice_the_share_are_caught() -> None:
+    real = Summing.weights
+    with patched((Summing, "weights", lambda self, budgets: 2 * real(self, budgets))):
+        assert max(removed_from_average(fixed_plan(UNBOUNDED))) > 1.9 * 4.0 * 7 / 16
+
+
+def exact_weight(size: int, share: Fraction | float) -> float:
+    """`laplace_scale` for `average`, with the noise on the total weight (sensitivity one unit) forgotten."""
+    return 0.0 if size < 2**40 else laplace_scale(size, share)
+
+
+def test_an_exact_total_weight_is_caught() -> None:
+    with patched((average, "laplace_scale", exact_weight)):
+        assert max(removed_from_average(fixed_plan(UNBOUNDED))) == math.inf
+
+
+# --- all of estimate_mean -----------------------------------------------------------------------------------
+
+# Built so that one record can move every step the worst way at once: a bulk below, a rare key above.
+CENTERS, SPREADS = only({0.0: 30, 1.5: 1, 4.0: 1}), only({0.25: 30, 0.75: 1, 3.0: 1})
+SEVERE_CENTERS, SEVERE_SPREADS = only({0.0: 400, 1.5: 1}), only({0.25: 400, 0.75: 1})
+
+
+@contextmanager
+def whole(plan: Plan, centers: Lattice, spreads: Lattice, *planted: Patch) -> Iterator[None]:
+    """`estimate_mean` with this plan and these lattices; what is concluded from the released numbers is left out."""
+    fixed: list[Patch] = [
+        (estimate, "make_plan", lambda *_: plan),
+        (estimate, "conclude", lambda *_, private: SimpleNamespace(warnings=(), private=private)),
+        (Plan, "center_lattice", centers),
+        (Plan, "spread_lattice", spreads),
+        *(coarse_radius(2, tail=1) if plan.shape == "any" else []),
+    ]
+    steps = ["locate:private_median", *(["locate:locate_radius"] if plan.shape == "any" else [])]
+    with patched(*fixed), collapsed(*steps), patched(*planted), everything_released():
+        yield
+
+
+def joining_losses(
+    people: list[Person], plan: Plan, *planted: Patch, centers: Lattice = CENTERS, spreads: Lattice = SPREADS
+) -> list[float]:
+    """Losses in the unbounded model, over every subset of `people`."""
+
+    def release(present: tuple[Person, ...]) -> Law:
+        values, budgets = [value for value, _ in present], [budget for _, budget in present]
+
+        def run(randomness: Randomness) -> object:
+            return estimate.estimate_mean(
+                values, budgets, model="unbounded", budget_range=plan.model.budget_range, randomness=randomness
+            )
+
+        return law(run, released=True)
+
+    with whole(plan, centers, spreads, *planted):
+        losses = removal_losses(release, people)
+    return [losses[person] for person in people]
+
+
+def replacing_losses(
+    budgets: list[float],
+    domain: list[float],
+    plan: Plan,
+    *planted: Patch,
+    centers: Lattice = CENTERS,
+    spreads: Lattice = SPREADS,
+) -> list[float]:
+    """Losses in the bounded model, over every data set from `domain`."""
+
+    def release(values: tuple[float, ...]) -> Law:
+        return law(
+            lambda r: estimate.estimate_mean(list(values), budgets, randomness=r),
+            released=True,
+        )
+
+    with whole(plan, centers, spreads, *planted):
+        return replacement_losses(release, domain, len(budgets))
+
+
+MIXED: list[Person] = [(1.0, 2.0), (FAR, 1.5), (0.3, 0.5), (MISSING, math.inf)]
+GRANTED = [2.0, 1.5, 0.0, 4.0]  # below the range: left out; above it: its upper end
+
+
+@pytest.mark.parametrize("thinning", [1e9, 0.5], ids=["all", "thinned"])
+def test_unbounded_over_everyone_who_may_join_or_leave(thinning: float) -> None:
+    losses = joining_losses(MIXED, fixed_plan(UNBOUNDED, thinning=thinning))
+    assert all(spent <= granted + EXACT for spent, granted in zip(losses, GRANTED, strict=True))
+    assert losses[2] == 0
+    assert losses[0] >= 0.5 * GRANTED[0]
+
+
+def test_unbounded_of_any_shape_over_everyone_who_may_join_or_leave() -> None:
+    losses = joining_losses([MIXED[0], MIXED[1], MIXED[3]], fixed_plan(UNBOUNDED, "any"))
+    granted = [GRANTED[0], GRANTED[1], GRANTED[3]]
+    assert all(0 < spent <= may + EXACT for spent, may in zip(losses, granted, strict=True))
+
+
+SEVERE: list[Person] = [(1.0, 1.5), (FAR, 1.5)]
+
+
+def severe_loss(*planted: Patch) -> float:
+    """The loss of the far record: in every step at once it moves the worst way."""
+    plan = fixed_plan(UNBOUNDED)
+    return joining_losses(SEVERE, plan, *planted, centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS)[1]
+
+
+def test_unbounded_spends_a_whole_budget_and_no_more() -> None:
+    """Census, centre, spread, sum and weights add up: composition is tight, so nothing smaller would do."""
+    assert 0.98 * 1.5 <= severe_loss() <= 1.5 + EXACT
+
+
+@pytest.mark.parametrize("thinning", [1e9, 0.5], ids=["all", "thinned"])
+@pytest.mark.parametrize("budgets", [[0.0, 1.5, math.inf], [1.0, 2.0, 3.0]], ids=["extreme", "plain"])
+def test_bounded_on_every_small_data_set(budgets: list[float], thinning: float) -> None:
+    losses = replacing_losses(budgets, [-FAR, 1.0, MISSING, FAR], fixed_plan(BOUNDED, thinning=thinning))
+    assert all(spent <= budget + EXACT for spent, budget in zip(losses, budgets, strict=True))
+    assert all(spent >= 0.55 * budget for spent, budget in zip(losses, budgets, strict=True) if budget < 4)
+    assert losses[0] > 0 or budgets[0] == 0
+
+
+def test_bounded_with_four_records() -> None:
+    budgets = [1.0, 0.0, 2.0, 2.0]
+    losses = replacing_losses(budgets, [-1.0, 1.0, FAR], fixed_plan(BOUNDED))
+    assert all(spent <= budget + EXACT for spent, budget in zip(losses, budgets, strict=True))
+    assert losses[1] == 0
+
+
+def test_bounded_of_any_shape_on_every_small_data_set() -> None:
+    budgets = [0.0, 3.0, 2.0]
+    losses = replacing_losses(budgets, [-FAR, 1.0, MISSING], fixed_plan(BOUNDED, "any"))
+    assert losses[0] == 0
+    assert all(spent <= budget + EXACT for spent, budget in zip(losses, budgets, strict=True))
+
+
+# --- planted bugs in the whole --------------------------------------------------------------------------------
+
+
+def doubled(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args: 2 * function(*args)
+
+
+def leaky_locate(values: Floats, weights: Floats, plan: Plan, randomness: Randomness) -> Any:
+    """`locate` that gives up when too few records survived."""
+    if values.size < 2:
+        return locate.Location(0.0, 1.0), 1.0
+    return locate.locate(values, weights, plan, randomness)
+
+
+BUGS: dict[str, list[Patch]] = {
+    "centre and scale both get the whole locating weight": [
+        (locate, "integer_weights", doubled(locate.integer_weights)),
+    ],
+    "locating weights at twice the share": [(Thinning, "weights", doubled(Thinning.weights))],
+    "averaging weights at twice the share": [(Summing, "weights", doubled(Summing.weights))],
+    "average noise at 0.7 of its scale": [
+        (average, "laplace_scale", lambda size, share: 0.7 * laplace_scale(size, share)),
+    ],
+    "the total weight without noise": [(average, "laplace_scale", exact_weight)],
+    "census noise of half its scale": [
+        (census, "laplace_scale", lambda size, share: laplace_scale(size, share) / 2),
+    ],
+    "no discount for the census": [(estimate, "CENSUS_PART", Fraction(1, 8))],
+}
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_planted_bug_is_caught(bug: str) -> None:
+    assert severe_loss(*BUGS[bug]) > 1.5 + 0.04
+
+
+def test_kept_weights_raised_too_far_are_caught_in_the_whole() -> None:
+    """The other record is always kept, the far one three times in eight."""
+    people = [(1.0, 4.0), (FAR, 1.5)]
+    run = partial(
+        joining_losses, people, fixed_plan(UNBOUNDED, thinning=0.5), centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS
+    )
+    assert 0.95 * 1.5 <= run()[1] <= 1.5 + EXACT
+    assert run((Thinning, "kept_weights", raised_too_far))[1] > 1.5 + 0.2
+
+
+def test_a_branch_on_the_number_of_survivors_is_caught() -> None:
+    """Where all are kept, giving up tells their number; where few are, going on tells that nobody was dropped."""
+    giving_up: Patch = (estimate, "locate", leaky_locate)
+    assert severe_loss(giving_up) == math.inf
+
+    budgets, domain = [1.5, 1.5], [-FAR, 1.0, FAR]
+    run = partial(
+        replacing_losses,
+        budgets,
+        domain,
+        fixed_plan(BOUNDED, thinning=0.5),
+        centers=SEVERE_CENTERS,
+        spreads=SEVERE_SPREADS,
+    )
+    assert max(run()) <= 1.5 + EXACT
+    assert min(run(giving_up)) > 1.5 + 0.2
+
+
+def test_the_shipped_constants_are_those_enumerated() -> None:
+    """What the tests scale down: the radius' noise, in nats, and the shares of the plan."""
+    assert locate._QUERY_SCALE / WEIGHT_UNIT >= 4
+    assert 1 / (locate._QUERY_SCALE / WEIGHT_UNIT) + 1 / (locate._THRESHOLD_SCALE / WEIGHT_UNIT) <= 1
+    assert all(sum(shares.values()) == 1 for shares in SHARES.values())

@@ -1,0 +1,229 @@
+"""Locate: the private median has exactly its law; centre, spread and radius are what they should be."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from statistical.laws import assert_accepts_and_rejects, chi_square
+
+from pdpmean import Choices, Randomness, plan_mean
+from pdpmean.clipped_normal import MEDIAN_SIZE
+from pdpmean.diffusion import WEIGHT_UNIT
+from pdpmean.inputs import Floats
+from pdpmean.lattice import Lattice, double_of, everywhere, keys_of, linear, positive
+from pdpmean.locate import first_small_tail, integer_weights, locate, locate_radius, private_median
+
+ONE = int(keys_of(np.array([1.0]))[0])
+SMALL = Lattice((ONE - 3, ONE + 2, ONE + 8), (1, 3))  # 5 + 6 doubles about 1
+
+
+def quiet() -> Randomness:
+    """Uniform integers as seeded, but no Laplace noise at all."""
+    return Randomness(lambda: bytes(32), lambda *_: 0, private=False)
+
+
+def at(*offsets: float) -> Floats:
+    """The doubles so many keys above 1; NaN stays missing, infinities stay infinite."""
+    return np.array([double_of(ONE + int(offset)) if math.isfinite(offset) else offset for offset in offsets])
+
+
+def brute_force(values: Floats, nats: list[float], lattice: Lattice) -> dict[float, float]:
+    """The law from its definition, double by double."""
+    weights = {}
+    for position in range(lattice.total):
+        y = double_of(lattice.key_at(position))
+        below = sum(nat for value, nat in zip(values.tolist(), nats, strict=True) if value < y)
+        above = sum(nat for value, nat in zip(values.tolist(), nats, strict=True) if value > y)
+        weights[y] = weights.get(y, 0.0) + math.exp(-abs(below - above) / 2)
+    total = math.fsum(weights.values())
+    return {y: weight / total for y, weight in weights.items()}
+
+
+CASES: dict[str, tuple[Floats, list[float]]] = {
+    "inside": (at(-2, 1, 4), [1.0, 0.5, 1.5]),
+    "ties": (at(3, 3, 3, -1), [0.75, 0.75, 0.25, 2.0]),
+    "beyond both ends": (at(-50, -50, 1e6, 2, -math.inf, math.inf), [1.0, 1.0, 0.5, 2.0, 0.5, 1.0]),
+    "missing": (at(math.nan, -2, 5, math.nan), [9.0, 2.5, 1.0, 9.0]),
+    "on a border": (at(1, 2), [2.0, 1.0]),
+    "at both ends": (at(-3, 7, 7), [2.0, 1.0, 0.5]),
+}
+
+
+def medians(values: Floats, nats: list[float], lattice: Lattice, seed: int, draws: int = 4000) -> list[float]:
+    randomness = Randomness.seeded(seed)
+    weights = integer_weights(np.array(nats))
+    return [private_median(values, weights, lattice, randomness) for _ in range(draws)]
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_the_median_follows_its_law(name: str) -> None:
+    values, nats = CASES[name]
+    law = brute_force(values, nats, SMALL)
+    even = Lattice((SMALL.starts[0], SMALL.starts[-1]), (1,))
+    assert_accepts_and_rejects(
+        lambda sample: chi_square(sample, law),
+        medians(values, nats, SMALL, 1),
+        {
+            "twice the loss": medians(values, [2 * nat for nat in nats], SMALL, 1),
+            "multiplicities ignored": medians(values, nats, even, 1),
+        },
+    )
+
+
+def test_nothing_inside_leaves_the_lattice_itself() -> None:
+    law = brute_force(at(), [], SMALL)
+    assert law[1.0] == pytest.approx(1 / 23)  # five doubles once, six three times
+    for values in (at(), at(math.nan, math.nan), at(-50, -math.inf), at(60)):
+        sample = medians(values, [2.0] * values.size, SMALL, 2)
+        assert chi_square(sample, law) > 1e-6
+        assert chi_square(sample, brute_force(at(2), [2.0], SMALL)) < 1e-12
+
+
+def test_huge_weights_give_the_exact_median() -> None:
+    values = np.array([5.0, -3.0, 1e300, 7.25, 0.0, math.nan, -math.inf])
+    weights = np.full(7, 2**50, dtype=np.int64)
+    # Of the six present, -inf, -3, 0 | 5, 7.25, 1e300: anything from 0 to 5, ends excluded, has 3 on either side.
+    for seed in range(20):
+        assert 0.0 < private_median(values, weights, everywhere(), Randomness.seeded(seed)) < 5.0
+        assert private_median(values[:-1], weights[:-1], everywhere(), Randomness.seeded(seed)) == 5.0
+
+
+def test_a_heavy_tie_is_the_median() -> None:
+    values = np.concatenate([np.full(600, 0.1), np.linspace(-5, 5, 400)])
+    for seed in range(10):
+        found = private_median(values, np.full(1000, 2**32, dtype=np.int64), everywhere(), Randomness.seeded(seed))
+        assert found == 0.1
+
+
+def test_the_median_stays_in_its_lattice() -> None:
+    values, weights = np.linspace(-1e6, 1e6, 101), np.full(101, WEIGHT_UNIT)
+    for seed in range(30):
+        randomness = Randomness.seeded(seed)
+        assert 3.0 <= private_median(values, weights, linear(3.0, 4.0), randomness) <= 4.0
+        assert private_median(values, weights, positive(), randomness) >= 0.0
+
+
+def test_integer_weights_round_down() -> None:
+    # 3 / 2**31 is one and a half units.
+    assert integer_weights(np.array([0.0, 1.0, 3 / 2**31, 50.0])).tolist() == [0, 2**30, 1, 50 * 2**30]
+
+
+# The radius of shape="any"
+
+
+def radius(distances: Floats, nats: float | Floats = 1.0, center: float = 0.0) -> float:
+    weights: NDArray[np.float64] = np.broadcast_to(np.asarray(nats, dtype=np.float64), distances.shape)
+    return locate_radius(center + distances, center, integer_weights(weights), quiet())
+
+
+def test_radius_by_hand() -> None:
+    # 84 nats within 1, 16 beyond: 1 is the first power of two with at most 16 nats beyond; twice that.
+    near, far = np.full(84, 0.75), np.full(16, 100.0)
+    assert radius(np.concatenate([near, far])) == 2.0
+    # One more beyond, and 128 is the first.
+    assert radius(np.concatenate([near, far, [-100.0]])) == 256.0
+    # 32 records of half a nat beyond are 16 nats, too.
+    assert radius(np.concatenate([near, np.full(32, 100.0)]), np.repeat([1.0, 0.5], [84, 32])) == 2.0
+
+
+def test_a_power_of_two_lies_beyond_itself() -> None:
+    assert radius(np.full(17, 4.0)) == 16.0
+    assert radius(np.full(17, math.nextafter(4.0, 0.0))) == 8.0
+
+
+@pytest.mark.parametrize(
+    ("distance", "expected"),
+    [(2.0**-1074, 2.0**-1072), (1e-310, 2.0**-1028), (1e300, 2.0**998), (1.7e308, 2.0**1023), (math.inf, 2.0**1023)],
+)
+def test_radius_at_extremes(distance: float, expected: float) -> None:
+    assert radius(np.full(100, distance)) == expected
+
+
+def test_missing_values_take_no_part_in_the_radius() -> None:
+    distances = np.concatenate([np.full(50, math.nan), np.full(17, 3.0)])
+    assert radius(distances) == 8.0
+
+
+def test_values_at_the_centre_are_at_no_distance() -> None:
+    # 1000 values at the centre, 20 at 1e-6: the smallest power of two beyond which at most 16 nats lie is
+    # 2**-19 = 1.9e-6.
+    distances = np.concatenate([np.zeros(1000), np.full(20, 1e-6)])
+    assert radius(distances) == 2.0**-18
+    assert radius(np.zeros(1000)) == 2.0**-1073
+
+
+def test_first_small_tail() -> None:
+    unit = WEIGHT_UNIT
+    assert first_small_tail([100 * unit, 17 * unit, 16 * unit, 0], quiet()) == 2
+    assert first_small_tail([100 * unit, 90 * unit], quiet()) == 1
+    assert first_small_tail([0], quiet()) == 0
+
+
+def test_first_small_tail_law() -> None:
+    # One query at distance d above the threshold: it passes if N4 - N(4/3) <= -d, both Laplace. For scales a > b
+    # the sum of the two has tail (a**2 exp(-d / a) - b**2 exp(-d / b)) / (2 (a**2 - b**2)), d >= 0 (partial fractions).
+    a, b = 4.0, 4 / 3
+
+    def law(distance: float) -> dict[int, float]:
+        tail = (a**2 * math.exp(-distance / a) - b**2 * math.exp(-distance / b)) / (2 * (a**2 - b**2))
+        return {0: tail, 1: 1 - tail}
+
+    def draws(distance: float) -> list[int]:
+        randomness = Randomness.seeded(4)
+        return [first_small_tail([int((16 + distance) * WEIGHT_UNIT), 0], randomness) for _ in range(4000)]
+
+    assert_accepts_and_rejects(
+        lambda sample: chi_square(sample, law(5.0)), draws(5.0), {"nearer": draws(3.5), "farther": draws(7.0)}
+    )
+
+
+# Both together
+
+
+@pytest.mark.parametrize(("mu", "sigma"), [(0.0, 1.0), (1e4, 1.0), (-3e-9, 1e-12), (2e150, 1e150)])
+def test_gaussian_samples_are_located(mu: float, sigma: float) -> None:
+    plan = plan_mean({0.5: 4000})
+    values = mu + sigma * np.random.default_rng(5).standard_normal(4000)
+    weights = np.full(4000, 0.25) * float(plan.shares["center"] + plan.shares["scale"])
+    for seed in range(15):
+        location, half = locate(values, weights, plan, Randomness.seeded(seed))
+        # The plan gives each some 20 nats or more, so ranks are off by about 1 / 20: by 0.2 sigma, rarely by 1.
+        assert abs(location.center - mu) < 1.0 * sigma
+        assert 0.3 * MEDIAN_SIZE < location.spread / sigma < 3 * MEDIAN_SIZE
+        assert half == plan.clip_width * location.spread / MEDIAN_SIZE
+        assert not location.degenerate
+
+
+def test_any_shape_is_located() -> None:
+    plan = plan_mean({1.0: 4000}, shape="any")
+    values = np.random.default_rng(6).exponential(size=4000)
+    weights = np.full(4000, 0.5) * float(plan.shares["center"] + plan.shares["scale"])
+    for seed in range(15):
+        location, half = locate(values, weights, plan, Randomness.seeded(seed))
+        assert abs(location.center - math.log(2)) < 0.3
+        assert half == location.spread
+        assert half in (4.0, 8.0, 16.0, 32.0)
+
+
+def test_equal_values_are_degenerate() -> None:
+    plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
+    location, half = locate(np.full(4000, 7.0), np.full(4000, 0.3), plan, Randomness.seeded(1))
+    assert (location.center, location.degenerate) == (7.0, True)
+    assert location.spread == 7.0 * 2.0**-45  # raised to what doubles resolve there
+    assert half > 0
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+@pytest.mark.parametrize(
+    "values", [[], [math.nan] * 50, [math.inf] * 50, [-math.inf] * 50, [1.7e308, -1.7e308] * 25, [2.0**-1074] * 50]
+)
+def test_hostile_values_still_give_a_finite_place(values: list[float], shape: str) -> None:
+    plan = plan_mean({1.0: 3000}, shape="any" if shape == "any" else "gaussian")
+    for seed in range(5):
+        location, half = locate(np.array(values), np.full(len(values), 30.0), plan, Randomness.seeded(seed))
+        assert math.isfinite(location.center)
+        assert 0 < location.spread < math.inf
+        assert 0 < half < math.inf

@@ -1,0 +1,116 @@
+"""What the package exports resolves, is documented in one line, and is annotated in full."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pdpmean
+import pdpmean.paper
+
+MODULES = ["pdpmean", *(module.name for module in pkgutil.walk_packages(pdpmean.__path__, "pdpmean."))]
+PACKAGES = [pdpmean, pdpmean.paper]
+
+
+def public_functions(module_name: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Every function that a module exports, and every public method of the classes it exports."""
+    module = importlib.import_module(module_name)
+    for name in getattr(module, "__all__", []):
+        thing = getattr(module, name, None)
+        if inspect.isfunction(thing):
+            yield name, thing
+        elif inspect.isclass(thing):
+            for attribute, member in vars(thing).items():
+                function = getattr(member, "__func__", getattr(member, "fget", member))
+                if not attribute.startswith("_") and inspect.isfunction(function):
+                    yield f"{name}.{attribute}", function
+
+
+def faults(function: Callable[..., Any]) -> list[str]:
+    """What a public function lacks: a one-line summary, an annotation."""
+    found = []
+    summary = (function.__doc__ or "").split("\n", 1)[0].strip()
+    if not summary:
+        found.append("no summary")
+    if len(summary) >= 120:
+        found.append(f"a summary of {len(summary)} characters")
+    signature = inspect.signature(function)
+    for position, parameter in enumerate(signature.parameters.values()):
+        receiver = position == 0 and parameter.name in ("self", "cls")
+        if parameter.annotation is parameter.empty and not receiver:
+            found.append(f"no annotation of {parameter.name}")
+    if signature.return_annotation is signature.empty:
+        found.append("no annotation of what it returns")
+    return found
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_every_exported_name_resolves_once(package: Any) -> None:
+    assert len(set(package.__all__)) == len(package.__all__)
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_a_star_import_gives_exactly_what_is_exported(package: Any) -> None:
+    names: dict[str, object] = {}
+    exec(f"from {package.__name__} import *", names)
+    assert set(names) - {"__builtins__"} == set(package.__all__)
+
+
+@pytest.mark.parametrize("module_name", MODULES)
+def test_every_module_says_what_it_is(module_name: str) -> None:
+    module = importlib.import_module(module_name)
+    assert module.__doc__
+    assert len(module.__doc__.split("\n", 1)[0]) < 120
+    for name in getattr(module, "__all__", []):
+        assert hasattr(module, name), f"{module_name} exports {name}, which it does not have"
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_the_package_docstring_is_the_index(package: Any) -> None:
+    functions = [name for name in package.__all__ if inspect.isfunction(getattr(package, name))]
+    missing = [name for name in functions if f"`{name}`" not in (package.__doc__ or "")]
+    assert not missing
+
+
+@pytest.mark.parametrize("module_name", MODULES)
+def test_public_functions_are_documented_and_annotated(module_name: str) -> None:
+    found = {name: faults(function) for name, function in public_functions(module_name)}
+    assert {name: lacking for name, lacking in found.items() if lacking} == {}
+
+
+def test_the_functions_are_found() -> None:
+    top, paper = dict(public_functions("pdpmean")), dict(public_functions("pdpmean.paper"))
+    assert {"lower_bound", "Randomness.secure", "Randomness.add_laplace"} <= top.keys()
+    assert {"mean_bounded", "sparse_vector"} <= paper.keys()
+    assert {"pdpmean", "pdpmean.paper", "pdpmean.paper.adpm", "pdpmean.selection"} <= set(MODULES)
+
+
+def test_the_checks_catch_what_they_should() -> None:
+    def bare(first, *, second=1):  # type: ignore[no-untyped-def]
+        pass
+
+    def wordy(first: int) -> int:
+        return first
+
+    wordy.__doc__ = "word " * 30
+    assert faults(bare) == [
+        "no summary",
+        "no annotation of first",
+        "no annotation of second",
+        "no annotation of what it returns",
+    ]
+    assert faults(wordy) == ["a summary of 149 characters"]
+
+
+def test_the_version_is_the_distributions() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert pdpmean.__version__ == project["version"]
