@@ -14,6 +14,7 @@ from statistical.laws import assert_accepts_and_rejects, discrete_laplace_cdf, d
 
 from pdpmean import Plan, Randomness, plan_mean
 from pdpmean.average import LARGEST_SHIFT, STEPS, WEIGHT_BITS, Summing, average, exact_dot, steps_of, weight_shift
+from pdpmean.choices import ShapeName
 from pdpmean.inputs import Floats
 from pdpmean.model import BOUNDED, make_model
 from pdpmean.sources.arrays import ArraySource
@@ -173,7 +174,7 @@ def test_who_grants_nothing_has_no_influence() -> None:
 
 
 def small_plan(shape: str = "gaussian", *, unbounded: bool = False) -> Plan:
-    kind = "any" if shape == "any" else "gaussian"
+    kind: ShapeName = "any" if shape == "any" else "gaussian"
     tiers = {0.5: 4000, 1.0: 1000}
     if unbounded:
         return plan_mean(tiers, model="unbounded", budget_range=(0.25, 1.0), shape=kind)

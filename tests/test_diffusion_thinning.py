@@ -48,7 +48,7 @@ def test_the_loss_is_at_most_the_share_and_nearly_all_of_it(
     with mpmath.workprec(200):
         allowed = min(mpmath.mpf(budget) / 2 * share.numerator / share.denominator, mpmath.mpf(cap))
         spent = loss(rate, weight)
-        assert other_way(rate, weight) <= spent <= allowed
+        assert max(spent, other_way(rate, weight)) <= allowed
         assert spent >= allowed * (1 - mpmath.mpf(10) ** -9)
 
 
@@ -97,5 +97,5 @@ def test_records_are_kept_at_their_rates() -> None:
     thinning = Thinning(UNBOUNDED, Fraction(1, 4), 0.5, 2.0)
     kept = thinning.keep(Randomness.seeded(1), np.repeat([0.4, 1.0], 40_000))
     for part, rate in ((kept[:40_000], 0.2), (kept[40_000:], 0.5)):
-        low, high = binom.ppf([5e-7, 1 - 5e-7], 40_000, rate)
+        low, high = (float(binom.ppf(chance, 40_000, rate)) for chance in (5e-7, 1 - 5e-7))
         assert low <= part.sum() <= high

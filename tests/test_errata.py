@@ -159,7 +159,7 @@ def test_erratum_02_a_branch_on_the_number_of_survivors() -> None:
                     assert loss(whole, shipped([*values[:i], other, *values[i + 1 :]])) <= budget + EXACT
 
 
-@pytest.mark.parametrize("size", [11, 12, 20])
+@pytest.mark.parametrize("size", [7, 8, 11, 12, 20])
 def test_erratum_02_while_the_rank_exists_the_printed_score_is_private(size: int) -> None:
     # What is wrong is only the missing rank: where there is one, it moves by 1 at most when a survivor is dropped.
     budget, grid = 1.0, range(-2, 3)
@@ -211,7 +211,7 @@ def test_erratum_04_a_sequence_that_does_not_end() -> None:
         printed.sparse_vector(endless(), randomness.add_laplace(0, 2 / budget), noise)
     assert printed.spacing(outward=1, inward=1074) == 0.0  # and by then its spacing is no number to divide by
 
-    queries = [int(query)] * 1019  # the powers of two from 2**0 down to 2**-1018
+    queries = [int(query)] * 1020  # the powers of two from 2**0 down to 2**-1019
     found = sparse_vector(queries, threshold=0, budget=budget, randomness=Randomness.seeded(1))
     assert found == len(queries) - 1
     assert discretize([5.0] * 10_000, budget=1.0, randomness=Randomness.seeded(1)).spacing > 0
@@ -383,7 +383,8 @@ def test_erratum_12_erf_is_above_its_argument() -> None:
     # (1 - TV)/2, which is 1/4 where t is the upper quartile of a standard normal law.
     assert pdpmean.lower_bound([math.inf]) == pytest.approx(0.6744897501960817, rel=1e-9)
     printed_shift = float(mpmath.findroot(lambda t: printed.normal_distance(float(t), 1.0) - 0.5, 0.7))
-    assert printed_shift > 1.1 * 0.6744897501960817  # an error that the plain record does not make so often
+    assert printed_shift > 1.1 * 0.6744897501960817
+    assert math.erfc(printed_shift / math.sqrt(2)) / 2 < 0.24  # going by the sign fails less often than claimed there
 
 
 def test_erratum_13_padding_is_no_datum() -> None:
@@ -499,7 +500,6 @@ def printed_spacing(median_distance: float) -> float:
     return printed.spacing(outward, inward)
 
 
-@pytest.mark.xfail(reason="discretize still follows the printed branch: -inward - 2, where -inward - 1 is right")
 def test_erratum_17_the_inward_search_goes_one_too_far() -> None:
     # The median distance of two N(., sigma^2) is 0.6745 sqrt 2 = 0.9539 sigma. At sigma = 1.04 that is 0.992.
     sigma = 1.04

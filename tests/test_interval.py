@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -21,8 +22,7 @@ def convolution(x: float, noise: float, sampling: float) -> float:
 
     parts = sorted({-60 * noise, -noise, 0.0, noise, 60 * noise, *np.clip([x], -60 * noise, 60 * noise).tolist()})
     return math.fsum(
-        quad(density, low, high, epsabs=1e-13, epsrel=1e-11, limit=200)[0]
-        for low, high in zip(parts, parts[1:], strict=False)
+        quad(density, low, high, epsabs=1e-13, epsrel=1e-11, limit=200)[0] for low, high in pairwise(parts)
     )
 
 

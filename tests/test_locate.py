@@ -32,7 +32,7 @@ def at(*offsets: float) -> Floats:
 
 def brute_force(values: Floats, nats: list[float], lattice: Lattice) -> dict[float, float]:
     """The law from its definition, double by double."""
-    weights = {}
+    weights: dict[float, float] = {}
     for position in range(lattice.total):
         y = double_of(lattice.key_at(position))
         below = sum(nat for value, nat in zip(values.tolist(), nats, strict=True) if value < y)

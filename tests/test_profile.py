@@ -71,9 +71,7 @@ def test_scaled() -> None:
         ([math.inf], [3.0], 8.0, math.inf, 0),
     ],
 )
-def test_saturation_by_hand(
-    levels: list[float], counts: list[float], constant: float, tau: float, below: int
-) -> None:
+def test_saturation_by_hand(levels: list[float], counts: list[float], constant: float, tau: float, below: int) -> None:
     found, how_many = profile(levels, counts).saturation(constant)
     assert found == pytest.approx(tau, rel=1e-15)
     assert how_many == below

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.diffusion import round_down
 from pdpmean.inputs import Floats
 from pdpmean.model import Model
@@ -22,7 +23,8 @@ __all__ = ["LARGEST_SHIFT", "STEPS", "Average", "Summing", "average", "exact_dot
 # over _BLOCK records fits a signed 64-bit word: 2**(24 + 26 + 12) < 2**63.
 STEPS = 2**24
 WEIGHT_BITS = 26
-LARGEST_SHIFT = 35
+LARGEST_SHIFT = 35  # so that the noise scale, STEPS * 2**shift, is at most 2**60
+LARGEST_SQUARES_SHIFT = 30  # the noise of the squares is larger, by the share of the sum over theirs: below 2**6
 _BLOCK = 2**12
 
 
@@ -47,19 +49,23 @@ def exact_dot(weights: NDArray[np.int64], steps: NDArray[np.int64]) -> int:
 
 @dataclass(frozen=True)
 class Summing:
-    """What a batch adds to the sums: of W z, of W and, if asked for, of W z**2 / STEPS; z the clipped steps."""
+    """What a batch adds to the sums: of W z, of W, and of W times the extra; z are the clipped steps.
+
+    The extra is ``z**2 / STEPS`` or, where `near` is given, 1 for the values within so many steps of the middle.
+    """
 
     model: Model
     share: Fraction
     cap: float
     middle: float
     half: float
-    squares: bool
+    near: int | None
 
     @property
     def shift(self) -> int:
         """Weights are multiples of 2**-shift; from public numbers alone."""
-        return weight_shift(min(self.cap, float(self.share) * self.model.largest_allowance))
+        shift = weight_shift(min(self.cap, float(self.share) * self.model.largest_allowance))
+        return min(shift, LARGEST_SQUARES_SHIFT) if self.near is None else shift
 
     def weights(self, budgets: Floats) -> NDArray[np.int64]:
         """``floor(min(share * allowance, cap) * 2**shift)``, exactly or one less."""
@@ -70,19 +76,25 @@ class Summing:
         """The sums over one batch."""
         weights = self.weights(budgets)
         steps = steps_of(values, self.middle, self.half)
-        sums = (exact_dot(weights, steps), int(weights.sum()))
-        if not self.squares:
-            return sums
-        return *sums, exact_dot(weights, steps**2 // STEPS)
+        if self.near is None:
+            extra = steps**2 // STEPS
+        else:
+            extra = ((np.abs(steps) < self.near) & ~np.isnan(values)).astype(np.int64)
+        return exact_dot(weights, steps), int(weights.sum()), exact_dot(weights, extra)
 
 
 @dataclass(frozen=True)
 class Average:
-    """Released: the weighted mean of (value - middle) / half, the total weight in nats, the mean square or None."""
+    """Released: the weighted mean of (value - middle) / half, the total weight in nats, and one of the extras.
+
+    `square` is the mean square of the same, for `shape="any"`; `near` the part of the weight within a quarter of the
+    located spread, for a gaussian.
+    """
 
     mean: float
     weight: float
-    square: float | None
+    square: float | None = None
+    near: float | None = None
 
 
 def average(source: Source, plan: Plan, middle: float, half: float, randomness: Randomness) -> Average:
@@ -90,11 +102,12 @@ def average(source: Source, plan: Plan, middle: float, half: float, randomness: 
 
     Record i adds W_i z_i with |z_i| <= H, and the noise has scale ``H 2**q``: adding or removing it costs
     ``W_i / 2**q``, at most its share. The total weight is public in the bounded model; in the unbounded one it gets
-    noise of its own share, and so does the sum of squares, in either.
+    noise of its own share, and so does the extra sum, in either.
     """
     shares = plan.shares
-    summing = Summing(plan.model, shares["sum"], plan.weight_cap, middle, half, squares="square" in shares)
-    total, weight, *squares = source.sum(summing)
+    near = None if plan.shape == "any" else math.floor(STEPS * MEDIAN_SIZE / (4 * plan.clip_width))
+    summing = Summing(plan.model, shares["sum"], plan.weight_cap, middle, half, near)
+    total, weight, extra = source.sum(summing)
     unit = 2**summing.shift
 
     def noisy(number: int, size: int, share: Fraction) -> int:
@@ -103,5 +116,7 @@ def average(source: Source, plan: Plan, middle: float, half: float, randomness: 
     released = noisy(total, STEPS, shares["sum"])
     if "weights" in shares:
         weight = max(noisy(weight, 1, shares["weights"]), unit)
-    square = noisy(squares[0], STEPS, shares["square"]) / (weight * STEPS) if squares else None
-    return Average(released / (weight * STEPS), weight / unit, square)
+    mean = released / (weight * STEPS)
+    if near is None:
+        return Average(mean, weight / unit, square=noisy(extra, STEPS, shares["square"]) / (weight * STEPS))
+    return Average(mean, weight / unit, near=noisy(extra, 1, shares["check"]) / weight)

@@ -91,8 +91,8 @@ def oracle(
     if profile.levels.size == 0:
         return math.nan
     clip = best_clip(profile)
-    summing = Summing(chosen, Fraction(1), clip.cap, mean, clip.width * std, squares=False)
-    total, weight = source.sum(summing)
+    summing = Summing(chosen, Fraction(1), clip.cap, mean, clip.width * std, near=0)
+    total, weight, _ = source.sum(summing)
     noise = laplace_scale(STEPS * 2**summing.shift, 1)
     released = (randomness or Randomness.secure()).add_laplace(total, noise)
     # Centred at the truth, the clipped mean is small enough for its slope alone to undo the clipping.

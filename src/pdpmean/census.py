@@ -70,7 +70,8 @@ def noisy_census(source: Source, model: Model, share: Fraction, randomness: Rand
     """
     assert model.budget_range is not None
     edges = _bucket_edges(model.budget_range)
-    shift = _SUM_BITS - math.frexp(model.budget_range[1])[1]
+    # Fine enough for the budgets, and no finer than noise of scale 2**shift / share allows: at most 2**60.
+    shift = min(_SUM_BITS - math.frexp(model.budget_range[1])[1], 59 - math.ceil(math.log2(1 / share)))
     cells, counts = source.census(Cells(model))
     levels = Cells.levels(cells)
     units = np.floor(np.ldexp(levels, shift)).astype(np.int64)

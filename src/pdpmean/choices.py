@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Real
 from typing import Literal
 
 from pdpmean.errors import InvalidInputError
@@ -14,6 +15,7 @@ __all__ = ["Choices", "ShapeName", "check_shape", "check_share", "check_support"
 
 ShapeName = Literal["gaussian", "any"]
 
+SMALLEST_SHARE = Fraction(1, 2**10)  # of every budget, and what choices must leave to average
 SHARE_UNIT = 2**20  # shares are multiples of 1 / SHARE_UNIT: exact as fractions and as doubles
 
 
@@ -44,6 +46,12 @@ class Choices:
         ):
             if getattr(self, name) is not None:
                 check(name, getattr(self, name))
+        if self.clip_width is not None and not 1e-3 <= self.clip_width <= 1e3:
+            raise InvalidInputError(
+                f"clip_width must lie in [0.001, 1000]; got {self.clip_width!r}",
+                name="clip_width",
+                value=self.clip_width,
+            )
         if (self.center_share or 0) + (self.scale_share or 0) >= 1:
             raise InvalidInputError("center_share and scale_share must leave something to average", name="center_share")
 
@@ -57,13 +65,12 @@ def check_shape(shape: str) -> ShapeName:
 
 
 def check_share(share: float | Fraction) -> Fraction:
-    """The part of every budget to use, rounded down to a multiple of 2**-20."""
-    if not 0 < share <= 1:
+    """The part of every budget to use, at least 2**-10, rounded down to a multiple of 2**-20."""
+    if not (isinstance(share, Real) and 0 < share <= 1):
         raise InvalidInputError(f"share must lie in (0, 1]; got {share!r}", name="share", value=share)
-    rounded = floor_share(Fraction(share))
-    if rounded == 0:
-        raise InvalidInputError(f"share must be at least 2**-20; got {share!r}", name="share", value=share)
-    return rounded
+    if share < SMALLEST_SHARE:
+        raise InvalidInputError(f"share must be at least 2**-10; got {share!r}", name="share", value=share)
+    return floor_share(Fraction(share))
 
 
 def check_support(support: tuple[float, float] | None) -> tuple[float, float] | None:

@@ -1,8 +1,8 @@
 """Diffusion: how many records `locate` looks at, and what each may cost there.
 
 A record of allowance a may cost ``w = min(share * a, cap)``. Where all records are used, that is its weight. Where
-there are too many, each is kept with probability p and, if kept, weighs ``ln(1 + (e**w - 1) / p)``: more than w, and by the
-amplification theorem its loss is w all the same (docs/guarantee.md, "Diffusion").
+there are too many, each is kept with probability p and, if kept, weighs ``ln(1 + (e**w - 1) / p)``: more than w, and
+by the amplification theorem its loss is w all the same (docs/guarantee.md, "Diffusion").
 """
 
 from __future__ import annotations

@@ -6,9 +6,8 @@
     ├── InvalidInputError (also a ValueError)    something public is wrong: a budget, a length, an option
     └── InsufficientBudgetError                  the budgets cannot carry an answer; says how much would
 
-    PopulationWarning (a UserWarning)            released numbers do not look like the shape that was assumed
-
 An error is only ever raised because of something public. A private value, however strange, is data.
+`PopulationWarning` is a warning, given when *released* numbers do not look like the shape that was assumed.
 """
 
 from __future__ import annotations

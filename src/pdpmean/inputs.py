@@ -179,9 +179,8 @@ def _is_single(budgets: Any) -> bool:
 def budgets_of_tiers(column: Any, tiers: Mapping[Any, float], *, public: bool) -> Floats:
     """The budget of each record's tier. An unknown tier is an error if tiers are public; otherwise it is no budget."""
     budgets = check_budgets(list(tiers.values()))
-    names, place = np.unique(
-        np.asarray(list(column) if not hasattr(column, "__array__") else column, dtype=str), return_inverse=True
-    )
+    entries = column.tolist() if hasattr(column, "tolist") else list(column)
+    names, place = np.unique(np.array([str(entry) for entry in entries], dtype=str), return_inverse=True)
     known = {str(name): budget for name, budget in zip(tiers, budgets.tolist(), strict=True)}
     unknown = [name for name in names.tolist() if name not in known]
     if unknown and public:

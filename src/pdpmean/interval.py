@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtr
+from scipy.special import erfcx, ndtr
 
 from pdpmean.inputs import Floats
 
@@ -20,12 +21,19 @@ _TABLE = np.linspace(0.0, 1.0, 201)
 
 def noisy_normal_cdf(x: Any, noise: Any, sampling: Any) -> Any:
     """P(L + N <= x) for Laplace L of scale `noise` and normal N of standard deviation `sampling`."""
-    sampling = np.maximum(sampling, 1e-300)
-    noise = np.maximum(noise, 1e-300)
+    # Powers of two change nothing, and keep what follows away from the ends of the doubles.
+    unit = np.ldexp(1.0, np.frexp(np.maximum(np.maximum(noise, sampling), 2.0**-1000))[1] - 1)
+    x, noise, sampling = x / unit, np.maximum(noise / unit, 1e-9), np.maximum(sampling / unit, 1e-9)
     z, ratio = x / sampling, sampling / noise
-    upper = np.exp(np.minimum(log_ndtr(z - ratio) + ratio**2 / 2 - x / noise, 50.0))
-    lower = np.exp(np.minimum(log_ndtr(-z - ratio) + ratio**2 / 2 + x / noise, 50.0))
-    return ndtr(z) - 0.5 * upper + 0.5 * lower
+    return ndtr(z) - 0.5 * _tail(z, ratio) + 0.5 * _tail(-z, ratio)
+
+
+def _tail(z: Any, ratio: Any) -> Any:
+    """``Phi(z - ratio) exp(ratio**2 / 2 - z ratio)``, without cancellation where ratio is large."""
+    gap = np.maximum(ratio - z, 0.0) / math.sqrt(2)
+    near = 0.5 * erfcx(gap) * np.exp(-np.minimum(z * z, 1400.0) / 2)
+    far = ndtr(z - ratio) * np.exp(np.minimum(ratio * (ratio / 2 - z), 0.0))
+    return np.where(z <= ratio, near, far)
 
 
 @lru_cache(maxsize=16)
@@ -65,17 +73,29 @@ class ErrorLaw:
     noise: Floats
     sampling: Floats
 
+    @property
+    def _unit(self) -> float:
+        """A power of two near the largest error: numbers divided by it neither overflow nor vanish when squared."""
+        largest = max(float(np.max(self.noise)), float(np.max(self.sampling)), float(np.ptp(self.centers)))
+        return math.ldexp(1.0, max(math.frexp(largest)[1] - 1, -1022)) if largest > 0 else 0.0
+
     def cdf(self, x: float) -> float:
         """P(true mean <= x)."""
         return float(np.mean(noisy_normal_cdf(x - self.centers, self.noise, self.sampling)))
 
     def quantile(self, chance: float) -> float:
         """X with P(true mean <= x) = chance."""
-        reach = 60 * float(np.max(self.noise) + np.max(self.sampling)) + float(np.ptp(self.centers))
-        low, high = float(self.centers.min()) - reach, float(self.centers.max()) + reach
-        if not low < high:
-            return low
-        return float(brentq(lambda x: self.cdf(x) - chance, low, high, xtol=1e-9 * reach, rtol=1e-13))
+        unit, middle = self._unit, float(self.centers[0])
+        if unit == 0:
+            return middle
+        centers, noise, sampling = (self.centers - middle) / unit, self.noise / unit, self.sampling / unit
+
+        def above(x: float) -> float:
+            return float(np.mean(noisy_normal_cdf(x - centers, noise, sampling))) - chance
+
+        largest = float(np.finfo(np.float64).max)
+        found = middle + unit * float(brentq(above, -200.0, 200.0, xtol=1e-10))
+        return min(max(found, -largest), largest)
 
     def interval(self, level: float) -> tuple[float, float]:
         """The central interval that holds the true mean with probability `level`."""
@@ -84,9 +104,11 @@ class ErrorLaw:
     @property
     def noise_std(self) -> float:
         """Standard deviation of the noise."""
-        return float(np.sqrt(2 * np.mean(self.noise**2)))
+        return self._unit * float(np.sqrt(2 * np.mean((self.noise / (self._unit or 1.0)) ** 2)))
 
     @property
     def sampling_std(self) -> float:
         """Standard deviation from who happens to be in the sample, and from the scale not being known."""
-        return float(np.sqrt(np.mean(self.sampling**2) + np.var(self.centers)))
+        unit = self._unit or 1.0
+        deviations = (self.centers - self.centers[0]) / unit
+        return unit * float(np.sqrt(np.mean((self.sampling / unit) ** 2) + np.var(deviations)))

@@ -26,6 +26,7 @@ _BELOW_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 # Multiplicity by |exponent|: 4 times more for each of these limits that an exponent stays within. Knowing nothing, a
 # number of ordinary size is likelier than one of 1e200.
 _ORDINARY = (24, 48, 96, 192)
+_AROUND_ZERO = 2**40  # so are as many of the smallest doubles: zero is an ordinary number
 
 
 def keys_of(numbers: Floats) -> NDArray[np.int64]:
@@ -102,17 +103,18 @@ def everywhere() -> Lattice:
 def positive() -> Lattice:
     """All finite doubles from 0 on, ordinary exponents first."""
     limits = [-limit for limit in reversed(_ORDINARY)] + [limit + 1 for limit in _ORDINARY]
-    starts = [0, *(int(keys_of(np.array([2.0**limit]))[0]) for limit in limits), _LARGEST_KEY + 1]
+    starts = [0, _AROUND_ZERO, *(int(keys_of(np.array([2.0**limit]))[0]) for limit in limits), _LARGEST_KEY + 1]
     tiers = [4**tier for tier in range(len(_ORDINARY) + 1)]
-    return Lattice(tuple(starts), (*tiers, *tiers[-2::-1]))
+    return Lattice(tuple(starts), (tiers[-1], *tiers, *tiers[-2::-1]))
 
 
 def linear(low: float, high: float) -> Lattice:
     """The doubles of [low, high], each as often as it is wide, down to 2**-30 of the widest: nearly uniform."""
     first, last = (int(key) for key in keys_of(np.array([low, high])))
     widest = math.frexp(max(abs(low), abs(high)))[1]
-    powers = [0.0, *(math.ldexp(1.0, max(widest - step, -1074)) for step in range(30, -1, -1))]
-    upward = [int(key) for key in keys_of(np.array(powers))]
+    # From 2**-1021 down all doubles are equally wide; the largest double is below 2**1024, which is none.
+    exponents = sorted({max(widest - step, -1021) for step in range(30, 0, -1)})
+    upward = [0, *(int(key) for key in keys_of(np.ldexp(1.0, np.array(exponents))))]
     cuts = sorted(
         {first, last + 1, *(key for key in upward if first < key <= last)}
         | {1 - key for key in upward if first < 1 - key <= last}

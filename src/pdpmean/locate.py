@@ -18,6 +18,9 @@ from pdpmean.selection import choose_segment
 
 __all__ = ["Location", "first_small_tail", "integer_weights", "locate", "locate_radius", "private_median"]
 
+SPREAD_GRAIN = 2**40  # doubles in a cell: 2**-12 of the spread
+_EQUAL = 2.0**-24  # a spread below this part of the centre is none
+
 # The radius of shape="any": octaves tried, and the weight that may stay outside, in nats.
 _OCTAVES = range(-1074, 1024)
 _TAIL = 16
@@ -31,7 +34,7 @@ class Location:
     center: float
     spread: float
     degenerate: bool = False
-    """The spread came out as (next to) nothing, and was raised to what doubles resolve at the centre."""
+    """The spread came out as next to nothing beside the centre."""
 
 
 def locate(values: Floats, weights: Floats, plan: Plan, randomness: Randomness) -> tuple[Location, float]:
@@ -40,15 +43,16 @@ def locate(values: Floats, weights: Floats, plan: Plan, randomness: Randomness) 
     Record i may cost ``weights[i]`` nats: a part of it for the centre, the rest for the spread.
     """
     part = float(plan.shares["center"] / (plan.shares["center"] + plan.shares["scale"]))
-    center = private_median(values, integer_weights(round_down(weights * part)), plan.center_lattice, randomness)
+    center_weights = integer_weights(round_down(weights * part))
+    center = private_median(values, center_weights, plan.center_lattice, randomness, grain=plan.center_grain)
     rest = integer_weights(round_down(weights * (1 - part)))
     if plan.shape == "any":
         radius = locate_radius(values, center, rest, randomness)
         return Location(center, radius), radius
-    spread = private_median(_distances(values, center), rest, plan.spread_lattice, randomness)
-    least = max(2.0**-1000, math.ldexp(abs(center), -45))
+    spread = private_median(_distances(values, center), rest, plan.spread_lattice, randomness, grain=SPREAD_GRAIN)
     most = float(np.finfo(np.float64).max) / 8 / max(plan.clip_width, 1.0)
-    location = Location(center, min(max(spread, least), most), degenerate=spread <= least)
+    degenerate = spread <= max(abs(center) * _EQUAL, 2.0**-1000)
+    location = Location(center, min(max(spread, 2.0**-1000), most), degenerate)
     return location, plan.clip_width * location.spread / MEDIAN_SIZE
 
 
@@ -62,16 +66,21 @@ def _distances(values: Floats, center: float) -> Floats:
         return np.abs(values - center)
 
 
-def private_median(values: Floats, weights: NDArray[np.int64], lattice: Lattice, randomness: Randomness) -> float:
-    """A double y, drawn in proportion to its multiplicity times ``exp(-|below(y) - above(y)| / 2)``.
+def private_median(
+    values: Floats, weights: NDArray[np.int64], lattice: Lattice, randomness: Randomness, *, grain: int = 1
+) -> float:
+    """A double y, drawn in proportion to its multiplicity times ``exp(-excess(y) / 2)``.
 
-    `below` and `above` add the weights, in nats, of the values on either side; equal and missing ones are on neither.
-    One record more or less changes the exponent by at most half its weight, whichever y, and so the probability of y by
-    at most a factor ``exp(weight)``.
+    The excess is how far the weight on the heavier side of y is above half of all, twice over and in nats:
+    ``max(0, 2 max(below, above) - all)``. One record more or less changes it by at most its weight, whichever y, and so
+    the probability of y by at most a factor ``exp(weight)``. Missing values take no part.
+
+    Values are taken together in cells of `grain` neighbouring doubles, and values in the cell of y are on neither side:
+    where many values are equal, their one double would hardly ever be found.
     """
     present = ~np.isnan(values)
     first, end = lattice.starts[0], lattice.starts[-1]
-    keys = np.clip(keys_of(values[present]), first - 1, end)
+    keys = np.clip(keys_of(values[present]) // grain * grain, first // grain * grain - grain, end)
     order = np.argsort(keys)
     keys = keys[order]
     starts = np.flatnonzero(np.concatenate([keys[:1] == keys[:1], keys[1:] != keys[:-1]]))
@@ -80,19 +89,20 @@ def private_median(values: Floats, weights: NDArray[np.int64], lattice: Lattice,
     passed = np.concatenate([[0], np.cumsum(weights[present][order])])[np.concatenate([starts, [keys.size]])]
 
     # Beyond either end nothing can be chosen, but values there still count on their side.
-    outside = points.size and points[0] < first
+    outside = points.size and points[0] + grain <= first
     beyond = points.size and points[-1] >= end
     low, high = int(outside), points.size - int(beyond)
     points = points[low:high]
     borders = np.concatenate([[first], np.repeat(points, 2), [end]])
-    borders[2:-1:2] += 1
+    borders[2:-1:2] += grain
+    borders = np.clip(borders, first, end)
     below = np.repeat(passed[low : high + 1], 2)[:-1]
     above = passed[-1] - np.repeat(passed[low : high + 1], 2)[1:]
 
     chosen = choose_segment(
         lattice.log_measures(borders),
         lambda segment: lattice.below(int(borders[segment + 1])) - lattice.below(int(borders[segment])),
-        np.abs(below - above),
+        np.maximum(2 * np.maximum(below, above) - passed[-1], 0),
         0.5 / WEIGHT_UNIT,
         randomness,
     )
@@ -108,6 +118,7 @@ def locate_radius(values: Floats, center: float, weights: NDArray[np.int64], ran
     distances = _distances(values, center)
     present = ~np.isnan(distances)
     _, exponents = np.frexp(distances[present])
+    exponents = np.where(distances[present] == 0, _OCTAVES.start, exponents)  # frexp(0) says 0, as for [1/2, 1)
     octave = np.where(np.isinf(distances[present]), _OCTAVES.stop, exponents) - _OCTAVES.start
     sums = np.zeros(len(_OCTAVES) + 2, dtype=np.int64)
     np.add.at(sums, np.clip(octave, 0, sums.size - 1), weights[present])

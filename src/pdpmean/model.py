@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import SMALLEST_BUDGET, Floats, check_budget_range, private_records, public_records
+from pdpmean.inputs import LARGEST_BUDGET, SMALLEST_BUDGET, Floats, check_budget_range, private_records, public_records
 
 __all__ = ["BOUNDED", "Model", "ModelName", "make_model"]
 
@@ -57,6 +57,7 @@ def make_model(name: str, budget_range: tuple[float, float] | None) -> Model:
         return BOUNDED
     if name == "unbounded" and budget_range is not None:
         low, high = check_budget_range(budget_range)
+        high = min(high, max(low, LARGEST_BUDGET))
         if low < SMALLEST_BUDGET:
             raise InvalidInputError(
                 f"budget_range must start at 2**-40 or above; got {low!r}", name="budget_range", value=budget_range

@@ -22,9 +22,18 @@ from scipy.special import expit, ndtri
 
 from pdpmean.bounds import lower_bound
 from pdpmean.census import CENSUS_PART, Census, expected_census
-from pdpmean.choices import SHARE_UNIT, Choices, ShapeName, check_shape, check_share, check_support, floor_share
+from pdpmean.choices import (
+    SHARE_UNIT,
+    SMALLEST_SHARE,
+    Choices,
+    ShapeName,
+    check_shape,
+    check_share,
+    check_support,
+    floor_share,
+)
 from pdpmean.clipped_normal import clipped_variance, inside
-from pdpmean.errors import InsufficientBudgetError
+from pdpmean.errors import InsufficientBudgetError, InvalidInputError
 from pdpmean.inputs import check_probability
 from pdpmean.interval import half_width
 from pdpmean.lattice import Lattice, everywhere, keys_of, linear, positive
@@ -35,10 +44,12 @@ from pdpmean.profile import Profile
 __all__ = ["Plan", "make_plan", "plan_mean"]
 
 _SAMPLE = 50_000  # about so many records `locate` looks at, at most
+_CENTER_GRAIN = 2**26
 _KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
 _LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
 _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
 
+_CHECK_PART, _CHECK_NATS = 0.03, 60.0  # what the check for equal values may use, at most
 _INFLATION = 0.8  # how much of the product of the two locating errors reaches the mean, by simulation
 _LARGEST_LOCATE, _LARGEST_WEIGHTS, _NARROWEST = 0.45, 0.3, 0.3
 
@@ -117,6 +128,12 @@ class Plan:
         return linear(*self.support) if self.support else everywhere()
 
     @property
+    def center_grain(self) -> int:
+        """How many neighbouring doubles the centre does not tell apart: 2**-26 of it, less in a narrow support."""
+        starts = self.center_lattice.starts
+        return min(_CENTER_GRAIN, 1 << max(0, (starts[-1] - starts[0]).bit_length() - 20))
+
+    @property
     def spread_lattice(self) -> Lattice:
         """Where the spread is sought."""
         if not self.support:
@@ -162,15 +179,27 @@ def make_plan(
             needed=math.inf,
             failure_probability=1.0,
         )
+    left = share - census.share - SMALLEST_SHARE
+    chosen = (choices.center_share or 0) + (choices.scale_share or 0)
+    if chosen and chosen > left:
+        raise InvalidInputError(
+            f"center_share and scale_share must leave something to average; together at most {float(left):g}",
+            name="center_share",
+        )
     planner = _Planner(census, model, shape, support, share, choices)
     plan = planner.best()
     chance = plan.failure_probability(choices.max_ratio)
     if chance > choices.max_failure or (shape == "any" and plan.scale.weight < _ANY_LEAST):
         needed = planner.needed_total()
+        reason = (
+            f"chance of a miss {chance:.2g}, allowed {choices.max_failure:g}"
+            if chance > choices.max_failure
+            else "too little for the width of a population of any shape"
+        )
         hint = "" if support else ", or a support=(low, high) known to hold the population"
         raise InsufficientBudgetError(
-            f"a total budget of {plan.total:.4g} cannot carry an answer (chance of a miss {chance:.2g}, allowed "
-            f"{choices.max_failure:g}). About {needed:.3g} would: more people, larger budgets{hint}",
+            f"a total budget of {plan.total:.4g} cannot carry an answer ({reason}). About {needed:.3g} "
+            f"would: more people, larger budgets{hint}",
             total=plan.total,
             needed=needed,
             failure_probability=chance,
@@ -215,19 +244,27 @@ class _Planner:
     def _bound(self) -> float:
         return _lower_bound(self.census.profile, self.model)
 
+    @cached_property
+    def _useful_total(self) -> float:
+        """What the allowances add up to, none counted beyond where more no longer helps."""
+        profile = self.census.profile
+        tau = min(profile.saturation(100 * _LOCATE_CONSTANT)[0], _LARGEST_WEIGHT)
+        return profile.capped_sums(tau)[0]
+
     def _total(self) -> float:
         return self.census.profile.total * self.model.budget_per_allowance
 
     def _optimise(self) -> list[float]:
         """Center share, scale share, clip width and, if unbounded, the part of the rest for the weights."""
         left = float(self.share - self.census.share)
+        beside_center, beside_scale = left - (self.choices.center_share or 0), left - (self.choices.scale_share or 0)
         steps = 4 if self.census.share else 3
 
         def decode(coded: ArrayLike) -> list[float]:
             z = np.clip(coded, [-8, -8, -6, -5][:steps], [6, 6, 1.6, 6][:steps]).tolist()
             decoded = [
-                self.choices.center_share or left * _LARGEST_LOCATE * float(expit(z[0])),
-                self.choices.scale_share or left * _LARGEST_LOCATE * float(expit(z[1])),
+                self.choices.center_share or beside_scale * _LARGEST_LOCATE * float(expit(z[0])),
+                self.choices.scale_share or beside_center * _LARGEST_LOCATE * float(expit(z[1])),
                 self.choices.clip_width or _NARROWEST + math.exp(z[2]),
             ]
             return [*decoded, _LARGEST_WEIGHTS * float(expit(z[3]))] if steps == 4 else decoded
@@ -238,11 +275,12 @@ class _Planner:
             return math.log(error + plan.failure_probability(self.choices.max_ratio))
 
         def code(center: float, scale: float) -> list[float]:
-            parts = [min(max(part / left / _LARGEST_LOCATE, 1e-3), 0.98) for part in (center, scale)]
+            rooms = ((center, beside_scale), (scale, beside_center))
+            parts = [min(max(part / room / _LARGEST_LOCATE, 1e-3), 0.98) for part, room in rooms]
             return [*(math.log(part / (1 - part)) for part in parts), -0.3, -1.6][:steps]
 
         levels = self.census.profile.levels
-        total = min(self.census.profile.total, 1e6)
+        total = self._useful_total
         starts = [code(55 / total, 35 / total)]
         if levels[-1] > 30 * np.median(levels):
             starts += [code(0.02 * left, 0.02 * left), code(0.15 * left, 0.1 * left)]
@@ -264,16 +302,19 @@ class _Planner:
 
     def _gaussian_plan(self, chosen: list[float]) -> Plan:
         center, scale = (max(floor_share(part), Fraction(1, SHARE_UNIT)) for part in chosen[:2])
-        rest = self.share - self.census.share - center - scale
+        left = self.share - self.census.share
+        check = floor_share(min(_CHECK_PART * float(left), _CHECK_NATS / self._useful_total))
+        check = max(check, Fraction(1, SHARE_UNIT))
+        rest = left - center - scale - check
         weights = floor_share(float(rest) * chosen[3]) if self.census.share else Fraction(0)
-        shares = {"center": center, "scale": scale, "sum": rest - weights}
+        shares = {"center": center, "scale": scale, "check": check, "sum": rest - weights}
         width = chosen[2]
         variance, slope = float(clipped_variance(width)), float(inside(width))
         return self._plan(shares, weights, width, 2 * width**2 / variance, slope, variance)
 
     def _any_plan(self) -> Plan:
         left = self.share - self.census.share
-        total = min(self.census.profile.total, 1e9)
+        total = self._useful_total
         center = max(floor_share(min(0.25 * float(left), _ANY_CENTER / total)), Fraction(1, SHARE_UNIT))
         radius, square = floor_share(_ANY_RADIUS * left), floor_share(_ANY_SQUARE * left)
         weights = floor_share(_ANY_WEIGHTS * left) if self.census.share else Fraction(0)

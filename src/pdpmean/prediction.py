@@ -17,6 +17,7 @@ from pdpmean.lattice import Lattice, everywhere, keys_of, positive
 
 __all__ = ["SUPPORT_OCTAVES", "Sums", "center_error", "miss_probability", "product_error"]
 
+_LARGEST_RATIO = 2.0**24  # beyond it, centres that differ by a standard deviation are not told apart
 SUPPORT_OCTAVES = 40  # how far below the width of a support a spread is sought
 
 _DENSITY = 1 / math.sqrt(2 * math.pi)  # rank per standard deviation, at the median of a normal
@@ -58,6 +59,8 @@ def miss_probability(center: Sums, scale: Sums | None, ratio: float, *, supporte
     The mean is `ratio` standard deviations from 0 or, if `supported`, the support so many wide. Without `scale`, the
     centre's chance alone.
     """
+    if not supported and ratio > _LARGEST_RATIO:
+        return 1.0
     if supported:
         per_sigma, per_octave = -math.log(max(ratio, 1.0)), 1 / SUPPORT_OCTAVES
     else:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pdpmean.average import Average
 from pdpmean.clipped_normal import clipped_variance, inside, undo_clipping
-from pdpmean.inputs import check_probability
+from pdpmean.inputs import Floats, check_probability
 from pdpmean.interval import ErrorLaw, half_width, rank_nodes
 from pdpmean.locate import Location
 from pdpmean.plan import Plan
@@ -22,6 +22,8 @@ from pdpmean.profile import Profile
 __all__ = ["MeanEstimate", "conclude"]
 
 _SYMMETRY_LEVEL = 0.999
+# Within a quarter of the median distance lie 13 % of a normal population, and fewer than this of other smooth ones.
+_MOST_NEAR, _FALSE_ALARM = 0.2, 0.002
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class MeanEstimate:
     @property
     def std(self) -> float:
         """Standard deviation of the error."""
-        return math.hypot(self.noise_std, self.sampling_std)
+        return _finite(math.hypot(self.noise_std, self.sampling_std))
 
     @property
     def spent(self) -> Fraction:
@@ -71,7 +73,8 @@ class MeanEstimate:
         if self.plan.model.budget_range is None:
             return (
                 f"{promise} replacing one person's value changes the probability of any output by at most a factor "
-                f"{factor}. Who takes part and everybody's budget are taken to be public. One record a person is assumed."
+                f"{factor}. Who takes part and everybody's budget are taken to be public. One record a person is "
+                "assumed."
             )
         low, high = self.plan.model.budget_range
         return (
@@ -144,8 +147,8 @@ def conclude(
         law=law,
         plan=plan,
         private=private,
-        selection_bound=_finite(2 * half / slope * _uneven(plan, profile)),
-        warnings=_warnings(plan, location, mean, sigma),
+        selection_bound=_finite(2 * (half * _uneven(plan, profile) / slope)),
+        warnings=_warnings(plan, location, averaged, mean, sigma),
     )
 
 
@@ -172,7 +175,7 @@ def _behind_the_clip(
         relative = math.sqrt(2) * float(plan.shares["sum"] / plan.shares["weights"]) / averaged.weight
         sampling = np.hypot(sampling, abs(averaged.mean) * ratio * relative / slopes)
     law = ErrorLaw(
-        centers=location.center + shifts * sigmas * spread,
+        centers=_all_finite(location.center, shifts * sigmas, spread),
         noise=half / (averaged.weight * slopes),
         sampling=sampling * spread,
     )
@@ -184,10 +187,10 @@ def _as_it_is(
 ) -> tuple[float, float, ErrorLaw]:
     """The clipped mean itself; its sampling error from the released mean square."""
     assert averaged.square is not None
-    mean = location.center + half * averaged.mean
+    mean = _finite(location.center + half * averaged.mean)
     doubt = float(plan.shares["sum"] / plan.shares["square"]) / averaged.weight
     deviation = math.sqrt(max(averaged.square - averaged.mean**2, 0.0) + doubt)
-    sampling = half * deviation * math.sqrt(plan.mean.square * grown) / averaged.weight
+    sampling = half * (deviation * math.sqrt(plan.mean.square * grown) / averaged.weight)
     law = ErrorLaw(np.array([mean]), np.array([half / averaged.weight]), np.array([sampling]))
     return mean, half * deviation, law
 
@@ -200,12 +203,13 @@ def _uneven(plan: Plan, profile: Profile) -> float:
     return float(differences.sum() + max(plan.people - profile.people, 0.0) * even) / 2
 
 
-def _warnings(plan: Plan, location: Location, mean: float, sigma: float) -> tuple[str, ...]:
+def _warnings(plan: Plan, location: Location, averaged: Average, mean: float, sigma: float) -> tuple[str, ...]:
     """What released numbers say against the assumed shape."""
     if plan.shape == "any":
         return ()
-    if location.degenerate:
-        return ("more than half of the values seem to be equal: use shape='any'",)
+    noise = float(plan.shares["sum"] / plan.shares["check"]) / averaged.weight
+    if location.degenerate or (averaged.near or 0.0) > _MOST_NEAR - noise * math.log(_FALSE_ALARM):
+        return ("many of the values seem to be equal, or nearly: use shape='any'",)
     noise, sampling = center_error(plan.center)
     allowed = half_width(_SYMMETRY_LEVEL, noise, sampling) + half_width(
         _SYMMETRY_LEVEL, plan.noise_scale, plan.sampling_std
@@ -213,6 +217,11 @@ def _warnings(plan: Plan, location: Location, mean: float, sigma: float) -> tupl
     if abs(mean - location.center) > allowed * sigma:
         return ("mean and median differ by more than a bell-shaped population allows: use shape='any'",)
     return ()
+
+
+def _all_finite(center: float, offsets: Floats, unit: float) -> Floats:
+    with np.errstate(over="ignore"):
+        return np.nan_to_num(center + offsets * unit)
 
 
 def _finite(number: float) -> float:

@@ -43,9 +43,9 @@ def test_nobody_grants_anything(budgets: Any) -> None:
     assert estimate_range([], 1.0) is None
 
 
-@pytest.mark.parametrize("power", [1, 30, 500, 1000])
+@pytest.mark.parametrize("power", [-900, -20, -1, 1, 30, 500, 1000])
 def test_powers_of_two_scale_the_range_without_noise(power: int) -> None:
-    # The same matching, spacing and median; the searches only take longer. (Below 1 see docs/errata.md, 17.)
+    # The same matching, spacing and median; the searches only take longer.
     values = np.random.default_rng(3).normal(20, 3, 501)
     low, high = find_range(values, math.inf)
     assert low <= values.min() < values.max() - 3 <= high
@@ -124,7 +124,6 @@ def test_a_zero_budget_has_no_influence_and_an_infinite_one_does() -> None:
     assert high - low < 100
 
 
-@pytest.mark.xfail(reason="a radius below the spacing of doubles around the median leaves lower == upper")
 @given(
     st.lists(st.floats() | st.sampled_from([LARGEST, -LARGEST, 5e-324, 2.0**1023]), min_size=1, max_size=30),
     st.sampled_from([2.0**-38, 0.1, 3.0, 2.0**40, math.inf]),

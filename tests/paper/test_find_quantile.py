@@ -192,7 +192,6 @@ def test_whatever_the_values_a_grid_point_comes_back(values: list[float], budget
     assert (found / 0.5).is_integer()
 
 
-@pytest.mark.xfail(reason="_log_lengths takes the logarithm of -1 there, and warns")
 @pytest.mark.parametrize("edge", [2.0**100, -(2.0**100)])
 def test_a_value_on_the_edge_of_a_large_grid_is_a_value_like_any_other(edge: float) -> None:
     # Beyond 2**53 points, radius + spacing is the radius itself: the gap outside the last point has no length.
@@ -200,29 +199,17 @@ def test_a_value_on_the_edge_of_a_large_grid_is_a_value_like_any_other(edge: flo
     assert found == edge
 
 
-@pytest.mark.xfail(reason="radius + spacing is infinite in _log_lengths")
 def test_the_coarsest_grid_has_three_points() -> None:
     found = find_quantile([2.0**1023] * 3, budget=100.0, spacing=2.0**1023, radius=2.0**1023)
     assert found == 2.0**1023
 
 
-@pytest.mark.xfail(reason="penalties overflow 64-bit integers: bound the denominator")
-def test_a_quantile_with_a_large_denominator_is_exact_or_refused() -> None:
-    # The exact value of the double 0.1 has the denominator 2**55; with 1000 values the penalty passes 2**63.
-    for seed in range(20):
-        try:
-            found = find_quantile(
-                np.arange(1000.0),
-                budget=math.inf,
-                spacing=1.0,
-                radius=1024.0,
-                quantile=Fraction(0.1),
-                randomness=Randomness.seeded(seed),
-            )
-        except InvalidInputError as error:
-            assert error.name == "quantile"  # noqa: PT017
-        else:
-            assert found == 100.0
+def test_a_quantile_with_a_large_denominator_is_refused() -> None:
+    # The exact value of the double 0.1 has the denominator 2**55; with 1000 values the penalty would pass 2**63.
+    with pytest.raises(InvalidInputError, match="denominator of at most 1000"):
+        find_quantile(Unreadable(), budget=1.0, spacing=1.0, radius=1024.0, quantile=Fraction(0.1))
+    tenth = find_quantile(np.arange(1000.0), budget=math.inf, spacing=1.0, radius=1024.0, quantile=Fraction("0.1"))
+    assert tenth == 100.0  # 100 below, 899 above: 9 * 100 - 899 = 1
 
 
 # Input.
@@ -247,8 +234,8 @@ class Unreadable:
         ({"spacing": -1.0}, "powers of two"),
         ({"spacing": 2.0**-1021}, r"2\*\*-1020"),
         ({"radius": math.inf}, "powers of two"),
-        ({"quantile": Fraction(0)}, "quantile must lie strictly between 0 and 1; got 0"),
-        ({"quantile": Fraction(1)}, "quantile must lie strictly between 0 and 1; got 1"),
+        ({"quantile": Fraction(0)}, "quantile must .* between 0 and 1.*; got 0"),
+        ({"quantile": Fraction(1)}, "quantile must .* between 0 and 1.*; got 1"),
     ],
 )
 def test_bad_public_input_is_refused_before_a_value_is_read(options: dict[str, Any], message: str) -> None:

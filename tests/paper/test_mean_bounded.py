@@ -78,12 +78,7 @@ def test_one_record_gives_a_number(value: float, budget: float) -> None:
     assert math.isfinite(mean([value], budget))
 
 
-EMPTY_RANGE = pytest.mark.xfail(reason="estimate_range may return lower == upper, which adpm refuses")
-
-
-@pytest.mark.parametrize(
-    "value", [0.0, pytest.param(5.0, marks=EMPTY_RANGE), pytest.param(-3e200, marks=EMPTY_RANGE), 1e-320]
-)
+@pytest.mark.parametrize("value", [0.0, 5.0, -3e200, 1e-320])
 @pytest.mark.parametrize("budget", [1.0, math.inf])
 def test_equal_values_give_that_value(value: float, budget: float) -> None:
     # 100 000 records that agree. The range shrinks around the value until noise or the doubles end it.
@@ -177,7 +172,6 @@ hostile_values = st.lists(
 )
 
 
-@EMPTY_RANGE
 @given(hostile_values, st.sampled_from([2.0**-38, 0.1, 2.0, 50.0, 2.0**40, math.inf]), st.integers(0, 2))
 @example([5.0] * 10, math.inf, 0)
 @example([1e300] * 40, 2.0**40, 0)
@@ -211,13 +205,11 @@ class Unreadable:
         raise AssertionError("the values were read")
 
 
-BAD_BETAS: list[tuple[dict[str, Any], str]] = [
+BAD_INPUT: list[tuple[dict[str, Any], str]] = [
     ({"beta": 0.0}, "beta must lie strictly between 0 and 1; got 0.0"),
     ({"beta": 1.0}, "beta must lie strictly between 0 and 1; got 1.0"),
     ({"beta": -0.5}, "beta must lie strictly between 0 and 1; got -0.5"),
     ({"beta": math.nan}, "beta must lie strictly between 0 and 1; got nan"),
-]
-BAD_BUDGETS: list[tuple[dict[str, Any], str]] = [
     ({"budgets": [0.1, -0.3]}, "budgets must be >= 0; record 1 has -0.3. Use 0 to leave a record out"),
     ({"budgets": [math.nan, 0.1]}, "budgets must be >= 0; record 0 has nan"),
     ({"budgets": -1}, "record 0 has -1"),
@@ -227,21 +219,14 @@ BAD_BUDGETS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), BAD_BETAS + BAD_BUDGETS)
+@pytest.mark.parametrize(("arguments", "message"), BAD_INPUT)
 def test_bad_public_input_gets_a_clear_error(arguments: dict[str, Any], message: str) -> None:
     given_: dict[str, Any] = {"budgets": 0.1} | arguments
     with pytest.raises(InvalidInputError, match=message):
         mean_bounded([1.0, 2.0], given_.pop("budgets"), **given_)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    BAD_BETAS
-    + [
-        pytest.param(*case, marks=pytest.mark.xfail(reason="public_records reads the values before the budgets"))
-        for case in BAD_BUDGETS
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), BAD_INPUT)
 def test_bad_public_input_is_refused_before_a_value_is_read(arguments: dict[str, Any], message: str) -> None:
     given_: dict[str, Any] = {"budgets": 0.1} | arguments
     with pytest.raises(InvalidInputError, match=message):

@@ -37,7 +37,7 @@ def adpm(
     ``W_i = floor(min(eps_i, tau) * 2**q)``, its clipped value an integer in [-H, H], and the noise has scale
     ``2 H 2**q``, so replacing the record costs ``2 H W_i / (2 H 2**q) <= eps_i``, exactly. One constant tau
     for every saturated record (docs/errata.md, 8). A missing value counts as the middle of the interval.
-    NaN when nobody grants any budget.
+    NaN when nobody grants any budget, or none above 2**-35.
     """
     if not -math.inf < lower < upper < math.inf:
         raise InvalidInputError(

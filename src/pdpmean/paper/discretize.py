@@ -47,14 +47,21 @@ def discretize(
     Algorithm 4: the values are paired at random and two sparse vectors, half the budget each, find where the
     median distance within a pair lies among the powers of two from ``2**powers[0]`` to ``2**powers[1]``. One
     changed value changes one pair (a uniformly random matching: docs/errata.md, 14), so ``2 Count - |G|``
-    changes by at most 2. Missing values are left out; zeros and negative ones are data (docs/errata.md, 5).
+    changes by at most 2. Missing values are left out; zeros and negative ones are data (docs/errata.md, 5). Below 1 the
+    printed spacing is half of this one (docs/errata.md, 17).
     """
     check_budget(budget / 2)
+    low, high = powers
+    if not SMALLEST_POWER < low <= 0 <= high <= LARGEST_POWER:
+        raise InvalidInputError(
+            f"powers must be (low, high) with {SMALLEST_POWER} < low <= 0 <= high <= {LARGEST_POWER}; got {powers}",
+            name="powers",
+            value=powers,
+        )
     randomness = randomness or Randomness.secure()
     numbers = private_numbers(values)
     numbers = numbers[~np.isnan(numbers)]
     distances = _pair_distances(numbers, randomness)
-    low, high = powers
     excess = 2 * count_within_powers(distances, low, high) - distances.size
     at_one = -low
     outward = sparse_vector(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import check_budget
 from pdpmean.randomness import Randomness, laplace_scale
 
@@ -27,6 +28,8 @@ def sparse_vector(
     finite, and returns its end rather than tell that nothing passed (docs/errata.md, 4).
     """
     check_budget(budget)
+    if not queries:
+        raise InvalidInputError("queries must not be empty", name="queries")
     randomness = randomness or Randomness.secure()
     # Queries and noise are integers, and an integer exceeds the threshold when it exceeds its floor.
     noisy_threshold = randomness.add_laplace(math.floor(threshold), laplace_scale(2 * sensitivity, budget))

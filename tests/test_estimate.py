@@ -1,0 +1,334 @@
+"""The whole method, seeded: both models, both shapes, every kind of budget; coverage, equivariance, errors."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from pdpmean import (
+    Choices,
+    InsufficientBudgetError,
+    InvalidInputError,
+    MeanEstimate,
+    PopulationWarning,
+    Randomness,
+    estimate_mean,
+    plan_mean,
+)
+from pdpmean.inputs import Floats
+
+UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 2.0)}
+BUDGETS: Floats = np.random.default_rng(1).choice([0.1, 0.5, 1.0], 6000, p=[0.54, 0.37, 0.09])
+VALUES: Floats = np.random.default_rng(2).normal(50.0, 4.0, 6000)
+
+
+def seeded(values: Any = VALUES, budgets: Any = BUDGETS, seed: int = 1, **options: Any) -> MeanEstimate:
+    return estimate_mean(values, budgets, randomness=Randomness.seeded(seed), **options)
+
+
+def assert_close(found: MeanEstimate, truth: float = 50.0) -> None:
+    """Within 4.5 standard deviations as stated, which are themselves a small part of the population's 4."""
+    assert abs(found.mean - truth) < 4.5 * found.std
+    assert found.std < 0.6
+
+
+CELLS: dict[str, dict[str, Any]] = {
+    "bounded": {},
+    "unbounded": UNBOUNDED,
+    "any": {"shape": "any"},
+    "any unbounded": {"shape": "any", **UNBOUNDED},
+    "support": {"support": (0.0, 200.0)},
+    "support unbounded": {"support": (0.0, 200.0), **UNBOUNDED},
+    "share": {"share": 0.5},
+    "third": {"share": Fraction(1, 3), **UNBOUNDED},
+    "chosen": {"choices": Choices(clip_width=3.0, saturation=0.4)},
+}
+
+
+@pytest.mark.parametrize("options", list(CELLS.values()), ids=list(CELLS))
+def test_the_mean_is_found(options: dict[str, Any]) -> None:
+    for seed in range(5):
+        found = seeded(seed=seed, **options)
+        assert_close(found)
+        assert abs(found.center - 50.0) < 4.0
+        assert found.spent == Fraction(math.floor(Fraction(options.get("share", 1)) * 2**20), 2**20)
+        assert not found.private
+        assert found.warnings == ()
+
+
+def test_secure_randomness_is_the_default() -> None:
+    first, second = estimate_mean(VALUES, BUDGETS), estimate_mean(VALUES, BUDGETS)
+    assert first.private
+    assert first.mean != second.mean
+    assert "NOT PRIVATE" not in str(first)
+    assert abs(first.mean - 50.0) < 8 * first.std
+
+
+def test_the_same_seed_gives_the_same_result() -> None:
+    for options in CELLS.values():
+        assert seeded(seed=3, **options).to_dict() == seeded(seed=3, **options).to_dict()
+        assert seeded(seed=3, **options).mean != seeded(seed=4, **options).mean
+
+
+def test_the_plan_is_the_one_foretold() -> None:
+    # Cells of a budget are a 64th wide, so the plans agree closely, not exactly.
+    found = seeded().plan
+    foretold = plan_mean(BUDGETS)
+    assert found.expected_std == pytest.approx(foretold.expected_std, rel=0.02)
+    assert found.people == foretold.people == 6000
+    unbounded = seeded(**UNBOUNDED).plan
+    assert unbounded.expected_std == pytest.approx(plan_mean(BUDGETS, **UNBOUNDED).expected_std, rel=0.25)
+
+
+# Budgets
+
+
+def test_one_budget_for_all() -> None:
+    assert_close(seeded(budgets=0.5))
+    assert_close(seeded(budgets=0.5, **UNBOUNDED))
+    assert seeded(budgets=0.5).mean == seeded(budgets=np.full(6000, 0.5)).mean
+
+
+TIERS = {"low": 0.1, "mid": 0.5, "high": 1.0}
+NAMES = [{0.1: "low", 0.5: "mid", 1.0: "high"}[budget] for budget in BUDGETS.tolist()]
+
+
+@pytest.mark.parametrize("options", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
+def test_tiers_by_name(options: dict[str, Any]) -> None:
+    assert seeded(budgets=NAMES, tiers=TIERS, **options).to_dict() == seeded(**options).to_dict()
+
+
+def test_an_unknown_tier() -> None:
+    names = ["other", *NAMES[1:]]
+    with pytest.raises(InvalidInputError, match="the tier 'other', which tiers does not list: low, mid, high"):
+        seeded(budgets=names, tiers=TIERS)
+    nothing = np.concatenate([[0.0], BUDGETS[1:]])
+    assert seeded(budgets=names, tiers=TIERS, **UNBOUNDED).to_dict() == seeded(budgets=nothing, **UNBOUNDED).to_dict()
+
+
+def test_who_grants_nothing_has_no_influence() -> None:
+    budgets = BUDGETS.copy()
+    budgets[::3] = 0.0
+    wild = VALUES.copy()
+    wild[::3] = 1e300
+    for options in ({}, UNBOUNDED):
+        assert seeded(wild, budgets, **options).to_dict() == seeded(VALUES, budgets, **options).to_dict()
+
+
+def test_a_public_minority() -> None:
+    budgets = np.full(6000, 0.1)
+    budgets[:60] = math.inf
+    found = seeded(budgets=budgets)
+    assert_close(found)
+    assert 0.1 < found.plan.saturation < math.inf
+    # Worth more than the same people without the public ones.
+    assert found.plan.expected_std < plan_mean({0.1: 6000}).expected_std
+
+
+def test_all_public() -> None:
+    found = seeded(VALUES[:500], math.inf)
+    assert found.noise_std < 0.1 * found.sampling_std
+    assert abs(found.mean - float(VALUES[:500].mean())) < 0.5 * found.std
+    assert found.selection_bound == 0.0
+
+
+def test_budgets_outside_the_range() -> None:
+    budgets = BUDGETS.copy()
+    budgets[:50], budgets[50:100] = 1e-3, math.nan
+    same = BUDGETS.copy()
+    same[:100] = 0.0
+    assert seeded(budgets=budgets, **UNBOUNDED).to_dict() == seeded(budgets=same, **UNBOUNDED).to_dict()
+    budgets[:100], same[:100] = math.inf, 2.0
+    assert seeded(budgets=budgets, **UNBOUNDED).to_dict() == seeded(budgets=same, **UNBOUNDED).to_dict()
+
+
+# Data
+
+
+def test_a_few_strange_values_do_little() -> None:
+    values = VALUES.copy()
+    values[:10] = [math.nan, math.inf, -math.inf, 1.7e308, -1.7e308, 5e-324, 0.0, -0.0, 1e-300, 1e18]
+    assert_close(seeded(values))
+    assert_close(seeded(values, **UNBOUNDED))
+
+
+def test_lists_integers_and_missing_entries() -> None:
+    assert_close(seeded([round(value) for value in VALUES.tolist()]))
+    assert_close(seeded([None, "x", *VALUES.tolist()[2:]]))
+
+
+def test_order_does_not_matter_beyond_the_coins() -> None:
+    # 6000 records are all looked at, so no coin is tossed for any: the result is the same number.
+    order = np.random.default_rng(3).permutation(6000)
+    for options in CELLS.values():
+        assert seeded(VALUES[order], BUDGETS[order], **options).mean == seeded(**options).mean
+
+
+def test_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = [seeded(**options).to_dict() for options in CELLS.values()]
+    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 1001)
+    assert [seeded(**options).to_dict() for options in CELLS.values()] == whole
+
+
+def test_a_large_sample_is_thinned() -> None:
+    values = np.random.default_rng(4).normal(-7.0, 0.5, 150_000)
+    found = seeded(values, 0.1)
+    assert abs(found.mean + 7.0) < 4.5 * found.std
+    assert found.std < 0.005
+
+
+def test_a_skewed_population_warns_and_any_shape_copes() -> None:
+    values = np.random.default_rng(5).exponential(size=40_000)
+    with pytest.warns(PopulationWarning, match="use shape='any'"):
+        found = seeded(values, 1.0)
+    assert found.warnings
+    coped = seeded(values, 1.0, shape="any")
+    assert abs(coped.mean - 1.0) < 4.5 * coped.std
+    assert abs(coped.mean - 1.0) < 0.05 < abs(found.mean - 1.0)
+
+
+def test_many_equal_values_warn() -> None:
+    # 90 % at 3, which is then centre and median of the distances: the located scale is nothing.
+    values = np.where(np.arange(20_000) % 10 == 0, np.random.default_rng(6).normal(3.0, 1.0, 20_000), 3.0)
+    with pytest.warns(PopulationWarning, match="use shape='any'"):
+        seeded(values, 1.0, choices=Choices(center_share=0.2, scale_share=0.2))
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+@pytest.mark.parametrize("options", [{}, UNBOUNDED, {"shape": "any"}], ids=["bounded", "unbounded", "any"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1.7e308, 0.0, 5e-324, 1e-300, 7.0])
+def test_values_never_raise(value: float, options: dict[str, Any]) -> None:
+    for seed in range(3):
+        found = seeded(np.full(6000, value), seed=seed, **options)
+        assert math.isfinite(found.mean)
+        assert all(math.isfinite(end) for end in found.interval())
+        assert str(found)
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+@pytest.mark.parametrize("options", [{}, {"shape": "any"}], ids=["gaussian", "any"])
+def test_two_clusters_at_the_ends_of_all_doubles(options: dict[str, Any]) -> None:
+    values = np.where(np.arange(6000) % 2 == 0, 1.7e308, -1.7e308)
+    for seed in range(3):
+        found = seeded(values, seed=seed, **options)
+        assert all(math.isfinite(end) for end in (found.mean, found.std, *found.interval()))
+
+
+# Equivariance
+
+
+@pytest.mark.parametrize("options", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
+@pytest.mark.parametrize("power", [-12, -3, 5, 15])
+def test_a_power_of_two_scales_the_result(power: int, options: dict[str, Any]) -> None:
+    # Ordinary exponents stay ordinary, so the private choices nearly coincide; the noise is the same number of steps.
+    one, other = seeded(seed=8, **options), seeded(np.ldexp(VALUES, power), seed=8, **options)
+    assert math.ldexp(other.mean, -power) == pytest.approx(one.mean, abs=0.5 * one.std)
+    assert math.ldexp(other.std, -power) == pytest.approx(one.std, rel=0.2)
+
+
+@pytest.mark.parametrize("options", [{}, {"shape": "any"}], ids=["gaussian", "any"])
+@pytest.mark.parametrize("power", [-1000, -600, -100, 100, 600, 1000, 1017])
+def test_extreme_units_are_estimated_all_the_same(power: int, options: dict[str, Any]) -> None:
+    found = seeded(np.ldexp(VALUES, power), 2.0, **options)
+    assert abs(found.mean - math.ldexp(50.0, power)) < 4.5 * found.std < math.ldexp(2.0, power)
+    low, high = found.interval(0.99)
+    assert low < math.ldexp(50.0, power) < high
+
+
+def test_a_support_scales_exactly() -> None:
+    # On a support the lattice itself scales by powers of two: everything does, bit for bit.
+    one = seeded(support=(0.0, 128.0), seed=9)
+    other = seeded(np.ldexp(VALUES, 40), support=(0.0, math.ldexp(128.0, 40)), seed=9)
+    assert other.mean == pytest.approx(math.ldexp(one.mean, 40), rel=1e-12)
+    assert other.interval() == pytest.approx(tuple(math.ldexp(end, 40) for end in one.interval()), rel=1e-9)
+
+
+def test_a_mirrored_population() -> None:
+    errors = [seeded(-VALUES, seed=seed).mean + 50.0 for seed in range(5)]
+    assert max(map(abs, errors)) < 0.6
+
+
+@pytest.mark.parametrize("mu", [0.0, 1e4, -1e9])
+def test_huge_shifts(mu: float) -> None:
+    values = mu + np.random.default_rng(10).normal(size=6000)
+    for seed in range(5):
+        found = seeded(values, 1.0, seed=seed)
+        assert abs(found.mean - mu) < 4.5 * found.std < 0.3
+
+
+# Coverage
+
+
+@pytest.mark.parametrize("options", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
+def test_intervals_cover(options: dict[str, Any]) -> None:
+    generator = np.random.default_rng(11)
+    levels = (0.8, 0.95)
+    covered = dict.fromkeys(levels, 0)
+    runs = 200
+    for seed in range(runs):
+        found = seeded(generator.normal(3.0, 2.0, 2000), np.full(2000, 0.4), seed=seed, **options)
+        for level in levels:
+            low, high = found.interval(level)
+            covered[level] += low <= 3.0 <= high
+    for level in levels:
+        # Binomial bounds that a covering interval leaves once in a thousand times on either side.
+        least, most = (float(binom.ppf(chance, runs, level)) for chance in (1e-3, 1 - 1e-3))
+        assert least <= covered[level] <= most
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("budgets", "options"),
+    [(1e-3, {}), (0.05, {}), (1e-9, {}), (0.1, UNBOUNDED | {"share": 0.1}), (0.1, {"shape": "any"})],
+)
+def test_tiny_budgets_are_refused(budgets: float, options: dict[str, Any]) -> None:
+    with pytest.raises(InsufficientBudgetError) as caught:
+        seeded(VALUES[:1000], budgets, **options)
+    assert caught.value.needed > caught.value.total
+
+
+@pytest.mark.parametrize(("values", "budgets"), [([], []), ([1.0, 2.0], [0.0, 0.0]), ([1.0], 0.0)])
+def test_nobody(values: list[float], budgets: Any) -> None:
+    for options in ({}, UNBOUNDED):
+        with pytest.raises(InsufficientBudgetError):
+            seeded(values, budgets, **options)
+
+
+def test_a_refusal_reads_no_value() -> None:
+    # Same public inputs, any values: the same words.
+    def words(values: Floats) -> str:
+        with pytest.raises(InsufficientBudgetError) as caught:
+            seeded(values, 0.05)
+        return str(caught.value)
+
+    assert words(VALUES[:500]) == words(np.full(500, math.nan)) == words(np.full(500, 1e300))
+
+
+@pytest.mark.parametrize(
+    ("values", "budgets", "options", "message"),
+    [
+        (VALUES, BUDGETS[:-1], {}, "got 6000 values and 5999 budgets"),
+        (VALUES, BUDGETS[:-1], UNBOUNDED, "their lengths differ$"),
+        (VALUES, np.full(6000, -0.5), {}, "budgets must be >= 0; record 0 has -0.5"),
+        (VALUES, "x", {}, "budgets must be numbers"),
+        (VALUES.reshape(2, 3000), BUDGETS, {}, "one column"),
+        (VALUES.astype(str), BUDGETS, {}, "values must be numbers"),
+        (VALUES, BUDGETS, {"model": "local"}, "model must be"),
+        (VALUES, BUDGETS, {"model": "unbounded"}, "needs budget_range"),
+        (VALUES, BUDGETS, {"budget_range": (0.1, 1.0)}, "goes with model='unbounded'"),
+        (VALUES, BUDGETS, {"shape": "round"}, "shape must be"),
+        (VALUES, BUDGETS, {"support": (3.0, 1.0)}, "support must be"),
+        (VALUES, BUDGETS, {"share": 2.0}, "share must lie in"),
+        (NAMES, NAMES, {"tiers": {"low": -1.0}}, "budgets must be >= 0"),
+    ],
+)
+def test_what_is_public_is_checked(values: Any, budgets: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        seeded(values, budgets, **options)

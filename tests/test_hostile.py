@@ -1,0 +1,405 @@
+"""Hostile private data: whatever the values, `estimate_mean` answers in the same way, with the same finite fields.
+
+In the unbounded model the budgets and the number of records are private, too, and reach the result, its warnings and a
+refusal only through released numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from contextlib import suppress
+from fractions import Fraction
+from typing import Any, Literal
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from pdpmean import locate
+from pdpmean.choices import Choices
+from pdpmean.errors import InsufficientBudgetError, InvalidInputError, PopulationWarning
+from pdpmean.estimate import estimate_mean
+from pdpmean.inputs import budgets_of_tiers
+from pdpmean.plan import plan_mean
+from pdpmean.randomness import Randomness
+from pdpmean.result import MeanEstimate
+
+Shape = Literal["gaussian", "any"]
+
+PEOPLE = 60
+BUDGET = 40.0  # in all 2400: enough for either shape in either model
+LARGEST = 1.7976931348623157e308
+TINY = 5e-324
+
+MODELS: dict[str, dict[str, Any]] = {
+    "bounded": {"model": "bounded"},
+    "unbounded": {"model": "unbounded", "budget_range": (1.0, BUDGET)},
+}
+CASES = [(model, shape) for model in MODELS for shape in ("gaussian", "any")]
+
+quick = settings(
+    max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
+)
+every_case = pytest.mark.parametrize(("model", "shape"), CASES, ids=["-".join(case) for case in CASES])
+
+
+def numbers() -> st.SearchStrategy[Any]:
+    extremes = [math.nan, math.inf, -math.inf, 0.0, -0.0, TINY, -TINY, 2.0**-1022, LARGEST, -LARGEST, 1e300, -1e300]
+    return st.one_of(st.sampled_from(extremes), st.floats(), st.floats(-3, 3))
+
+
+def entries() -> st.SearchStrategy[Any]:
+    """What a list may hold, numbers or not."""
+    return st.one_of(
+        numbers(),
+        st.integers(-(2**70), 2**70),
+        st.sampled_from(
+            [None, "12", "", b"\xff", [1, 2], {}, True, 10**400, -(10**400), 1 + 2j, np.float32(1), object()]
+        ),
+    )
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> list[Any]:
+    """A column of `PEOPLE` hostile values: anything, one value, two clusters, mostly one value, or all of one size."""
+    kind = draw(st.sampled_from(["anything", "numbers", "equal", "clusters", "mostly", "sized"]))
+    if kind == "anything":
+        return draw(st.lists(entries(), min_size=PEOPLE, max_size=PEOPLE))
+    if kind == "numbers":
+        return draw(st.lists(numbers(), min_size=PEOPLE, max_size=PEOPLE))
+    if kind == "equal":
+        return [draw(entries())] * PEOPLE
+    if kind == "sized":
+        size = draw(st.sampled_from([TINY, 1e-320, 1e-300, 1e-160, 1e-150, 1e150, 1e155, 1e200, 1e307]))
+        steps = np.random.default_rng(draw(st.integers(0, 99))).integers(-17, 18, PEOPLE)
+        return [int(step) * size for step in steps]
+    part = PEOPLE // 2 if kind == "clusters" else PEOPLE * 6 // 10
+    if kind == "clusters":
+        low, high = draw(st.sampled_from([(0.0, 1e300), (-1e300, 1e300), (-LARGEST, LARGEST), (0, TINY), (1, 2**70)]))
+        return [low] * part + [high] * (PEOPLE - part)
+    others = draw(st.lists(numbers(), min_size=PEOPLE - part, max_size=PEOPLE - part))
+    return [draw(numbers())] * part + others
+
+
+def answer(values: Any, budgets: Any, *, model: str, seed: int = 0, **options: Any) -> MeanEstimate:
+    """An estimate in which no warning but a `PopulationWarning` is tolerated, and those are the result's own."""
+    options.setdefault("randomness", Randomness.seeded(seed))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("error")
+        warnings.simplefilter("always", PopulationWarning)
+        result = estimate_mean(values, budgets, **{**MODELS[model], **options})
+    assert tuple(str(warning.message) for warning in caught) == result.warnings
+    return result
+
+
+FIELDS = {
+    *("mean", "interval_95", "std", "noise_std", "sampling_std", "center", "scale", "selection_bound", "model"),
+    *("shape", "shares", "warnings", "private", "guarantee"),
+}
+
+
+def check(result: MeanEstimate) -> None:
+    """Every field is there and finite, and the intervals are nested around the mean."""
+    found = result.to_dict()
+    assert found.keys() == FIELDS
+    json.dumps(found, allow_nan=False)
+    for text in (str(result), result._repr_html_()):
+        assert "NOT PRIVATE" in text
+        assert "nan" not in text.split("guarantee")[0]
+    assert min(result.std, result.noise_std, result.sampling_std, result.scale, result.selection_bound) >= 0
+    narrow, wide = result.interval(0.8), result.interval(0.99)
+    assert all(math.isfinite(end) for end in (*narrow, *wide))
+    room = 1e-6 * (wide[1] / 2 - wide[0] / 2)
+    assert wide[0] - room <= narrow[0] <= narrow[1] <= wide[1] + room
+    # The mean is the law's best point, not its middle: it may lie off by part of a width, never far away.
+    slack = 2 * room * 1e6 + 1e-9 * abs(result.mean)
+    assert wide[0] - slack <= result.mean <= wide[1] + slack
+
+
+def answer_or_refusal(values: Any, budgets: Any, **options: Any) -> MeanEstimate | InsufficientBudgetError:
+    try:
+        return answer(values, budgets, **options)
+    except InsufficientBudgetError as refusal:
+        return refusal
+
+
+def check_either(outcome: MeanEstimate | InsufficientBudgetError) -> None:
+    if isinstance(outcome, MeanEstimate):
+        check(outcome)
+        return
+    assert "cannot carry an answer" in str(outcome)
+    assert all(math.isfinite(number) for number in (outcome.total, outcome.needed))
+    assert 0 <= outcome.failure_probability <= 1
+
+
+# --- values ------------------------------------------------------------------------------------------------------
+
+
+@every_case
+@quick
+@given(values=columns(), seed=st.integers(0, 3))
+@example(values=[0.0] * PEOPLE, seed=0)
+@example(values=[math.nan] * PEOPLE, seed=0)
+@example(values=[None] * PEOPLE, seed=0)
+@example(values=[LARGEST, -LARGEST] * (PEOPLE // 2), seed=0)
+@example(values=[0.0, 1e300] * (PEOPLE // 2), seed=0)
+@example(values=[0.0, TINY] * (PEOPLE // 2), seed=0)
+def test_any_values_give_an_answer(values: list[Any], seed: int, model: str, shape: Shape) -> None:
+    check(answer(values, BUDGET, model=model, shape=shape, seed=seed))
+
+
+@every_case
+@settings(quick, max_examples=25)
+@given(values=columns())
+def test_any_values_give_an_answer_within_a_support(values: list[Any], model: str, shape: Shape) -> None:
+    check(answer(values, BUDGET, model=model, shape=shape, support=(-5.0, 20.0)))
+
+
+@every_case
+@pytest.mark.parametrize("kind", ["int64", "uint64", "bool", "float32", "masked", "object"])
+def test_arrays_of_any_type_give_an_answer(kind: str, model: str, shape: Shape) -> None:
+    values: Any
+    if kind == "masked":
+        values = np.ma.masked_equal(np.arange(PEOPLE), 7)
+    elif kind == "object":
+        values = np.array([None, "x", 2**70, 0.5, math.nan, Randomness] * (PEOPLE // 6), dtype=object)
+    else:
+        values = (np.arange(PEOPLE) * (2**63 // PEOPLE)).astype(kind)
+    check(answer(values, BUDGET, model=model, shape=shape))
+
+
+@every_case
+@pytest.mark.parametrize("value", [0.0, 1.0, -LARGEST, LARGEST, 1e-320, math.nan, math.inf])
+def test_secure_randomness_answers_hostile_values_too(value: float, model: str, shape: Shape) -> None:
+    result = answer([value] * PEOPLE, BUDGET, model=model, shape=shape, randomness=Randomness.secure())
+    json.dumps(result.to_dict(), allow_nan=False)
+    assert result.private
+
+
+GENEROUS = Choices(center_share=0.25, scale_share=0.25)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("mode", [0.0, 3.0, -1e6])
+def test_equal_values_warn_and_name_the_other_shape(mode: float, model: str) -> None:
+    result = answer(np.full(1000, mode), 8.0, model=model, choices=GENEROUS)
+    assert any("shape='any'" in text for text in result.warnings)
+    check(result)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("mode", [0.0, 3.0])
+@pytest.mark.parametrize("others", ["around", "above"])
+def test_mostly_equal_values_warn_and_name_the_other_shape(others: str, mode: float, model: str) -> None:
+    """60 % of the values are one: its neighbourhood is not the population's, and the result must not pretend so."""
+    generator = np.random.default_rng(5)
+    for seed in range(5):
+        rest = generator.normal(size=400) if others == "around" else generator.exponential(size=400)
+        values = np.concatenate([np.full(600, mode), mode + rest])
+        result = answer(values, 8.0, model=model, choices=GENEROUS, seed=seed)
+        assert any("shape='any'" in text for text in result.warnings)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_the_radius_of_any_shape_follows_the_values_past_ties(size: float) -> None:
+    """Values at the centre are at distance 0, not at 1: a population scaled down has a radius scaled down."""
+    distances = np.concatenate([np.zeros(600), np.random.default_rng(2).normal(size=400) * size])
+    weights = locate.integer_weights(np.full(1000, 2.0))
+    radius = locate.locate_radius(distances, 0.0, weights, Randomness.seeded(1))
+    assert 2 * size <= radius <= 32 * size
+
+
+# --- nothing granted ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+@settings(quick, max_examples=25)
+@given(hidden=st.lists(entries(), min_size=10, max_size=10), seed=st.integers(0, 9))
+def test_zero_budgets_have_no_influence_at_all(hidden: list[Any], seed: int, shape: Shape) -> None:
+    """Bounded: bit for bit the same result, whatever they hold."""
+    seen = np.random.default_rng(seed).normal(10.0, 2.0, PEOPLE).tolist()
+    budgets = [BUDGET] * 30 + [0.0] * 10 + [BUDGET] * 30
+
+    def result(values: list[Any]) -> MeanEstimate:
+        return answer([*seen[:30], *values, *seen[30:]], budgets, model="bounded", shape=shape, seed=seed)
+
+    ours, theirs = result(hidden), result([0.0] * 10)
+    assert repr(ours.to_dict()) == repr(theirs.to_dict())
+    assert ours.plan == theirs.plan
+
+
+@pytest.mark.parametrize("budget", [0.5, 0.0, -3.0, math.nan, None, "12", [1]])
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+def test_budgets_outside_the_range_have_no_influence_at_all(budget: Any, shape: Shape) -> None:
+    """Unbounded: what is below the public range, or no budget, is left out, whatever value goes with it."""
+    seen = np.random.default_rng(4).normal(10.0, 2.0, PEOPLE).tolist()
+    granted = [BUDGET] * PEOPLE + [budget] * 3
+    results = [
+        answer([*seen, *extra], granted, model="unbounded", shape=shape).to_dict()
+        for extra in ([9.0, 10.0, 11.0], [1e300, None, -5.0], [math.nan, math.inf, "x"])
+    ]
+    assert results[0] == results[1] == results[2]
+
+
+# --- private budgets, unbounded ------------------------------------------------------------------------------------
+
+
+def budget_entries() -> st.SearchStrategy[Any]:
+    extremes = [math.nan, math.inf, -math.inf, -1.0, 0.0, TINY, LARGEST, "many", None, [], 1 + 1j, 10**400, True]
+    return st.one_of(st.sampled_from(extremes), st.floats(), st.just(BUDGET), st.floats(1.0, BUDGET))
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+@quick
+@given(records=st.lists(st.tuples(entries(), budget_entries()), max_size=2 * PEOPLE), seed=st.integers(0, 9))
+@example(records=[], seed=0)
+@example(records=[(1.0, BUDGET)], seed=0)
+@example(records=[(1.0, math.inf)] * PEOPLE, seed=0)
+@example(records=[("x", "y")] * PEOPLE, seed=0)
+def test_any_budgets_give_an_answer_or_a_refusal(records: list[tuple[Any, Any]], seed: int, shape: Shape) -> None:
+    values, budgets = [value for value, _ in records], [budget for _, budget in records]
+    check_either(answer_or_refusal(values, budgets, model="unbounded", shape=shape, seed=seed))
+
+
+@pytest.mark.parametrize("strange", [None, 3, b"\xff", [1, 2], math.nan, ("a", "b"), {}])
+def test_a_strange_tier_is_no_budget_where_tiers_are_private(strange: Any) -> None:
+    found = budgets_of_tiers(["low", strange, "high"], {"low": 1.0, "high": 2.0}, public=False)
+    assert found[[0, 2]].tolist() == [1.0, 2.0]
+    assert math.isnan(found[1])
+
+
+class Scripted(Randomness):
+    """Releases what the script says instead of what is true: whoever sees only released numbers sees no difference."""
+
+    def __init__(self, released: list[float]) -> None:
+        super().__init__(lambda: bytes(32), lambda *_: 0, private=False)
+        self._released = iter(released)
+
+    def add_laplace(self, value: int, scale: float) -> int:  # noqa: ARG002
+        """The next number of the script, in units of the scale."""
+        return round(next(self._released) * scale)
+
+
+def datasets() -> list[tuple[list[Any], list[Any]]]:
+    generator = np.random.default_rng(8)
+    return [
+        ([], []),
+        ([1e300], [math.inf]),
+        (generator.normal(size=500).tolist(), generator.uniform(1.0, BUDGET, 500).tolist()),
+        ([math.nan] * 2000, [BUDGET] * 2000),
+        (["x", None, 7] * 10, [None, "y", -1.0] * 10),
+    ]
+
+
+def everything(result: MeanEstimate) -> list[Any]:
+    law = [part.tolist() for part in (result.law.centers, result.law.noise, result.law.sampling)]
+    return [result.to_dict(), str(result), result._repr_html_(), repr(result), result.plan, law, result.spent]
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+def test_unbounded_results_depend_on_released_numbers_alone(shape: Shape) -> None:
+    """Five data sets with nothing in common but what was released of them: nobody, one person, two thousand."""
+    census = [20.0, 40.0, 60.0]  # buckets [1, 4), [4, 16), [16, 40], in noise scales of 20 nats
+    averaged = [130.0, 90.0, *([5.0] if shape == "any" else [])]
+    found = []
+    for values, budgets in datasets():
+        script = Scripted([*census, *averaged])
+        with (
+            mock.patch.object(locate, "private_median", side_effect=[3.5, 0.7]),
+            mock.patch.object(locate, "first_small_tail", return_value=1076),
+        ):
+            result = answer(values, budgets, model="unbounded", shape=shape, randomness=script)
+        found.append(everything(result))
+    assert all(one == found[0] for one in found)
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+def test_unbounded_refusals_depend_on_released_numbers_alone(shape: Shape) -> None:
+    found = set()
+    for values, budgets in datasets():
+        with pytest.raises(InsufficientBudgetError) as caught:
+            answer(values, budgets, model="unbounded", shape=shape, randomness=Scripted([0.25, 0.5, 0.125]))
+        refusal = caught.value
+        found.add((str(refusal), refusal.total, refusal.needed, refusal.failure_probability))
+    assert len(found) == 1
+
+
+def test_unbounded_lengths_that_differ_are_not_told() -> None:
+    with pytest.raises(ValueError, match="their lengths differ") as caught:
+        answer([1.0] * 17, [2.0] * 19, model="unbounded")
+    assert "17" not in str(caught.value)
+    assert "19" not in str(caught.value)
+
+
+# --- budgets of every size, bounded ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+@pytest.mark.parametrize("public", [1, 1999, 2000])
+def test_public_people_do_not_spoil_the_answer(public: int, shape: Shape) -> None:
+    """Whoever grants inf helps: an answer that the others can carry is not refused because of them."""
+    values = np.random.default_rng(3).normal(5.0, 1.0, 2000)
+    budgets = np.where(np.arange(2000) < public, math.inf, 4.0)
+    result = answer(values, budgets, model="bounded", shape=shape)
+    check(result)
+    assert abs(result.mean - 5.0) < 0.5
+
+
+@pytest.mark.parametrize(("high", "shape"), [(1e-3, "gaussian"), (1e-3, "any"), (1e-5, "gaussian")])
+def test_small_public_ranges_are_answered_or_refused(high: float, shape: Shape) -> None:
+    """Noise scales stay within what can be drawn; `LARGEST_SCALE` is never met from inside."""
+    values = np.random.default_rng(3).normal(size=1_000_000)
+    options = {"shape": shape, "budget_range": (high, high), "choices": Choices(max_failure=0.9)}
+    check_either(answer_or_refusal(values, high, model="unbounded", **options))
+
+
+@pytest.mark.parametrize(
+    "support", [(-1.7e308, 1.7e308), (0.0, TINY), (0.0, 1e-310), (1.0, 1 + 2.0**-52), (-1e-300, 5)]
+)
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+def test_any_support_is_answered_or_refused(support: tuple[float, float], shape: Shape) -> None:
+    values = np.random.default_rng(3).normal(size=500)
+    check_either(answer_or_refusal(values, 8.0, model="bounded", shape=shape, support=support))
+
+
+@pytest.mark.parametrize("share", [2.0**-20, 1e-5, 0.001, 0.3])
+@pytest.mark.parametrize("model", MODELS)
+def test_any_share_is_answered_or_refused(share: float, model: str) -> None:
+    with suppress(InvalidInputError):  # too small a share is public, and may be an error
+        check_either(answer_or_refusal(np.arange(500.0), 8.0, model=model, share=share))
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+@settings(quick, max_examples=25)
+@given(
+    center=st.none() | st.floats(0.01, 0.98),
+    scale=st.none() | st.floats(0.01, 0.98),
+    share=st.sampled_from([1, 0.5, 0.01, 3 * 2.0**-20]),
+)
+@example(center=0.4, scale=0.4, share=0.5)
+@example(center=0.6, scale=0.39, share=1)
+@example(center=0.25, scale=0.25, share=0.5)
+def test_no_choice_of_shares_overspends(
+    center: float | None, scale: float | None, share: float, shape: Shape, model: str
+) -> None:
+    """Every step has a positive share, and together they are at most the share asked for; or the choice is an error."""
+    if (center or 0) + (scale or 0) >= 1:
+        return
+    choices = Choices(center_share=center, scale_share=scale)
+    try:
+        shares = plan_mean({BUDGET: 10_000}, shape=shape, share=share, choices=choices, **MODELS[model]).shares
+    except (InvalidInputError, InsufficientBudgetError):
+        return
+    assert all(part > 0 for part in shares.values())
+    assert sum(shares.values()) <= Fraction(share)
+
+
+def test_choices_that_leave_nothing_to_average_are_an_error() -> None:
+    """Not a negative share: its weights would be negative for everybody, whoever grants nothing included."""
+    with pytest.raises(InvalidInputError):
+        answer([1.0] * PEOPLE, BUDGET, model="bounded", share=0.5, choices=Choices(center_share=0.4, scale_share=0.4))

@@ -1,0 +1,385 @@
+"""Plans: exact shares, choices that are honoured, refusals that say what would do, and predictions that hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pdpmean import Choices, InsufficientBudgetError, InvalidInputError, Plan, Randomness, estimate_mean, plan_mean
+from pdpmean.choices import ShapeName, floor_share
+from pdpmean.lattice import everywhere, keys_of, linear, positive
+
+TIERS = {0.1: 5400, 0.5: 3700, 1.0: 900}
+UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 1.0)}
+
+
+def plans() -> dict[str, dict[str, Any]]:
+    return {
+        "bounded": {},
+        "unbounded": UNBOUNDED,
+        "any": {"shape": "any"},
+        "any unbounded": {"shape": "any", **UNBOUNDED},
+        "support": {"support": (0.0, 100.0)},
+        "share": {"share": 0.3},
+    }
+
+
+EVERY = pytest.mark.parametrize("options", list(plans().values()), ids=list(plans()))
+
+
+# Shares
+
+
+@EVERY
+def test_shares_are_exact_and_dyadic(options: dict[str, Any]) -> None:
+    plan = plan_mean(TIERS, **options)
+    assert sum(plan.shares.values()) == floor_share(options.get("share", 1))
+    for share in plan.shares.values():
+        assert isinstance(share, Fraction)
+        assert share > 0
+        assert 2**20 % share.denominator == 0
+        assert Fraction(float(share)) == share
+    names = {"center", "scale", "sum"}
+    names |= {"census", "weights"} if "model" in options else set()
+    names |= {"square"} if options.get("shape") == "any" else set()
+    assert set(plan.shares) == names
+
+
+@given(st.integers(2**10, 2**20).map(lambda units: Fraction(units, 2**20)), st.booleans())
+@settings(max_examples=15, deadline=None, derandomize=True)
+def test_shares_sum_to_the_share(share: Fraction, unbounded: bool) -> None:
+    plan = plan_mean({1.0: 10_000_000}, share=share, **(UNBOUNDED if unbounded else {}))
+    assert sum(plan.shares.values()) == share
+
+
+def test_a_share_is_rounded_down_to_what_a_double_holds() -> None:
+    plan = plan_mean(TIERS, share=Fraction(1, 3))
+    assert sum(plan.shares.values()) == Fraction(2**20 // 3, 2**20)
+
+
+def test_a_plan_is_frozen() -> None:
+    plan = plan_mean(TIERS)
+    with pytest.raises(AttributeError):
+        plan.clip_width = 2.0  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        plan.shares["sum"] = Fraction(1)  # type: ignore[index]
+
+
+@pytest.mark.parametrize("share", [2.0**-20, 2.0**-18, 2.0**-16])
+def test_tiny_shares_are_refused_and_do_not_break(share: float) -> None:
+    for options in ({}, UNBOUNDED):
+        with pytest.raises((InsufficientBudgetError, InvalidInputError)):
+            plan_mean({1.0: 10}, share=share, **options)
+
+
+# Choices
+
+
+def test_each_choice_overrides_the_plan() -> None:
+    assert plan_mean(TIERS, choices=Choices(center_share=0.125)).shares["center"] == Fraction(1, 8)
+    assert plan_mean(TIERS, choices=Choices(scale_share=0.25)).shares["scale"] == Fraction(1, 4)
+    assert plan_mean(TIERS, choices=Choices(clip_width=2.5)).clip_width == 2.5
+    assert plan_mean(TIERS, choices=Choices(saturation=0.3)).saturation == pytest.approx(0.3)
+    unbounded = plan_mean(TIERS, choices=Choices(saturation=0.3, clip_width=2.5), **UNBOUNDED)
+    assert unbounded.saturation == pytest.approx(0.3)
+    assert unbounded.clip_width == 2.5
+
+
+def test_a_chosen_saturation_shows_in_the_sums() -> None:
+    plan = plan_mean(TIERS, choices=Choices(saturation=0.3))
+    share = float(plan.shares["sum"])
+    # Allowances are halves: 5400 at 0.05, and 4600 capped at 0.15.
+    assert plan.mean.weight == pytest.approx(share * (5400 * 0.05 + 4600 * 0.15))
+    assert plan.mean.square == pytest.approx(share**2 * (5400 * 0.05**2 + 4600 * 0.15**2))
+    assert plan.effective_records == pytest.approx(960.0**2 / (5400 * 0.05**2 + 4600 * 0.15**2))
+
+
+def test_what_the_plan_chooses_is_better_than_what_one_might() -> None:
+    best = plan_mean(TIERS).half_width(0.75)
+    for choices in (
+        Choices(center_share=0.3),
+        Choices(scale_share=0.3),
+        Choices(clip_width=0.5),
+        Choices(clip_width=4.0),
+        Choices(saturation=0.02),
+        Choices(saturation=1.0),
+    ):
+        assert plan_mean(TIERS, choices=choices).half_width(0.75) > best * 0.999
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"center_share": 0.0}, "center_share must lie strictly between 0 and 1; got 0.0"),
+        ({"scale_share": 1.0}, "scale_share must lie strictly between 0 and 1; got 1.0"),
+        ({"clip_width": -1.0}, "clip_width must be positive and finite; got -1.0"),
+        ({"saturation": math.inf}, "saturation must be positive and finite; got inf"),
+        ({"max_failure": 1.5}, "max_failure must lie strictly between 0 and 1; got 1.5"),
+        ({"max_ratio": math.nan}, "max_ratio must be positive and finite; got nan"),
+        ({"center_share": 0.5, "scale_share": 0.5}, "must leave something to average"),
+    ],
+)
+def test_choices_are_checked(options: dict[str, float], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        Choices(**options)
+
+
+@pytest.mark.parametrize(
+    ("choices", "options"),
+    [
+        (Choices(center_share=0.3, scale_share=0.3), {"share": 0.5}),
+        (Choices(center_share=0.5, scale_share=0.48), UNBOUNDED),
+        (Choices(center_share=0.7), {"share": 0.5}),
+    ],
+)
+def test_choices_that_leave_nothing_of_the_share_are_refused(choices: Choices, options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError, match="must leave something to average"):
+        plan_mean(TIERS, choices=choices, **options)
+
+
+@pytest.mark.parametrize("center_share", [0.5, 0.9, 0.999])
+def test_a_large_chosen_share_leaves_the_others_something(center_share: float) -> None:
+    plan = plan_mean({1.0: 10_000_000}, choices=Choices(center_share=center_share))
+    assert min(plan.shares.values()) > 0
+    assert sum(plan.shares.values()) == 1
+
+
+@pytest.mark.parametrize("width", [1e-3, 0.1, 20.0, 1e3])
+def test_any_sensible_clip_width_can_be_planned(width: float) -> None:
+    plan = plan_mean({1.0: 10_000}, choices=Choices(clip_width=width, max_failure=0.999999))
+    assert plan.clip_width == width
+
+
+@pytest.mark.parametrize("width", [1e-200, 1e200])
+def test_a_senseless_clip_width_is_named_as_what_is_wrong(width: float) -> None:
+    with pytest.raises(InvalidInputError, match="clip_width"):
+        plan_mean({1.0: 10_000}, choices=Choices(clip_width=width))
+
+
+@pytest.mark.parametrize(
+    ("budgets", "options", "message"),
+    [
+        ([0.1, -0.3], {}, "budgets must be >= 0; record 1 has -0.3"),
+        ({0.1: -3}, {}, "a tier must have 0 or more people"),
+        (TIERS, {"shape": "round"}, "shape must be 'gaussian' or 'any'; got 'round'"),
+        (TIERS, {"share": 0.0}, r"share must lie in \(0, 1\]; got 0.0"),
+        (TIERS, {"share": 1.5}, r"share must lie in \(0, 1\]; got 1.5"),
+        (TIERS, {"share": math.nan}, r"share must lie in \(0, 1\]"),
+        (TIERS, {"share": 2.0**-21}, "share must be at least 2"),
+        (TIERS, {"support": (1.0, 1.0)}, "support must be"),
+        (TIERS, {"support": (0.0, math.inf)}, "support must be"),
+        (TIERS, {"support": 3.0}, "support must be"),
+        (TIERS, {"support": ("a", "b")}, "support must be"),
+        (TIERS, {"model": "other"}, "model must be"),
+        (TIERS, {"model": "unbounded"}, "needs budget_range"),
+    ],
+)
+def test_what_is_public_is_checked(budgets: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        plan_mean(budgets, **options)
+
+
+# Refusals
+
+
+def more_people(tiers: Mapping[float, int], factor: float) -> dict[float, int]:
+    return {budget: math.ceil(people * factor) for budget, people in tiers.items()}
+
+
+REFUSED: list[tuple[dict[float, int], dict[str, Any]]] = [
+    ({0.1: 1000}, {}),
+    ({0.01: 1000}, {"support": (0.0, 100.0)}),
+    ({0.01: 3000, 1.0: 50}, {}),
+    ({0.1: 1000}, UNBOUNDED),
+    ({0.1: 1000}, {"shape": "any"}),
+    ({0.5: 200}, {"share": 0.5}),
+]
+
+
+@pytest.mark.parametrize(("tiers", "options"), REFUSED)
+def test_the_needed_total_suffices_and_is_hardly_more(tiers: dict[float, int], options: dict[str, Any]) -> None:
+    with pytest.raises(InsufficientBudgetError) as caught:
+        plan_mean(tiers, **options)
+    error = caught.value
+    assert error.total == pytest.approx(sum(budget * people for budget, people in tiers.items()))
+    assert error.needed > error.total
+    assert f"{error.needed:.3g}" in str(error)
+    factor = error.needed / error.total
+    accepted = plan_mean(more_people(tiers, factor), **options)
+    assert accepted.total == pytest.approx(error.needed, rel=0.01)
+    assert accepted.allows()
+    with pytest.raises(InsufficientBudgetError):
+        plan_mean(more_people(tiers, 0.9 * factor), **options)
+
+
+def test_a_refusal_says_what_would_help() -> None:
+    with pytest.raises(InsufficientBudgetError, match=r"more people, larger budgets, or a support=\(low, high\)"):
+        plan_mean({0.1: 1000})
+    with pytest.raises(InsufficientBudgetError) as caught:
+        plan_mean({0.1: 1000}, support=(0.0, 1.0))
+    assert "support=" not in str(caught.value)
+    assert 0.05 < caught.value.failure_probability <= 1
+
+
+def test_a_refusal_of_any_shape_gives_its_true_reason() -> None:
+    # The centre would be found (a miss has probability 1e-11), but too little weight is left for the radius.
+    with pytest.raises(InsufficientBudgetError) as caught:
+        plan_mean({1.0: 700}, shape="any")
+    assert caught.value.failure_probability > 0.05 or "chance of a miss" not in str(caught.value)
+
+
+@pytest.mark.parametrize("budgets", [[], {}, [0.0, 0.0], {0.5: 0}, {0.0: 100}])
+def test_nobody_grants_anything(budgets: Any) -> None:
+    with pytest.raises(InsufficientBudgetError, match="nobody grants any budget") as caught:
+        plan_mean(budgets)
+    assert (caught.value.total, caught.value.needed) == (0.0, math.inf)
+
+
+def test_how_much_risk_to_take_is_a_choice() -> None:
+    tiers = {0.1: 1500}
+    with pytest.raises(InsufficientBudgetError):
+        plan_mean(tiers)
+    assert plan_mean(tiers, choices=Choices(max_failure=0.9)).failure_probability() > 0.05
+    assert plan_mean(tiers, choices=Choices(max_ratio=1.0)).allows(1.0)
+
+
+# Predictions
+
+
+@EVERY
+def test_misses_grow_with_the_ratio(options: dict[str, Any]) -> None:
+    plan = plan_mean(TIERS, **options)
+    chances = [plan.failure_probability(ratio) for ratio in (1.0, 1e2, 1e4, 1e8, 1e100)]
+    assert chances == sorted(chances)
+    assert plan.allows(1.0)
+    assert not plan.allows(1e4, chance=plan.failure_probability(1e4) / 2)
+
+
+def test_misses_shrink_with_budget_and_with_a_support() -> None:
+    fixed = Choices(center_share=0.1, scale_share=0.1, max_failure=0.999999999)
+    by_people = [plan_mean({0.5: people}, choices=fixed).failure_probability() for people in (600, 900, 1500, 2500)]
+    assert by_people == sorted(by_people, reverse=True)
+    by_budget = [plan_mean({budget: 900}, choices=fixed).failure_probability() for budget in (0.3, 0.5, 0.8, 1.2)]
+    assert by_budget == sorted(by_budget, reverse=True)
+    supported = plan_mean({0.5: 900}, choices=fixed, support=(0.0, 1.0))
+    assert supported.failure_probability() < plan_mean({0.5: 900}, choices=fixed).failure_probability()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, UNBOUNDED, {"shape": "any"}, {"support": (0.0, 1.0)}],
+    ids=["bounded", "unbounded", "any", "support"],
+)
+def test_more_people_make_a_smaller_error(options: dict[str, Any]) -> None:
+    made = [plan_mean(more_people(TIERS, factor), **options) for factor in (1, 2, 5, 20, 100)]
+    errors = [plan.expected_std for plan in made]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] > 5 * errors[-1]
+    assert all(plan.ratio_to_lower_bound >= 1 for plan in made)
+
+
+@pytest.mark.parametrize("budget", [0.1, 0.5, 3.0, 20.0, math.inf])
+def test_the_ratio_to_the_lower_bound(budget: float) -> None:
+    plan = plan_mean({budget: 5000})
+    assert 1 <= plan.ratio_to_lower_bound < 4
+    assert plan.half_width(0.75) == pytest.approx(plan.ratio_to_lower_bound * plan.lower_bound)
+
+
+def test_equal_budgets_count_everybody() -> None:
+    plan = plan_mean({0.5: 5000})
+    assert plan.effective_records == pytest.approx(5000)
+    assert plan.people == 5000
+    assert plan.total == 2500
+    # The noise in closed form: clip width over slope times total weight, at allowances of a half.
+    slope = math.erf(plan.clip_width / math.sqrt(2))
+    weight = 5000 * 0.25 * float(plan.shares["sum"])
+    assert plan.noise_scale == pytest.approx(plan.clip_width / (slope * weight))
+    assert plan.noise_std == pytest.approx(math.sqrt(2) * plan.noise_scale)
+    assert plan.expected_std == pytest.approx(math.hypot(plan.noise_std, plan.sampling_std))
+
+
+def test_who_grants_nothing_counts_as_people_only() -> None:
+    with_them, without = plan_mean({0.0: 1000, 0.5: 5000}), plan_mean({0.5: 5000})
+    assert with_them.people == 6000
+    assert with_them.expected_std == without.expected_std
+
+
+def test_people_and_tiers_make_the_same_plan() -> None:
+    budgets: list[float] = np.repeat(list(TIERS), list(TIERS.values())).tolist()
+    for options in ({}, UNBOUNDED):
+        assert plan_mean(budgets, **options).shares == plan_mean(TIERS, **options).shares
+        assert plan_mean(budgets, **options).expected_std == pytest.approx(plan_mean(TIERS, **options).expected_std)
+
+
+def test_saturation_limits_what_large_budgets_count() -> None:
+    plan = plan_mean({0.1: 5000, 100.0: 50})
+    assert 0.1 < plan.saturation < 100.0
+
+
+def test_half_width_grows_with_its_level() -> None:
+    plan = plan_mean(TIERS)
+    widths = [plan.half_width(level) for level in (0.5, 0.8, 0.95, 0.99)]
+    assert widths == sorted(widths)
+    # Between a normal's 1.96 and a Laplace variable's 2.12 standard deviations, by and large.
+    assert 1.9 < plan.half_width(0.95) / plan.expected_std < 2.2
+    with pytest.raises(InvalidInputError, match="level"):
+        plan.half_width(1.0)
+
+
+# Where to look
+
+
+def test_lattices() -> None:
+    plan = plan_mean(TIERS)
+    assert plan.center_lattice == everywhere()
+    assert plan.spread_lattice == positive()
+    supported = plan_mean(TIERS, support=(-10.0, 30.0))
+    assert supported.center_lattice == linear(-10.0, 30.0)
+    low, high = keys_of(np.array([math.ldexp(20.0, -40), 20.0])).tolist()
+    assert supported.spread_lattice.starts == (low, high + 1)
+
+
+def test_a_support_of_all_doubles_can_be_planned() -> None:
+    largest = float(np.finfo(np.float64).max)
+    plan = plan_mean(TIERS, support=(-largest, largest))
+    assert plan.center_lattice.total > 0
+    assert plan.spread_lattice.total > 0
+
+
+# The prediction comes true
+
+
+def quartile_of_errors(tiers: dict[float, int], plan_options: dict[str, Any], runs: int) -> float:
+    generator = np.random.default_rng(7)
+    budgets: list[float] = np.repeat(list(tiers), list(tiers.values())).tolist()
+    errors = []
+    for seed in range(runs):
+        values = generator.normal(5.0, 2.0, len(budgets))
+        found = estimate_mean(values, budgets, randomness=Randomness.seeded(seed), **plan_options)
+        errors.append(abs(found.mean - 5.0) / 2.0)
+    return float(np.quantile(errors, 0.75))
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+@pytest.mark.parametrize(
+    ("tiers", "options"),
+    [({0.5: 2000}, {}), ({0.1: 1080, 0.5: 740, 1.0: 180}, UNBOUNDED)],
+    ids=["bounded", "unbounded"],
+)
+def test_the_predicted_error_is_the_one_found(tiers: dict[float, int], options: dict[str, Any]) -> None:
+    predicted = plan_mean(tiers, **options).half_width(0.75)
+    assert quartile_of_errors(tiers, options, 300) == pytest.approx(predicted, rel=0.25)
+
+
+def test_shape_names() -> None:
+    shapes: list[ShapeName] = ["gaussian", "any"]
+    for shape in shapes:
+        plan: Plan = plan_mean(TIERS, shape=shape)
+        assert plan.shape == shape

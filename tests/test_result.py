@@ -1,0 +1,254 @@
+"""Results: how they print, what they promise, and numbers that follow by hand from what was released."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from pdpmean import Choices, InvalidInputError, MeanEstimate, Plan, plan_mean
+from pdpmean.average import Average
+from pdpmean.clipped_normal import MEDIAN_SIZE, clipped_mean
+from pdpmean.interval import ErrorLaw
+from pdpmean.locate import Location
+from pdpmean.profile import Profile
+from pdpmean.result import conclude
+
+UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.25, 1.0)}
+TIERS = {0.5: 4000, 1.0: 2000}
+
+
+def profile_of(plan: Plan, tiers: dict[float, int]) -> Profile:
+    return Profile.of(plan.model.allowances(np.array(list(tiers))), np.array(list(tiers.values()), dtype=np.float64))
+
+
+def released(
+    plan: Plan, center: float, sigma: float, shift: float = 0.0, *, private: bool = True, weight: float | None = None
+) -> MeanEstimate:
+    """The result where everything released is exactly what N(center + shift * sigma, sigma**2) leads to."""
+    spread = sigma * MEDIAN_SIZE
+    half = plan.clip_width * sigma
+    clipped = float(clipped_mean(plan.clip_width, shift)) / plan.clip_width
+    square = 1 / plan.clip_width**2 if plan.shape == "any" else None
+    averaged = Average(clipped, plan.mean.weight if weight is None else weight, square)
+    location = Location(center, half if plan.shape == "any" else spread)
+    return conclude(plan, location, half, averaged, profile_of(plan, TIERS), private=private)
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return plan_mean(TIERS)
+
+
+# Numbers
+
+
+def test_a_centred_population_is_recovered(plan: Plan) -> None:
+    found = released(plan, 10.0, 2.0)
+    assert found.mean == pytest.approx(10.0)
+    assert found.scale == pytest.approx(2.0)
+    assert found.center == 10.0
+    assert found.warnings == ()
+    # Its error is what the plan predicted, but for the uncertain scale.
+    assert found.std == pytest.approx(2.0 * plan.expected_std, rel=0.1)
+    assert found.std == pytest.approx(math.hypot(found.noise_std, found.sampling_std))
+
+
+def test_a_shifted_population_is_recovered(plan: Plan) -> None:
+    # The spread is then the median of |Z + 0.1|, 0.5 % larger than that of |Z|: so is everything but the center.
+    found = released(plan, 10.0, 2.0, 0.1)
+    assert found.mean == pytest.approx(10.2, abs=0.004)
+    assert found.interval(0.5)[0] < found.mean < found.interval(0.5)[1]
+
+
+def test_any_shape_by_hand() -> None:
+    plan = plan_mean(TIERS, shape="any")
+    averaged = Average(0.25, 1000.0, 0.3)
+    found = conclude(plan, Location(1.0, 8.0), 8.0, averaged, profile_of(plan, TIERS), private=True)
+    assert found.mean == 1.0 + 8.0 * 0.25
+    assert found.noise_std == pytest.approx(math.sqrt(2) * 8.0 / 1000.0)
+    # Variance 0.3 - 0.25**2, and one scale of the noise on the mean square.
+    doubt = float(plan.shares["sum"] / plan.shares["square"]) / 1000.0
+    deviation = 8.0 * math.sqrt(0.3 - 0.0625 + doubt)
+    assert found.scale == pytest.approx(deviation)
+    assert found.sampling_std == pytest.approx(deviation * math.sqrt(plan.mean.square) / 1000.0)
+    assert found.warnings == ()
+
+
+def test_a_negative_variance_is_none() -> None:
+    plan = plan_mean(TIERS, shape="any")
+    found = conclude(plan, Location(1.0, 8.0), 8.0, Average(0.9, 1000.0, -0.1), profile_of(plan, TIERS), private=True)
+    assert found.sampling_std > 0
+    assert math.isfinite(found.std)
+
+
+def test_interval_at_levels(plan: Plan) -> None:
+    found = released(plan, 10.0, 2.0)
+    ends = [found.interval(level) for level in (0.5, 0.8, 0.95, 0.99)]
+    widths = [high - low for low, high in ends]
+    assert widths == sorted(widths)
+    assert found.interval() == found.interval(0.95)
+    for level, (low, high) in zip((0.5, 0.8, 0.95, 0.99), ends, strict=True):
+        assert found.law.cdf(high) - found.law.cdf(low) == pytest.approx(level, abs=1e-5)
+    # Mostly sampling: close to normal.
+    assert widths[2] / 2 == pytest.approx(float(norm.ppf(0.975)) * found.std, rel=0.05)
+    for level in (0.0, 1.0, 95):
+        with pytest.raises(InvalidInputError, match="level must lie strictly between 0 and 1"):
+            found.interval(level)
+
+
+def test_less_weight_than_planned_widens_the_interval() -> None:
+    plan = plan_mean(TIERS, **UNBOUNDED)
+    few = released(plan, 10.0, 2.0, weight=0.5 * plan.mean.weight)
+    many = released(plan, 10.0, 2.0)
+    assert few.noise_std == pytest.approx(2 * many.noise_std, rel=0.05)
+    assert few.sampling_std > 1.3 * many.sampling_std
+
+
+@pytest.mark.parametrize("options", [{}, {"share": 0.25}, {"share": Fraction(1, 3)}, UNBOUNDED, {"shape": "any"}])
+def test_spent_is_the_share(options: dict[str, Any]) -> None:
+    found = released(plan_mean({0.5: 40_000}, **options), 0.0, 1.0)
+    assert found.spent == Fraction(math.floor(Fraction(options.get("share", 1)) * 2**20), 2**20)
+
+
+# The bound on selection
+
+
+def selection(tiers: dict[float, int], half: float) -> float:
+    plan = plan_mean(tiers, shape="any", choices=Choices(saturation=10.0))
+    averaged = Average(0.0, 1000.0, 0.1)
+    return conclude(plan, Location(0.0, half), half, averaged, profile_of(plan, tiers), private=True).selection_bound
+
+
+def test_the_selection_bound_by_hand() -> None:
+    # Weights 0.5 and 1 over a total of 4000: 1/8000 and 1/4000 where 1/6000 would be even.
+    # Half of 4000 * 1/24000 + 2000 * 1/12000 is 1/6, and two values are at most 2 * 3 apart.
+    assert selection({0.5: 4000, 1.0: 2000}, 3.0) == pytest.approx(2 * 3.0 / 6)
+    # 2000 more who grant nothing: even is 1/8000. Half of 4000 * 0 + 2000 / 8000 + 2000 / 8000 is 1/4.
+    assert selection({0.5: 4000, 1.0: 2000, 0.0: 2000}, 3.0) == pytest.approx(2 * 3.0 / 4)
+    assert selection({0.5: 8000}, 3.0) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_selection_bound_of_a_bell_shape_allows_for_the_clip(plan: Plan) -> None:
+    found = released(plan, 0.0, 1.0)
+    weights = np.minimum([0.25, 0.5], plan.weight_cap / float(plan.shares["sum"]))
+    total = 4000 * weights[0] + 2000 * weights[1]
+    uneven = (4000 * abs(weights[0] / total - 1 / 6000) + 2000 * abs(weights[1] / total - 1 / 6000)) / 2
+    slope = math.erf(plan.clip_width / math.sqrt(2))
+    assert found.selection_bound == pytest.approx(2 * plan.clip_width / slope * uneven, rel=0.05)
+
+
+# Warnings
+
+
+def test_a_mean_far_from_the_median_warns(plan: Plan) -> None:
+    assert released(plan, 0.0, 1.0, 0.1).warnings == ()
+    (warning,) = released(plan, 0.0, 1.0, 0.9).warnings
+    assert warning == "mean and median differ by more than a bell-shaped population allows: use shape='any'"
+
+
+def test_equal_values_warn(plan: Plan) -> None:
+    location = Location(7.0, 7.0 * 2.0**-45, degenerate=True)
+    averaged = Average(0.0, plan.mean.weight, None)
+    found = conclude(plan, location, 1e-12, averaged, profile_of(plan, TIERS), private=True)
+    (warning,) = found.warnings
+    assert warning == "more than half of the values seem to be equal: use shape='any'"
+    assert f"warning{' ' * 28}{warning}" in str(found)
+
+
+# Words
+
+
+def test_a_private_result_in_words(plan: Plan) -> None:
+    found = released(plan, 10.0, 2.0)
+    assert found.private
+    assert "NOT PRIVATE" not in str(found) + found._repr_html_() + found.guarantee
+    assert found.guarantee == (
+        "Pure personalized differential privacy, at every person's own budget: replacing one person's value changes "
+        "the probability of any output by at most a factor exp(budget). Who takes part and everybody's budget are "
+        "taken to be public. One record a person is assumed."
+    )
+
+
+def test_an_unbounded_result_in_words() -> None:
+    found = released(plan_mean({0.5: 40_000}, share=0.25, **UNBOUNDED), 10.0, 2.0)
+    for words in (
+        "one person's taking part or not changes",
+        "at most a factor exp(0.25 * budget)",
+        "Only the range of budgets, 0.25 to 1, is taken to be public",
+    ):
+        assert words in found.guarantee
+
+
+def test_seeded_results_say_so_everywhere(plan: Plan) -> None:
+    found = released(plan, 10.0, 2.0, private=False)
+    assert not found.private
+    assert str(found).startswith("NOT PRIVATE")
+    assert "NOT PRIVATE" in found._repr_html_()
+    assert found.guarantee.startswith("NOT PRIVATE")
+    assert found.to_dict()["private"] is False
+    assert found.to_dict()["guarantee"].startswith("NOT PRIVATE")
+
+
+def test_it_prints_as_aligned_lines(plan: Plan) -> None:
+    lines = str(released(plan, 10.0, 2.0)).splitlines()
+    assert lines[0] == "mean                               10"
+    assert [line[:35].rstrip() for line in lines] == [
+        "mean",
+        "95 % interval",
+        "error (std)",
+        "scale",
+        "if budgets and values go together",
+        "guarantee",
+    ]
+    assert all(line[33:35] == "  " and line[35] != " " for line in lines)
+
+
+def test_html_is_escaped(plan: Plan) -> None:
+    found = dataclasses.replace(released(plan, 10.0, 2.0), warnings=("a < b & <script>",))
+    assert "a &lt; b &amp; &lt;script&gt;" in found._repr_html_()
+    assert "<script>" not in found._repr_html_()
+    assert found._repr_html_().startswith("<table><tr><th>mean</th><td>10</td></tr>")
+    assert found._repr_html_().count("<tr>") == len(str(found).splitlines())
+
+
+@pytest.mark.parametrize("options", [{}, UNBOUNDED, {"shape": "any"}])
+def test_to_dict_is_json(options: dict[str, Any]) -> None:
+    plan = plan_mean(TIERS, **options)
+    found = released(plan, 10.0, 2.0)
+    plain = found.to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert plain["mean"] == found.mean
+    assert plain["interval_95"] == list(found.interval(0.95))
+    assert plain["shares"] == {name: float(share) for name, share in plan.shares.items()}
+    assert math.fsum(plain["shares"].values()) == 1.0
+    assert (plain["model"], plain["shape"]) == (plan.model.name, plan.shape)
+    assert plain["warnings"] == []
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+@pytest.mark.parametrize("unit", [1e-290, 1e-200, 1e200, 1e300, 1e306])
+def test_extreme_units_only_scale(unit: float, shape: str) -> None:
+    plan = plan_mean(TIERS, shape="any" if shape == "any" else "gaussian")
+    small, large = released(plan, 1.0, 2.0), released(plan, unit, 2.0 * unit)
+    assert large.mean == pytest.approx(unit * small.mean, rel=1e-9, abs=0)
+    assert large.std == pytest.approx(unit * small.std, rel=1e-9, abs=0)
+    assert large.interval() == pytest.approx(tuple(unit * end for end in small.interval()), rel=1e-6, abs=0)
+    json.dumps(large.to_dict(), allow_nan=False)
+
+
+def test_a_result_is_frozen(plan: Plan) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        released(plan, 10.0, 2.0).mean = 3.0  # type: ignore[misc]
+
+
+def test_std_is_made_of_two_parts(plan: Plan) -> None:
+    law = ErrorLaw(np.array([0.0]), np.array([3.0 / math.sqrt(2)]), np.array([4.0]))
+    found = dataclasses.replace(released(plan, 0.0, 1.0), law=law)
+    assert (found.noise_std, found.sampling_std, found.std) == pytest.approx((3.0, 4.0, 5.0))
