@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statistical.laws import assert_accepts_and_rejects, discrete_laplace_size_cdf, kolmogorov
 
-from pdpmean import InvalidInputError, Randomness
+from pdpmean import InvalidInputError, Randomness, average
+from pdpmean.average import STEPS, exact_dot
 from pdpmean.inputs import check_budgets
 from pdpmean.paper import adpm, saturation
 
@@ -97,12 +98,12 @@ def test_no_integer_weight_exceeds_its_budget(budgets: list[float]) -> None:
     if scale == 0:
         assert not np.isfinite(granted[weights > 0]).any()
         return
-    unit = Fraction(scale) / (2 * inside._STEPS)  # 2**q
+    unit = Fraction(scale) / (2 * STEPS)  # 2**q
     tau = saturation(granted).tau
     for weight, budget in zip(weights.tolist(), budgets, strict=True):
         if math.isfinite(budget):
             # Replacing the record moves the sum by 2 H W at most, and the noise has scale 2 H 2**q.
-            assert Fraction(2 * inside._STEPS * weight) / Fraction(scale) <= Fraction(budget)
+            assert Fraction(2 * STEPS * weight) / Fraction(scale) <= Fraction(budget)
         assert weight <= Fraction(tau) * unit
         tamed = min(budget, 2.0**40) if budget >= 2.0**-40 else 0.0
         assert weight > Fraction(min(tamed, tau)) * unit - 1  # and no weight is given away
@@ -111,28 +112,28 @@ def test_no_integer_weight_exceeds_its_budget(budgets: list[float]) -> None:
 
 def test_the_largest_block_does_not_overflow() -> None:
     # 3 blocks and a remainder of the largest weight (2**26 - 1) at the largest step (2**24), signs mixed by block.
-    size = 3 * inside._BLOCK + 17
-    weights = np.full(size, 2**inside._WEIGHT_BITS - 1, dtype=np.int64)
+    size = 3 * average._BLOCK + 17
+    weights = np.full(size, 2**average.WEIGHT_BITS - 1, dtype=np.int64)
     ones = np.ones(size, dtype=np.int64)
     for signs in (ones, -ones, np.where(np.arange(size) < 5000, 1, -1)):
-        steps = signs * inside._STEPS
+        steps = signs * STEPS
         expected = sum(weight * step for weight, step in zip(weights.tolist(), steps.tolist(), strict=True))
-        assert inside._exact_sum(weights, steps) == expected
-    assert inside._BLOCK * (2**inside._WEIGHT_BITS - 1) * inside._STEPS < 2**63
+        assert exact_dot(weights, steps) == expected
+    assert average._BLOCK * (2**average.WEIGHT_BITS - 1) * STEPS < 2**63
 
 
 def test_weights_stay_within_their_bits() -> None:
     for budget in [2.0**-40, 2.0**-9, 1 - 2.0**-53, 1.0, math.nextafter(1.0, 2.0), 7.3, 2.0**40]:
         weights, _ = inside._integer_weights(check_budgets([budget] * 1000))
-        assert weights.max() < 2**inside._WEIGHT_BITS
-        assert weights.max() >= 2 ** (inside._WEIGHT_BITS - 1) or budget < 2.0**-9
+        assert weights.max() < 2**average.WEIGHT_BITS
+        assert weights.max() >= 2 ** (average.WEIGHT_BITS - 1) or budget < 2.0**-9
 
 
 @given(st.floats(), st.floats(-1e300, 1e300), st.floats(1e-300, 1e300))
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_every_value_becomes_a_step_within_the_interval(value: float, middle: float, half: float) -> None:
-    (step,) = inside._steps_from_middle(np.array([value]), middle, half).tolist()
-    assert abs(step) <= inside._STEPS
+    (step,) = average.steps_of(np.array([value]), middle, half).tolist()
+    assert abs(step) <= STEPS
     if math.isnan(value):
         assert step == 0
 

@@ -190,9 +190,7 @@ def test_the_two_ways_to_the_exact_probability_agree() -> None:
 @pytest.mark.parametrize(
     ("sizes", "rates"), [((200, 200), (0.9, 0.9)), ((200, 200), (1.0, 0.4)), ((380, 20), (0.5, 1.0))]
 )
-def test_two_stage_bound_holds_where_it_is_far_below_one(
-    sizes: tuple[int, int], rates: tuple[float, float]
-) -> None:
+def test_two_stage_bound_holds_where_it_is_far_below_one(sizes: tuple[int, int], rates: tuple[float, float]) -> None:
     values, all_rates = np.repeat([0.0, 1.0], sizes), np.repeat(rates, sizes)
     bounds = []
     for m, share in itertools.product((20, 100, 180), (0.05, 0.1, 0.2, 0.4, 0.6)):

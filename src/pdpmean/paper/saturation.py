@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pdpmean.inputs import check_budgets, check_positive
+from pdpmean.profile import Profile
 
 __all__ = ["Saturation", "saturation"]
 
@@ -30,12 +30,8 @@ def saturation(budgets: ArrayLike, constant: float = 8.0) -> Saturation:
     the one for values in an interval of length 1.
     """
     check_positive("constant", constant)
-    ascending = np.sort(check_budgets(budgets))
-    finite = ascending[: np.searchsorted(ascending, math.inf)]
-    sums = np.cumsum(finite)
-    squares = np.cumsum(finite**2) + constant
-    saturated = finite[1:] * sums[:-1] >= squares[:-1]
-    k = int(np.argmax(saturated)) + 1 if saturated.any() else finite.size
-    if k == 0 or sums[k - 1] == 0:
-        return Saturation(math.inf, k)
-    return Saturation(float(squares[k - 1] / sums[k - 1]), k)
+    granted = check_budgets(budgets)
+    profile = Profile.of(granted)
+    tau, levels = profile.saturation(constant)
+    below = profile.counts[:levels].sum() + np.count_nonzero(granted == 0)
+    return Saturation(tau, int(below))
