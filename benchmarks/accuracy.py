@@ -446,7 +446,9 @@ def draw_figure(rows: list[Row], path: Path) -> None:
             drawn = [(total, ratio) for total, ratio in drawn if ratio < 1000]
             panel.plot(*zip(*drawn, strict=True), marker=marker, linestyle=line, color=color, label=name)
         panel.set(xscale="log", yscale="log", title=model, xlabel="total budget")
-        panel.grid(alpha=0.3, which="both")
+        panel.set_yticks([2, 3, 5, 10, 20, 50], ["2", "3", "5", "10", "20", "50"])
+        panel.minorticks_off()
+        panel.grid(alpha=0.3)
     axes[0].set_ylabel("75 % error quantile over the lower bound")
     axes[1].legend(frameon=False)
     figure.tight_layout()

@@ -13,14 +13,26 @@ from numpy.typing import NDArray
 from statistical.laws import assert_accepts_and_rejects, discrete_laplace_cdf, discrete_laplace_size_cdf, kolmogorov
 
 from pdpmean import Plan, Randomness, plan_mean
-from pdpmean.average import LARGEST_SHIFT, STEPS, WEIGHT_BITS, Summing, average, exact_dot, steps_of, weight_shift
+from pdpmean.average import (
+    LARGEST_SHIFT,
+    LARGEST_SQUARES_SHIFT,
+    STEPS,
+    WEIGHT_BITS,
+    Summing,
+    average,
+    exact_dot,
+    steps_of,
+    weight_shift,
+)
 from pdpmean.choices import ShapeName
+from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.inputs import Floats
 from pdpmean.model import BOUNDED, make_model
 from pdpmean.sources.arrays import ArraySource
 
 UNBOUNDED = make_model("unbounded", (0.01, 2.0))
 shares = st.integers(1, 2**20).map(lambda units: Fraction(units, 2**20))
+nears = st.sampled_from([None, STEPS // 8])
 
 
 def quiet() -> Randomness:
@@ -91,10 +103,11 @@ def test_weights_fit_their_bits_and_the_noise_its_limit(largest: float) -> None:
     st.floats(0, 2.0**40) | st.just(math.inf),
     shares,
     st.floats(2.0**-30, 50.0),
+    nears,
 )
 @settings(max_examples=300, deadline=None, derandomize=True)
-def test_bounded_weights_are_at_most_the_share(budget: float, share: Fraction, cap: float) -> None:
-    summing = Summing(BOUNDED, share, cap, 0.0, 1.0, squares=False)
+def test_bounded_weights_are_at_most_the_share(budget: float, share: Fraction, cap: float, near: int | None) -> None:
+    summing = Summing(BOUNDED, share, cap, 0.0, 1.0, near)
     (weight,) = summing.weights(np.array([budget])).tolist()
     allowed = Fraction(cap) if math.isinf(budget) else min(share * Fraction(budget) / 2, Fraction(cap))
     assert Fraction(weight, 2**summing.shift) <= allowed
@@ -102,10 +115,10 @@ def test_bounded_weights_are_at_most_the_share(budget: float, share: Fraction, c
     assert Fraction(weight) > allowed * 2**summing.shift * (1 - Fraction(1, 2**38)) - 1
 
 
-@given(st.floats(), shares, st.floats(2.0**-30, 50.0))
+@given(st.floats(), shares, st.floats(2.0**-30, 50.0), nears)
 @settings(max_examples=300, deadline=None, derandomize=True)
-def test_unbounded_weights_are_at_most_the_share(budget: float, share: Fraction, cap: float) -> None:
-    summing = Summing(UNBOUNDED, share, cap, 0.0, 1.0, squares=False)
+def test_unbounded_weights_are_at_most_the_share(budget: float, share: Fraction, cap: float, near: int | None) -> None:
+    summing = Summing(UNBOUNDED, share, cap, 0.0, 1.0, near)
     (weight,) = summing.weights(np.array([budget])).tolist()
     granted = Fraction(min(budget, 2.0)) if budget >= 0.01 else Fraction(0)
     assert 0 <= Fraction(weight, 2**summing.shift) <= min(share * granted, Fraction(cap))
@@ -113,9 +126,18 @@ def test_unbounded_weights_are_at_most_the_share(budget: float, share: Fraction,
 
 def test_the_unbounded_shift_depends_on_public_numbers_alone() -> None:
     # min(cap, 2.0 / 2) = 1 has 26 bits at shift 25; the budgets present do not matter.
-    assert Summing(UNBOUNDED, Fraction(1, 2), 50.0, 0.0, 1.0, squares=False).shift == 25
-    assert Summing(UNBOUNDED, Fraction(1, 2), 0.3, 0.0, 1.0, squares=False).shift == 27
-    assert Summing(BOUNDED, Fraction(1, 2), 0.3, 0.0, 1.0, squares=False).shift == 27
+    for near in (None, 7):
+        assert Summing(UNBOUNDED, Fraction(1, 2), 50.0, 0.0, 1.0, near).shift == 25
+        assert Summing(UNBOUNDED, Fraction(1, 2), 0.3, 0.0, 1.0, near).shift == 27
+        assert Summing(BOUNDED, Fraction(1, 2), 0.3, 0.0, 1.0, near).shift == 27
+
+
+def test_the_shift_has_an_upper_limit_and_a_lower_one_with_squares() -> None:
+    # The noise of the sum has scale 2**24 * 2**35 < 2**60; that of the squares is up to 2**6 times larger.
+    assert (LARGEST_SHIFT, LARGEST_SQUARES_SHIFT) == (35, 30)
+    for model in (BOUNDED, UNBOUNDED):
+        assert Summing(model, Fraction(1, 2), 2.0**-20, 0.0, 1.0, 7).shift == 35
+        assert Summing(model, Fraction(1, 2), 2.0**-20, 0.0, 1.0, None).shift == 30
 
 
 # Sums
@@ -123,13 +145,13 @@ def test_the_unbounded_shift_depends_on_public_numbers_alone() -> None:
 
 def by_hand(summing: Summing, values: Floats, budgets: Floats) -> tuple[int, ...]:
     """The three sums in Python integers."""
-    weights = summing.weights(budgets).tolist()
-    steps = [
-        0 if math.isnan(value) else round(min(max((value - summing.middle) / summing.half, -1.0), 1.0) * STEPS)
-        for value in values.tolist()
-    ]
-    records = list(zip(weights, steps, strict=True))
-    return sum(w * z for w, z in records), sum(weights), sum(w * (z * z // STEPS) for w, z in records)
+    total = all_weight = extra = 0
+    for weight, value in zip(summing.weights(budgets).tolist(), values.tolist(), strict=True):
+        missing = math.isnan(value)
+        z = 0 if missing else round(min(max((value - summing.middle) / summing.half, -1.0), 1.0) * STEPS)
+        total, all_weight = total + weight * z, all_weight + weight
+        extra += weight * (z * z // STEPS if summing.near is None else int(not missing and abs(z) < summing.near))
+    return total, all_weight, extra
 
 
 def records(size: int) -> tuple[Floats, Floats]:
@@ -144,30 +166,46 @@ def records(size: int) -> tuple[Floats, Floats]:
 def test_sums_against_python_integers(model: object) -> None:
     values, budgets = records(9000)
     chosen = BOUNDED if model is BOUNDED else UNBOUNDED
-    summing = Summing(chosen, Fraction(5, 7), 0.7, 5.0, 4.0, squares=True)
-    expected = by_hand(summing, values, budgets)
-    assert summing(values, budgets) == expected
-    assert Summing(chosen, Fraction(5, 7), 0.7, 5.0, 4.0, squares=False)(values, budgets) == expected[:2]
+    for near in (None, 1, STEPS // 8, STEPS + 1):
+        summing = Summing(chosen, Fraction(5, 7), 0.7, 5.0, 4.0, near)
+        expected = by_hand(summing, values, budgets)
+        assert summing(values, budgets) == expected
+        assert 0 < expected[2] < expected[1] or near == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "near"),
+    [(5.0, True), (5.5, False), (math.nextafter(4.5, 0), False), (4.6, True), (math.nan, False), (math.inf, False)],
+)
+def test_near_by_hand(value: float, near: bool) -> None:
+    # An eighth of 4 on either side of 5; a missing value is 0 in the sum, yet not near.
+    summing = Summing(BOUNDED, Fraction(1, 2), 1.0, 5.0, 4.0, STEPS // 8)
+    _, weight, extra = summing(np.array([value]), np.array([1.0]))
+    assert weight == 2**summing.shift // 4
+    assert extra == (weight if near else 0)
 
 
 def test_order_and_parts_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     values, budgets = records(9000)
-    summing = Summing(BOUNDED, Fraction(5, 7), 50.0, 5.0, 4.0, squares=True)
-    expected = ArraySource(values, budgets).sum(summing)
-    order = np.random.default_rng(3).permutation(values.size)
-    assert ArraySource(values[order], budgets[order]).sum(summing) == expected
-    for batch in (1000, 4096, 8999):
-        monkeypatch.setattr("pdpmean.sources.arrays._BATCH", batch)
-        assert ArraySource(values, budgets).sum(summing) == expected
+    for near in (None, STEPS // 8):
+        monkeypatch.undo()
+        summing = Summing(BOUNDED, Fraction(5, 7), 50.0, 5.0, 4.0, near)
+        expected = ArraySource(values, budgets).sum(summing)
+        order = np.random.default_rng(3).permutation(values.size)
         assert ArraySource(values[order], budgets[order]).sum(summing) == expected
+        for batch in (1000, 4096, 8999):
+            monkeypatch.setattr("pdpmean.sources.arrays._BATCH", batch)
+            assert ArraySource(values, budgets).sum(summing) == expected
+            assert ArraySource(values[order], budgets[order]).sum(summing) == expected
 
 
 def test_who_grants_nothing_has_no_influence() -> None:
     values, budgets = records(1000)
     granted = budgets > 0
     for model in (BOUNDED, UNBOUNDED):
-        summing = Summing(model, Fraction(1, 2), 50.0, 5.0, 4.0, squares=True)
-        assert summing(values, budgets) == summing(values[granted], budgets[granted])
+        for near in (None, STEPS // 8):
+            summing = Summing(model, Fraction(1, 2), 50.0, 5.0, 4.0, near)
+            assert summing(values, budgets) == summing(values[granted], budgets[granted])
 
 
 # Release
@@ -189,16 +227,22 @@ BUDGETS: NDArray[np.float64] = np.repeat([0.5, 1.0], [4000, 1000])
 def test_without_noise_it_is_the_weighted_clipped_mean(shape: str, unbounded: bool) -> None:
     plan = small_plan(shape, unbounded=unbounded)
     values = np.random.default_rng(4).normal(1.0, 2.0, 5000)
+    values[7] = math.nan
     released = average(ArraySource(values, BUDGETS), plan, 0.5, 3.0, quiet())
     # In floating point, from the definition.
     weights = np.minimum(plan.model.allowances(BUDGETS) * float(plan.shares["sum"]), plan.weight_cap)
-    clipped = np.clip((values - 0.5) / 3.0, -1, 1)
+    clipped = np.nan_to_num(np.clip((values - 0.5) / 3.0, -1, 1))
     assert released.mean == pytest.approx(float((weights * clipped).sum() / weights.sum()), abs=1e-6)
     assert released.weight == pytest.approx(float(weights.sum()), rel=1e-6)
     if shape == "any":
         assert released.square == pytest.approx(float((weights * clipped**2).sum() / weights.sum()), abs=1e-6)
+        assert released.near is None
     else:
         assert released.square is None
+        # A clip to 3 belongs to a spread of 3 MEDIAN_SIZE / clip_width: near is within a quarter of that.
+        near = np.abs(values - 0.5) < 3.0 * MEDIAN_SIZE / plan.clip_width / 4
+        assert 0 < near.sum() < 5000
+        assert released.near == pytest.approx(float((weights * near).sum() / weights.sum()), abs=1e-6)
 
 
 def noise_of(plan: Plan, name: str, draws: int = 3000) -> tuple[list[int], float]:
@@ -206,7 +250,8 @@ def noise_of(plan: Plan, name: str, draws: int = 3000) -> tuple[list[int], float
 
     From DESIGN.md: 2**q H for the sum, so that the share `sum` costs a record W / 2**q; in proportion for the others.
     """
-    shift = Summing(plan.model, plan.shares["sum"], plan.weight_cap, 0.0, 1.0, squares=False).shift
+    near = None if plan.shape == "any" else 1
+    shift = Summing(plan.model, plan.shares["sum"], plan.weight_cap, 0.0, 1.0, near).shift
     unit = 2.0**shift
     source = ArraySource(np.zeros(5000), BUDGETS)
     exact = average(source, plan, 0.0, 1.0, quiet()).weight * unit
@@ -216,17 +261,27 @@ def noise_of(plan: Plan, name: str, draws: int = 3000) -> tuple[list[int], float
         released = average(source, plan, 0.0, 1.0, randomness)
         if name == "weights":
             sample.append(round(released.weight * unit - exact))
+        elif name == "check":  # all values are near
+            assert released.near is not None
+            sample.append(round(released.near * released.weight * unit - exact))
         else:
             number = released.mean if name == "sum" else released.square
             assert number is not None
             sample.append(round(number * released.weight * unit * STEPS))
-    size = 1 if name == "weights" else STEPS
+    size = 1 if name in ("weights", "check") else STEPS
     return sample, size * unit * float(plan.shares["sum"] / plan.shares[name])
 
 
 @pytest.mark.parametrize(
     ("name", "shape", "unbounded"),
-    [("sum", "gaussian", False), ("sum", "any", True), ("weights", "gaussian", True), ("square", "any", False)],
+    [
+        ("sum", "gaussian", False),
+        ("sum", "any", True),
+        ("weights", "gaussian", True),
+        ("square", "any", False),
+        ("check", "gaussian", False),
+        ("check", "gaussian", True),
+    ],
 )
 def test_noise_has_its_scale(name: str, shape: str, unbounded: bool) -> None:
     sample, scale = noise_of(small_plan(shape, unbounded=unbounded), name)

@@ -129,6 +129,14 @@ def test_ordinary_numbers_come_first() -> None:
             assert everywhere().below(-k + 1) - everywhere().below(-k) == expected
 
 
+def test_zero_is_an_ordinary_number() -> None:
+    # As are the 2**40 smallest doubles about it; the next ones are the least ordinary of all.
+    for k, expected in [(0, 256), (1, 256), (2**40 - 1, 256), (2**40, 1), (2**52, 1)]:
+        assert positive().below(k + 1) - positive().below(k) == expected
+        assert everywhere().below(-k + 1) - everywhere().below(-k) == expected
+        assert everywhere().below(k + 1) - everywhere().below(k) == expected
+
+
 def test_positive_starts_at_zero() -> None:
     assert positive().starts[0] == 0
     assert positive().key_at(0) == 0

@@ -14,7 +14,7 @@ from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.diffusion import WEIGHT_UNIT
 from pdpmean.inputs import Floats
 from pdpmean.lattice import Lattice, double_of, everywhere, keys_of, linear, positive
-from pdpmean.locate import first_small_tail, integer_weights, locate, locate_radius, private_median
+from pdpmean.locate import SPREAD_GRAIN, first_small_tail, integer_weights, locate, locate_radius, private_median
 
 ONE = int(keys_of(np.array([1.0]))[0])
 SMALL = Lattice((ONE - 3, ONE + 2, ONE + 8), (1, 3))  # 5 + 6 doubles about 1
@@ -30,14 +30,18 @@ def at(*offsets: float) -> Floats:
     return np.array([double_of(ONE + int(offset)) if math.isfinite(offset) else offset for offset in offsets])
 
 
-def brute_force(values: Floats, nats: list[float], lattice: Lattice) -> dict[float, float]:
+def brute_force(values: Floats, nats: list[float], lattice: Lattice, grain: int = 1) -> dict[float, float]:
     """The law from its definition, double by double."""
+    present = [(value, nat) for value, nat in zip(values.tolist(), nats, strict=True) if not math.isnan(value)]
+    cells = [int(keys_of(np.array([value]))[0]) // grain for value, _ in present]
     weights: dict[float, float] = {}
     for position in range(lattice.total):
-        y = double_of(lattice.key_at(position))
-        below = sum(nat for value, nat in zip(values.tolist(), nats, strict=True) if value < y)
-        above = sum(nat for value, nat in zip(values.tolist(), nats, strict=True) if value > y)
-        weights[y] = weights.get(y, 0.0) + math.exp(-abs(below - above) / 2)
+        key = lattice.key_at(position)
+        y = double_of(key)
+        below = sum(nat for cell, (_, nat) in zip(cells, present, strict=True) if cell < key // grain)
+        above = sum(nat for cell, (_, nat) in zip(cells, present, strict=True) if cell > key // grain)
+        excess = max(0.0, 2 * max(below, above) - sum(nat for _, nat in present))
+        weights[y] = weights.get(y, 0.0) + math.exp(-excess / 2)
     total = math.fsum(weights.values())
     return {y: weight / total for y, weight in weights.items()}
 
@@ -52,25 +56,44 @@ CASES: dict[str, tuple[Floats, list[float]]] = {
 }
 
 
-def medians(values: Floats, nats: list[float], lattice: Lattice, seed: int, draws: int = 4000) -> list[float]:
+def medians(
+    values: Floats, nats: list[float], lattice: Lattice, seed: int, draws: int = 4000, grain: int = 1
+) -> list[float]:
     randomness = Randomness.seeded(seed)
     weights = integer_weights(np.array(nats))
-    return [private_median(values, weights, lattice, randomness) for _ in range(draws)]
+    return [private_median(values, weights, lattice, randomness, grain=grain) for _ in range(draws)]
 
 
+# Of the cells of 4 doubles about 1, SMALL begins and ends inside one; of those of 16, none lies inside SMALL.
+@pytest.mark.parametrize("grain", [1, 4, 16])
 @pytest.mark.parametrize("name", list(CASES))
-def test_the_median_follows_its_law(name: str) -> None:
+def test_the_median_follows_its_law(name: str, grain: int) -> None:
     values, nats = CASES[name]
-    law = brute_force(values, nats, SMALL)
+    law = brute_force(values, nats, SMALL, grain)
     even = Lattice((SMALL.starts[0], SMALL.starts[-1]), (1,))
+    mutants = {"multiplicities ignored": medians(values, nats, even, 1, grain=grain)}
+    if grain == 1:
+        mutants["twice the loss"] = medians(values, [2 * nat for nat in nats], SMALL, 1)
     assert_accepts_and_rejects(
-        lambda sample: chi_square(sample, law),
-        medians(values, nats, SMALL, 1),
-        {
-            "twice the loss": medians(values, [2 * nat for nat in nats], SMALL, 1),
-            "multiplicities ignored": medians(values, nats, even, 1),
-        },
+        lambda sample: chi_square(sample, law), medians(values, nats, SMALL, 1, grain=grain), mutants
     )
+
+
+def test_the_grain_matters() -> None:
+    values, nats = CASES["ties"]
+    for grain, other in ((1, 4), (4, 1)):
+        law = brute_force(values, nats, SMALL, grain)
+        assert chi_square(medians(values, nats, SMALL, 1, grain=other), law) < 1e-12
+
+
+@pytest.mark.parametrize("grain", [1, 3, 4, 16])
+def test_one_record_changes_the_law_by_at_most_its_weight(grain: int) -> None:
+    # The claim of the mechanism, on the law that the draws were shown to follow: a record more or less.
+    for values, nats in CASES.values():
+        law = brute_force(values, nats, SMALL, grain)
+        for added in range(-5, 10):
+            other = brute_force(np.append(values, at(added)), [*nats, 0.8], SMALL, grain)
+            assert max(abs(math.log(other[y] / law[y])) for y in law) <= 0.8 + 1e-12
 
 
 def test_nothing_inside_leaves_the_lattice_itself() -> None:
@@ -96,6 +119,27 @@ def test_a_heavy_tie_is_the_median() -> None:
     for seed in range(10):
         found = private_median(values, np.full(1000, 2**32, dtype=np.int64), everywhere(), Randomness.seeded(seed))
         assert found == 0.1
+
+
+@pytest.mark.parametrize("number", [0.1, -0.1, 7.0, 0.0, 1e-300, -1e300])
+def test_a_coarse_grain_finds_a_tie_at_less_weight(number: float) -> None:
+    # 100 nats on one double: exp(50) against 2**72 = exp(50) doubles, counted with their multiplicities; in cells of
+    # 2**26 of them, exp(50 + 18).
+    weights, values = np.full(1000, WEIGHT_UNIT // 10), np.full(1000, number)
+    cell = int(keys_of(values)[0]) // 2**26
+    for seed in range(10):
+        found = private_median(values, weights, everywhere(), Randomness.seeded(seed), grain=2**26)
+        assert int(keys_of(np.array([found]))[0]) // 2**26 == cell
+
+
+def test_cells_at_the_ends_of_all_doubles() -> None:
+    values = np.array([math.inf, -math.inf, 1.7e308, -1.7e308, math.nan, 5e-324, -5e-324])
+    for lattice in (everywhere(), positive(), linear(-1.7e308, 1.7e308), linear(3.0, math.nextafter(3.0, 4.0))):
+        for grain in (1, 2**26, 2**40):
+            for weight in (0, 1, WEIGHT_UNIT, 2**50):
+                weights = np.full(values.size, weight, dtype=np.int64)
+                found = private_median(values, weights, lattice, Randomness.seeded(1), grain=grain)
+                assert lattice.starts[0] <= int(keys_of(np.array([found]))[0]) < lattice.starts[-1]
 
 
 def test_the_median_stays_in_its_lattice() -> None:
@@ -210,9 +254,50 @@ def test_any_shape_is_located() -> None:
 
 def test_equal_values_are_degenerate() -> None:
     plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
+    for number in (7.0, -7.0, 1e-300, 1e300):
+        location, half = locate(np.full(4000, number), np.full(4000, 0.3), plan, Randomness.seeded(1))
+        # A cell of 2**26 doubles is at most 2**-26 of the number wide; the spread is the distance within it.
+        assert abs(location.center - number) <= 2.0**-26 * abs(number)
+        distance = abs(location.center - number)
+        assert location.spread == max(pytest.approx(distance, rel=SPREAD_GRAIN / 2**52, abs=0), 2.0**-1000)
+        assert location.degenerate
+        assert half == plan.clip_width * location.spread / MEDIAN_SIZE
+
+
+def test_zeros_are_degenerate() -> None:
+    plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
+    location, half = locate(np.zeros(4000), np.full(4000, 0.3), plan, Randomness.seeded(1))
+    assert 0 <= location.center < 2.0**26 * 2.0**-1074
+    assert (location.spread, location.degenerate) == (2.0**-1000, True)  # raised to what can be divided by
+    assert half == plan.clip_width * 2.0**-1000 / MEDIAN_SIZE
+
+
+@pytest.mark.parametrize(("sigma", "degenerate"), [(2.0**-26, True), (2.0**-20, False)])
+def test_a_spread_is_none_below_a_part_of_the_centre(sigma: float, degenerate: bool) -> None:
+    # The median distance is 0.67 sigma; the border at 2**-24 of the centre.
+    plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
+    values = 1.0 + sigma * np.random.default_rng(7).standard_normal(4000)
+    for seed in range(10):
+        location, _ = locate(values, np.full(4000, 0.3), plan, Randomness.seeded(seed))
+        assert location.degenerate is degenerate
+
+
+def test_an_equal_majority_is_the_centre() -> None:
+    plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
+    values = np.where(np.arange(4000) % 5 < 3, 7.0, np.random.default_rng(8).normal(7.0, 1.0, 4000))
+    for seed in range(10):
+        location, _ = locate(values, np.full(4000, 0.3), plan, Randomness.seeded(seed))
+        assert abs(location.center - 7.0) <= 7.0 * 2.0**-26
+        assert location.degenerate
+
+
+@pytest.mark.parametrize("support", [(6.0, 8.0), (-100.0, 100.0), (7.0, 7.0 + 2.0**-20)])
+def test_equal_values_in_a_support(support: tuple[float, float]) -> None:
+    plan = plan_mean({0.5: 4000}, support=support, choices=Choices(center_share=0.3, scale_share=0.3))
     location, half = locate(np.full(4000, 7.0), np.full(4000, 0.3), plan, Randomness.seeded(1))
-    assert (location.center, location.degenerate) == (7.0, True)
-    assert location.spread == 7.0 * 2.0**-45  # raised to what doubles resolve there
+    # Cells are at most 2**-19 of the doubles in a support.
+    assert abs(location.center - 7.0) <= min(2.0**-26 * 7.0, 2.0**-19 * (support[1] - support[0]))
+    assert location.degenerate or support[1] - support[0] > 2.0**16
     assert half > 0
 
 

@@ -82,7 +82,8 @@ def test_without_a_scale_only_the_center_can_miss() -> None:
     alone = miss_probability(center, None, 1e4, supported=False)
     certain = miss_probability(center, Sums(1e4, 1.0), 1e4, supported=False)
     both = miss_probability(center, Sums(30.0, 1.0), 1e4, supported=False)
-    assert 0 < alone <= certain < both
+    assert 0 < alone < both
+    assert certain < both
     assert certain == pytest.approx(alone, rel=1e-6)
 
 
@@ -128,6 +129,15 @@ def test_a_missed_scale_is_predicted_in_order_of_magnitude() -> None:
         missed = [not MEDIAN_SIZE / 4 < size < MEDIAN_SIZE * 4 for size in found]
         predicted = miss_probability(Sums(1e4, 1.0), Sums(weight, weight**2 / 500), 1.0, supported=False)
         assert predicted / 3 - 0.03 <= float(np.mean(missed)) <= 3 * predicted + 0.03
+
+
+def test_a_mean_too_far_out_to_be_told_apart_is_missed() -> None:
+    # A centre is told from others to 2**-26 of itself: with a mean of 2**24 standard deviations, to a quarter of one.
+    plenty = Sums(1e4, 1.0)
+    for scale in (None, plenty):
+        assert miss_probability(plenty, scale, 2.0**24, supported=False) < 1e-9
+        assert miss_probability(plenty, scale, math.nextafter(2.0**24, math.inf), supported=False) == 1.0
+        assert miss_probability(plenty, scale, 2.0**30, supported=True) < 1e-9
 
 
 @pytest.mark.parametrize("ratio", [1e308, math.inf])

@@ -36,7 +36,8 @@ def released(
     half = plan.clip_width * sigma
     clipped = float(clipped_mean(plan.clip_width, shift)) / plan.clip_width
     square = 1 / plan.clip_width**2 if plan.shape == "any" else None
-    averaged = Average(clipped, plan.mean.weight if weight is None else weight, square)
+    near = None if plan.shape == "any" else float(np.diff(norm.cdf(np.array([-1, 1]) * MEDIAN_SIZE / 4 - shift))[0])
+    averaged = Average(clipped, plan.mean.weight if weight is None else weight, square, near)
     location = Location(center, half if plan.shape == "any" else spread)
     return conclude(plan, location, half, averaged, profile_of(plan, TIERS), private=private)
 
@@ -153,13 +154,43 @@ def test_a_mean_far_from_the_median_warns(plan: Plan) -> None:
     assert warning == "mean and median differ by more than a bell-shaped population allows: use shape='any'"
 
 
+EQUAL = "many of the values seem to be equal, or nearly: use shape='any'"
+
+
 def test_equal_values_warn(plan: Plan) -> None:
-    location = Location(7.0, 7.0 * 2.0**-45, degenerate=True)
-    averaged = Average(0.0, plan.mean.weight, None)
-    found = conclude(plan, location, 1e-12, averaged, profile_of(plan, TIERS), private=True)
+    location = Location(7.0, 7.0 * 2.0**-26, degenerate=True)
+    averaged = Average(0.0, plan.mean.weight, near=0.1)
+    found = conclude(plan, location, 1e-8, averaged, profile_of(plan, TIERS), private=True)
     (warning,) = found.warnings
-    assert warning == "more than half of the values seem to be equal: use shape='any'"
+    assert warning == EQUAL
     assert f"warning{' ' * 28}{warning}" in str(found)
+
+
+@pytest.mark.parametrize("options", [{}, UNBOUNDED, {"share": 0.5}])
+def test_too_many_values_near_the_centre_warn(options: dict[str, Any]) -> None:
+    plan = plan_mean(TIERS, **options)
+    weight = plan.mean.weight
+    # More than 0.2, by more than Laplace noise of this scale exceeds one time in a thousand.
+    limit = 0.2 + float(plan.shares["sum"] / plan.shares["check"]) / weight * math.log(500)
+    assert 0.2 < limit < 0.6
+
+    def warnings(near: float) -> tuple[str, ...]:
+        half = plan.clip_width / MEDIAN_SIZE
+        averaged = Average(0.0, weight, near=near)
+        return conclude(plan, Location(0.0, 1.0), half, averaged, profile_of(plan, TIERS), private=True).warnings
+
+    for near in (-0.5, 0.0, 0.13, 0.2, limit - 1e-9):
+        assert warnings(near) == ()
+    for near in (limit + 1e-9, 0.9, 1.5):
+        assert warnings(near) == (EQUAL,)
+
+
+@pytest.mark.parametrize("degenerate", [False, True])
+def test_any_shape_has_nothing_to_warn_of(degenerate: bool) -> None:
+    plan = plan_mean(TIERS, shape="any")
+    location = Location(0.0, 1.0, degenerate)
+    averaged = Average(0.9, plan.mean.weight, square=0.9)
+    assert conclude(plan, location, 1.0, averaged, profile_of(plan, TIERS), private=True).warnings == ()
 
 
 # Words

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pdpmean.average import STEPS, Summing, average
-from pdpmean.census import Census, _bucket_edges, public_census
+from pdpmean.census import Census, bucket_edges, public_census
 from pdpmean.choices import SHARE_UNIT, Choices
 from pdpmean.clipped_normal import clipped_variance, inside
 from pdpmean.diffusion import round_down
@@ -148,7 +148,7 @@ def threshold_mean(
         source = ArraySource(numbers, np.where(granted >= least, least, 0.0))
         return _run(source, public_census(source, chosen), chosen, randomness)
     # A noisy census tells how many hold at least the lower end of a bucket, and no more.
-    level = threshold or _best_level(_bucket_edges(chosen.budget_range)[:-1], kept)
+    level = threshold or _best_level(bucket_edges(chosen.budget_range)[:-1], kept)
     reached = Profile.of(np.array([level]), np.array([kept(level)]))
     return _run(source, Census(reached, census.share, census.doubt), _uniform(level), randomness)
 

@@ -19,7 +19,7 @@ from pdpmean.sources import Source
 
 __all__ = ["CENSUS_PART", "Cells", "Census", "expected_census", "noisy_census", "public_census"]
 
-CENSUS_PART = Fraction(1, 20)  # of the share, in the unbounded model
+CENSUS_PART = Fraction(1, 16)  # of the share, in the unbounded model
 _CELL_SHIFT = 46  # a cell is a double's sign, exponent and first six bits: 64 cells an octave
 _BUCKET_WIDTH = 4.0
 _LEAST = 1.5  # buckets below this many noise scales are taken for empty
@@ -69,7 +69,7 @@ def noisy_census(source: Source, model: Model, share: Fraction, randomness: Rand
     noise of scale ``2**q / share``: loss at most ``share * a_i``.
     """
     assert model.budget_range is not None
-    edges = _bucket_edges(model.budget_range)
+    edges = bucket_edges(model.budget_range)
     # Fine enough for the budgets, and no finer than noise of scale 2**shift / share allows: at most 2**60.
     shift = min(_SUM_BITS - math.frexp(model.budget_range[1])[1], 59 - math.ceil(math.log2(1 / share)))
     cells, counts = source.census(Cells(model))
@@ -98,18 +98,19 @@ def expected_census(budgets: ArrayLike | Mapping[float, int], model: Model, shar
     profile = Profile.of(model.allowances(levels), counts)
     if model.budget_range is None:
         return Census(profile, Fraction(0), 0.0, left_out=float(counts[levels == 0].sum()))
-    return Census(profile, share, _doubt(_bucket_edges(model.budget_range).size - 1, share))
+    return Census(profile, share, _doubt(bucket_edges(model.budget_range).size - 1, share))
 
 
-def _bucket_edges(budget_range: tuple[float, float]) -> Floats:
+def bucket_edges(budget_range: tuple[float, float]) -> Floats:
+    """The ends of the buckets, each four times as wide as its left end, that the noisy census tells apart."""
     low, high = budget_range
     count = max(1, math.ceil(math.log(high / low) / math.log(_BUCKET_WIDTH) - 1e-9))
     return np.array([*(low * _BUCKET_WIDTH**j for j in range(count)), max(high, low * (1 + 2.0**-20))])
 
 
 def _doubt(buckets: int, share: Fraction) -> float:
-    """One and a half standard deviations of the noisy total."""
-    return 1.5 * math.sqrt(2 * buckets) / float(share)
+    """One standard deviation of the noisy total."""
+    return math.sqrt(2 * buckets) / float(share)
 
 
 def _census_of(sums: Floats, edges: Floats, share: Fraction) -> Census:

@@ -50,11 +50,12 @@ _LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as p
 _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
 
 _CHECK_PART, _CHECK_NATS = 0.03, 60.0  # what the check for equal values may use, at most
+_SYMMETRY_PART, _SYMMETRY_NATS = 0.1, 200.0  # the centre gets at least the lesser, for the symmetry check's sake
 _INFLATION = 0.8  # how much of the product of the two locating errors reaches the mean, by simulation
 _LARGEST_LOCATE, _LARGEST_WEIGHTS, _NARROWEST = 0.45, 0.3, 0.3
 
 _ANY_CENTER, _ANY_RADIUS, _ANY_SQUARE, _ANY_WEIGHTS = 130.0, Fraction(15, 100), Fraction(3, 100), Fraction(5, 100)
-_ANY_CONSTANT, _ANY_LEAST = 200.0, 100.0
+_ANY_CONSTANT, _ANY_LEAST = 200.0, 300.0
 
 
 @dataclass(frozen=True)
@@ -260,10 +261,12 @@ class _Planner:
         beside_center, beside_scale = left - (self.choices.center_share or 0), left - (self.choices.scale_share or 0)
         steps = 4 if self.census.share else 3
 
+        least = min(_SYMMETRY_PART * beside_scale, _SYMMETRY_NATS / self._useful_total)
+
         def decode(coded: ArrayLike) -> list[float]:
             z = np.clip(coded, [-8, -8, -6, -5][:steps], [6, 6, 1.6, 6][:steps]).tolist()
             decoded = [
-                self.choices.center_share or beside_scale * _LARGEST_LOCATE * float(expit(z[0])),
+                self.choices.center_share or max(beside_scale * _LARGEST_LOCATE * float(expit(z[0])), least),
                 self.choices.scale_share or beside_center * _LARGEST_LOCATE * float(expit(z[1])),
                 self.choices.clip_width or _NARROWEST + math.exp(z[2]),
             ]

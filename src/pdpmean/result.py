@@ -148,7 +148,7 @@ def conclude(
         plan=plan,
         private=private,
         selection_bound=_finite(2 * (half * _uneven(plan, profile) / slope)),
-        warnings=_warnings(plan, location, averaged, mean, sigma),
+        warnings=_warnings(plan, location, averaged, (mean - location.center) / sigma, grown),
     )
 
 
@@ -203,18 +203,15 @@ def _uneven(plan: Plan, profile: Profile) -> float:
     return float(differences.sum() + max(plan.people - profile.people, 0.0) * even) / 2
 
 
-def _warnings(plan: Plan, location: Location, averaged: Average, mean: float, sigma: float) -> tuple[str, ...]:
-    """What released numbers say against the assumed shape."""
+def _warnings(plan: Plan, location: Location, averaged: Average, gap: float, grown: float) -> tuple[str, ...]:
+    """What released numbers say against the assumed shape; `gap` is from median to mean, in standard deviations."""
     if plan.shape == "any":
         return ()
     noise = float(plan.shares["sum"] / plan.shares["check"]) / averaged.weight
     if location.degenerate or (averaged.near or 0.0) > _MOST_NEAR - noise * math.log(_FALSE_ALARM):
         return ("many of the values seem to be equal, or nearly: use shape='any'",)
-    noise, sampling = center_error(plan.center)
-    allowed = half_width(_SYMMETRY_LEVEL, noise, sampling) + half_width(
-        _SYMMETRY_LEVEL, plan.noise_scale, plan.sampling_std
-    )
-    if abs(mean - location.center) > allowed * sigma:
+    noise, sampling = (error / min(grown, 1.0) for error in center_error(plan.center))
+    if abs(gap) > half_width(_SYMMETRY_LEVEL, noise, math.hypot(sampling, plan.noise_std)):
         return ("mean and median differ by more than a bell-shaped population allows: use shape='any'",)
     return ()
 
