@@ -79,7 +79,12 @@ def main() -> None:
             runs = 40 if options.quick or n > 100_000 else 200
             bounded, unbounded, *bounds = error_quantiles(profile, n, runs)
             time_bounded, time_unbounded = seconds(profile, n)
-            cells = [show(bounded, bounds[0]), show(unbounded, bounds[1]), f"{time_bounded:.3f}", f"{time_unbounded:.3f}"]
+            cells = [
+                show(bounded, bounds[0]),
+                show(unbounded, bounds[1]),
+                f"{time_bounded:.3f}",
+                f"{time_unbounded:.3f}",
+            ]
             lines.append(f"| {profile} | {n:,} | " + " | ".join(cells) + " |")
             print(lines[-1], flush=True)
     if options.write:

@@ -440,9 +440,7 @@ def sign_test_error(t: float, n: int, budget: float) -> float:
 
 @both_models
 @both_bounds
-@pytest.mark.parametrize(
-    ("budget", "n"), [(2.0, 5), (0.5, 25), (0.1, 100), (0.02, 101), (0.002, 2000), (0.01, 3000)]
-)
+@pytest.mark.parametrize(("budget", "n"), [(2.0, 5), (0.5, 25), (0.1, 100), (0.02, 101), (0.002, 2000), (0.01, 3000)])
 def test_no_private_sign_test_errs_less_than_promised(bound: Bound, budget: float, n: int, model: str) -> None:
     # A test that errs with probability below 1/4 at both means would contradict the bound. Exact, not simulated.
     t = bound({budget: n}, model=model)

@@ -23,9 +23,7 @@ def test_named_tests_and_files_exist(page: Path) -> None:
     text = page.read_text()
     missing = [name for name in re.findall(r"`(test_\w+)`", text) if f"def {name}(" not in TEST_SOURCES]
     missing += [
-        path
-        for path in re.findall(r"`((?:tests|benchmarks|docs|src)/[\w./-]+)`", text)
-        if not (ROOT / path).exists()
+        path for path in re.findall(r"`((?:tests|benchmarks|docs|src)/[\w./-]+)`", text) if not (ROOT / path).exists()
     ]
     assert missing == []
 

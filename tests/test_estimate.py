@@ -23,7 +23,7 @@ from pdpmean import (
 from pdpmean.inputs import Floats
 
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 2.0)}
-BUDGETS: Floats = np.random.default_rng(1).choice([0.1, 0.5, 1.0], 6000, p=[0.54, 0.37, 0.09])
+BUDGETS: Floats = np.random.default_rng(1).choice([0.2, 1.0, 2.0], 6000, p=[0.44, 0.46, 0.10])
 VALUES: Floats = np.random.default_rng(2).normal(50.0, 4.0, 6000)
 
 
@@ -94,8 +94,8 @@ def test_one_budget_for_all() -> None:
     assert seeded(budgets=0.5).mean == seeded(budgets=np.full(6000, 0.5)).mean
 
 
-TIERS = {"low": 0.1, "mid": 0.5, "high": 1.0}
-NAMES = [{0.1: "low", 0.5: "mid", 1.0: "high"}[budget] for budget in BUDGETS.tolist()]
+TIERS = {"low": 0.2, "mid": 1.0, "high": 2.0}
+NAMES = [{0.2: "low", 1.0: "mid", 2.0: "high"}[budget] for budget in BUDGETS.tolist()]
 
 
 @pytest.mark.parametrize("options", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
@@ -157,8 +157,16 @@ def test_a_few_strange_values_do_little() -> None:
     assert_close(seeded(values, **UNBOUNDED))
 
 
-def test_lists_integers_and_missing_entries() -> None:
-    assert_close(seeded([round(value) for value in VALUES.tolist()]))
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+def test_integers() -> None:
+    # A unit is a quarter of the standard deviation: the median of such numbers is itself off by that, and may warn.
+    for seed in range(5):
+        assert_close(seeded([round(value) for value in VALUES.tolist()], seed=seed))
+
+
+def test_lists_of_few_digits_and_missing_entries() -> None:
+    for seed in range(5):
+        assert_close(seeded([round(value, 1) for value in VALUES.tolist()], seed=seed))
     assert_close(seeded([None, "x", *VALUES.tolist()[2:]]))
 
 
@@ -231,10 +239,10 @@ def test_mostly_equal_values_warn(value: float, people: int, budget: float, opti
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
-@pytest.mark.parametrize("options", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
-def test_a_bell_shape_hardly_ever_warns(options: dict[str, Any]) -> None:
+def test_a_bell_shape_hardly_ever_warns() -> None:
+    # With little budget, and in the unbounded model: see test_intervals_cover.
     generator = np.random.default_rng(12)
-    warned = [bool(seeded(generator.normal(3.0, 2.0, 2000), 0.5, seed=seed, **options).warnings) for seed in range(200)]
+    warned = [bool(seeded(generator.normal(3.0, 2.0, 5000), 2.0, seed=seed).warnings) for seed in range(200)]
     assert sum(warned) <= 4
 
 
@@ -316,9 +324,10 @@ def test_intervals_cover(options: dict[str, Any]) -> None:
     generator = np.random.default_rng(11)
     levels = (0.8, 0.95)
     covered = dict.fromkeys(levels, 0)
-    runs = 200
+    runs, warned = 200, 0
     for seed in range(runs):
         found = seeded(generator.normal(3.0, 2.0, 2000), np.full(2000, 0.4), seed=seed, **options)
+        warned += bool(found.warnings)
         for level in levels:
             low, high = found.interval(level)
             covered[level] += low <= 3.0 <= high
@@ -326,6 +335,7 @@ def test_intervals_cover(options: dict[str, Any]) -> None:
         # Binomial bounds that a covering interval leaves once in a thousand times on either side.
         least, most = (float(binom.ppf(chance, runs, level)) for chance in (1e-3, 1 - 1e-3))
         assert least <= covered[level] <= most
+    assert warned <= 4
 
 
 # Errors

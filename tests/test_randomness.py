@@ -316,9 +316,7 @@ def test_the_largest_scale_is_allowed(source: Randomness) -> None:
     assert max(abs(source.add_laplace(0, LARGEST_SCALE)) for _ in range(50)) > 2**50
 
 
-@pytest.mark.parametrize(
-    "scale", [math.nextafter(2.0**60, math.inf), math.inf, -5e-324, -1.0, -math.inf, math.nan]
-)
+@pytest.mark.parametrize("scale", [math.nextafter(2.0**60, math.inf), math.inf, -5e-324, -1.0, -math.inf, math.nan])
 def test_scales_outside_the_range_are_refused(source: Randomness, scale: float) -> None:
     with pytest.raises(ValueError, match="scale must lie in"):
         source.add_laplace(0, scale)

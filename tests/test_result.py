@@ -15,13 +15,14 @@ from scipy.stats import norm
 from pdpmean import Choices, InvalidInputError, MeanEstimate, Plan, plan_mean
 from pdpmean.average import Average
 from pdpmean.clipped_normal import MEDIAN_SIZE, clipped_mean
-from pdpmean.interval import ErrorLaw
+from pdpmean.interval import ErrorLaw, half_width
 from pdpmean.locate import Location
+from pdpmean.prediction import center_error
 from pdpmean.profile import Profile
 from pdpmean.result import conclude
 
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.25, 1.0)}
-TIERS = {0.5: 4000, 1.0: 2000}
+TIERS = {0.5: 8000, 1.0: 4000}
 
 
 def profile_of(plan: Plan, tiers: dict[float, int]) -> Profile:
@@ -128,19 +129,19 @@ def selection(tiers: dict[float, int], half: float) -> float:
 
 
 def test_the_selection_bound_by_hand() -> None:
-    # Weights 0.5 and 1 over a total of 4000: 1/8000 and 1/4000 where 1/6000 would be even.
-    # Half of 4000 * 1/24000 + 2000 * 1/12000 is 1/6, and two values are at most 2 * 3 apart.
-    assert selection({0.5: 4000, 1.0: 2000}, 3.0) == pytest.approx(2 * 3.0 / 6)
-    # 2000 more who grant nothing: even is 1/8000. Half of 4000 * 0 + 2000 / 8000 + 2000 / 8000 is 1/4.
-    assert selection({0.5: 4000, 1.0: 2000, 0.0: 2000}, 3.0) == pytest.approx(2 * 3.0 / 4)
-    assert selection({0.5: 8000}, 3.0) == pytest.approx(0.0, abs=1e-12)
+    # In thousands: weights 0.5 and 1 over a total of 40, 1/80 and 1/40 where 1/60 would be even.
+    # Half of 40 * 1/240 + 20 * 1/120 is 1/6, and two values are at most 2 * 3 apart.
+    assert selection({0.5: 40_000, 1.0: 20_000}, 3.0) == pytest.approx(2 * 3.0 / 6)
+    # 20 more who grant nothing: even is 1/80. Half of 40 * 0 + 20 / 80 + 20 / 80 is 1/4.
+    assert selection({0.5: 40_000, 1.0: 20_000, 0.0: 20_000}, 3.0) == pytest.approx(2 * 3.0 / 4)
+    assert selection({0.5: 80_000}, 3.0) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_the_selection_bound_of_a_bell_shape_allows_for_the_clip(plan: Plan) -> None:
     found = released(plan, 0.0, 1.0)
     weights = np.minimum([0.25, 0.5], plan.weight_cap / float(plan.shares["sum"]))
-    total = 4000 * weights[0] + 2000 * weights[1]
-    uneven = (4000 * abs(weights[0] / total - 1 / 6000) + 2000 * abs(weights[1] / total - 1 / 6000)) / 2
+    total = 8000 * weights[0] + 4000 * weights[1]
+    uneven = (8000 * abs(weights[0] / total - 1 / 12_000) + 4000 * abs(weights[1] / total - 1 / 12_000)) / 2
     slope = math.erf(plan.clip_width / math.sqrt(2))
     assert found.selection_bound == pytest.approx(2 * plan.clip_width / slope * uneven, rel=0.05)
 
@@ -149,9 +150,14 @@ def test_the_selection_bound_of_a_bell_shape_allows_for_the_clip(plan: Plan) -> 
 
 
 def test_a_mean_far_from_the_median_warns(plan: Plan) -> None:
-    assert released(plan, 0.0, 1.0, 0.1).warnings == ()
-    (warning,) = released(plan, 0.0, 1.0, 0.9).warnings
-    assert warning == "mean and median differ by more than a bell-shaped population allows: use shape='any'"
+    # What the median errs by, one time in a thousand, and the noise of the mean.
+    noise, sampling = center_error(plan.center)
+    limit = half_width(0.999, noise, math.hypot(sampling, plan.noise_std))
+    for sign in (1, -1):
+        assert released(plan, 0.0, 1.0, sign * 0.9 * limit).warnings == ()
+        for shift in (1.1 * limit, 0.9):
+            (warning,) = released(plan, 0.0, 1.0, sign * shift).warnings
+            assert warning == "mean and median differ by more than a bell-shaped population allows: use shape='any'"
 
 
 EQUAL = "many of the values seem to be equal, or nearly: use shape='any'"

@@ -71,7 +71,8 @@ def estimate_mean(
     InvalidInputError
         Something public is wrong. Values never raise.
     InsufficientBudgetError
-        The budgets cannot carry an answer; says what would.
+        The budgets cannot carry an answer; says what would. In the unbounded model the noisy census, a sixteenth of
+        the share, has then been used.
 
     """
     chosen, whole = make_model(model, budget_range), check_share(share)

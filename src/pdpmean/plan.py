@@ -187,6 +187,12 @@ def make_plan(
             f"center_share and scale_share must leave something to average; together at most {float(left):g}",
             name="center_share",
         )
+    if shape == "any" and (choices.center_share or choices.scale_share or choices.clip_width):
+        raise InvalidInputError(
+            "center_share, scale_share and clip_width are choices for shape='gaussian' alone",
+            name="choices",
+            value=choices,
+        )
     planner = _Planner(census, model, shape, support, share, choices)
     plan = planner.best()
     chance = plan.failure_probability(choices.max_ratio)
@@ -306,9 +312,10 @@ class _Planner:
     def _gaussian_plan(self, chosen: list[float]) -> Plan:
         center, scale = (max(floor_share(part), Fraction(1, SHARE_UNIT)) for part in chosen[:2])
         left = self.share - self.census.share
-        check = floor_share(min(_CHECK_PART * float(left), _CHECK_NATS / self._useful_total))
+        room = left - center - scale
+        check = floor_share(min(_CHECK_PART * float(left), _CHECK_NATS / self._useful_total, float(room) / 4))
         check = max(check, Fraction(1, SHARE_UNIT))
-        rest = left - center - scale - check
+        rest = room - check
         weights = floor_share(float(rest) * chosen[3]) if self.census.share else Fraction(0)
         shares = {"center": center, "scale": scale, "check": check, "sum": rest - weights}
         width = chosen[2]

@@ -136,10 +136,10 @@ def conclude(
     grown = _growth(plan, averaged)
     if plan.shape == "any":
         mean, sigma, law = _as_it_is(plan, location, half, averaged, grown)
-        slope = 1.0
+        slope, gap = 1.0, 0.0
     else:
         mean, sigma, law = _behind_the_clip(plan, location, half, averaged, grown)
-        slope = float(np.mean(half / law.noise)) / averaged.weight
+        slope, gap = float(np.mean(half / law.noise)) / averaged.weight, (mean - location.center) / sigma
     return MeanEstimate(
         mean=_finite(mean),
         center=location.center,
@@ -148,7 +148,7 @@ def conclude(
         plan=plan,
         private=private,
         selection_bound=_finite(2 * (half * _uneven(plan, profile) / slope)),
-        warnings=_warnings(plan, location, averaged, (mean - location.center) / sigma, grown),
+        warnings=_warnings(plan, location, averaged, gap, grown),
     )
 
 

@@ -131,9 +131,7 @@ def test_estimate_radius_on_every_small_data_set() -> None:
 def respond(kept: NDArray[np.bool_], bits: Sequence[int], tau: float, randomness: Any) -> tuple[bool, ...]:
     """Randomized response at tau, which attains its budget; a placeholder answers as a 0 does."""
     truth = 1 / (1 + math.exp(-tau))
-    return tuple(
-        randomness.heads(truth if keep and bit else 1 - truth) for keep, bit in zip(kept, bits, strict=True)
-    )
+    return tuple(randomness.heads(truth if keep and bit else 1 - truth) for keep, bit in zip(kept, bits, strict=True))
 
 
 def diffused_losses(budgets: list[float], rates: Rates, *, fewest: int = 0) -> list[float]:

@@ -72,9 +72,7 @@ def kolmogorov(sample: Collection[int], cdf: Callable[[int], float]) -> float:
 Sample = TypeVar("Sample")
 
 
-def assert_accepts_and_rejects(
-    test: Callable[[Sample], float], truth: Sample, mutants: Mapping[str, Sample]
-) -> None:
+def assert_accepts_and_rejects(test: Callable[[Sample], float], truth: Sample, mutants: Mapping[str, Sample]) -> None:
     """Assert that `test` accepts the sample `truth` and rejects every sample in `mutants`.
 
     False alarms have a probability below 1e-6 for a sample of up to 20 000 draws.
