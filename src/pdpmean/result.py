@@ -22,6 +22,7 @@ from pdpmean.profile import Profile
 __all__ = ["MeanEstimate", "conclude"]
 
 _SYMMETRY_LEVEL = 0.999
+_ROUNDING = 0.13  # of a standard deviation: values rounded to a quarter of one may move their median so far
 # Within a quarter of the median distance lie 13 % of a normal population, and fewer than this of other smooth ones.
 _MOST_NEAR, _FALSE_ALARM = 0.2, 0.002
 
@@ -211,7 +212,7 @@ def _warnings(plan: Plan, location: Location, averaged: Average, gap: float, gro
     if location.degenerate or (averaged.near or 0.0) > _MOST_NEAR - noise * math.log(_FALSE_ALARM):
         return ("many of the values seem to be equal, or nearly: use shape='any'",)
     noise, sampling = (error / min(grown, 1.0) for error in center_error(plan.center))
-    if abs(gap) > half_width(_SYMMETRY_LEVEL, noise, math.hypot(sampling, plan.noise_std)):
+    if abs(gap) > max(half_width(_SYMMETRY_LEVEL, noise, math.hypot(sampling, plan.noise_std)), _ROUNDING):
         return ("mean and median differ by more than a bell-shaped population allows: use shape='any'",)
     return ()
 
