@@ -368,7 +368,7 @@ def shape_table(quick: bool) -> list[str]:
     ]
     print(lines[0])
     for name, (draw, mean, std) in SHAPES.items():
-        for n, runs in ((20_000, 8),) if quick else ((20_000, 100), (200_000, 40), (1_000_000, 10)):
+        for n, runs in ((50_000, 8),) if quick else ((50_000, 60), (200_000, 40), (1_000_000, 10)):
             lines.append(_shape_row(name, draw, mean, std, n, runs))
             print(lines[-1], flush=True)
     return lines
