@@ -45,18 +45,17 @@ def source(budgets: Floats) -> ArraySource:
 @given(st.floats(2.0**-40, 2.0**40))
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_a_cell_is_at_most_one_64th_wide_and_starts_below(budget: float) -> None:
-    cells = Cells(BOUNDED)(np.array([budget]))
-    (level,) = Cells.levels(cells).tolist()
+    (level,) = Cells(BOUNDED).census(source(np.array([budget])))[0].tolist()
     assert level <= budget / 2 < level * (1 + 1 / 64)
 
 
 def test_cells_of_special_budgets() -> None:
-    cells = Cells(BOUNDED)(np.array([0.0, 2.0, math.inf]))
-    assert cells[0] == 0
-    assert Cells.levels(cells).tolist() == [0.0, 1.0, math.inf]
-    assert (
-        Cells(UNBOUNDED)(np.array([0.0, 0.01, math.nan, -3.0, math.inf, 5.0, 1.0])).tolist() == [0] * 4 + [cells[1]] * 3
-    )
+    levels, counts = Cells(BOUNDED).census(source(np.array([0.0, 2.0, math.inf])))
+    assert levels.tolist() == [0.0, 1.0, math.inf]
+    assert counts.tolist() == [1, 1, 1]
+    levels, counts = Cells(UNBOUNDED).census(source(np.array([0.0, 0.01, math.nan, -3.0, math.inf, 5.0, 1.0])))
+    assert levels.tolist() == [0.0, 1.0]
+    assert counts.tolist() == [4, 3]
 
 
 # Public

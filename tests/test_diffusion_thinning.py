@@ -48,7 +48,7 @@ def test_the_loss_is_at_most_the_share_and_nearly_all_of_it(
     with mpmath.workprec(200):
         allowed = min(mpmath.mpf(budget) / 2 * share.numerator / share.denominator, mpmath.mpf(cap))
         spent = loss(rate, weight)
-        assert max(spent, other_way(rate, weight)) <= allowed
+        assert max(spent, other_way(rate, weight)) <= allowed * (1 + mpmath.mpf(2) ** -100)  # mpmath's own rounding
         assert spent >= allowed * (1 - mpmath.mpf(10) ** -9)
 
 
@@ -82,20 +82,21 @@ def test_rates_and_weights_by_hand() -> None:
 
 def test_public_records_are_capped() -> None:
     thinning = Thinning(BOUNDED, Fraction(1, 2), 50.0, 1.0)
-    assert thinning.kept_weights(np.array([math.inf])).tolist() == [50.0 * (1 - 2.0**-40)]
+    assert thinning.kept_weights(np.array([math.inf])).tolist() == [50.0]
 
 
 def test_who_grants_nothing_is_never_kept() -> None:
     thinning = Thinning(UNBOUNDED, Fraction(1), 50.0, 2.0**900)
     budgets = np.array([0.0, 0.005, math.nan, -1.0, 0.01])
     for seed in range(20):
-        assert thinning.keep(Randomness.seeded(seed), budgets).tolist() == [False] * 4 + [True]
+        assert thinning.keep(Randomness.seeded(seed), budgets).tolist() == [4]
 
 
 def test_records_are_kept_at_their_rates() -> None:
     # 40 000 coins of rate 0.2 and of 0.5: counts inside the central binomial range but for one in a million.
     thinning = Thinning(UNBOUNDED, Fraction(1, 4), 0.5, 2.0)
-    kept = thinning.keep(Randomness.seeded(1), np.repeat([0.4, 1.0], 40_000))
+    kept = np.zeros(80_000, dtype=bool)
+    kept[thinning.keep(Randomness.seeded(1), np.repeat([0.4, 1.0], 40_000))] = True
     for part, rate in ((kept[:40_000], 0.2), (kept[40_000:], 0.5)):
         low, high = (float(binom.ppf(chance, 40_000, rate)) for chance in (5e-7, 1 - 5e-7))
         assert low <= part.sum() <= high

@@ -16,6 +16,7 @@ from pdpmean.model import Model
 from pdpmean.plan import Plan
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.sources import Source
+from pdpmean.threads import SMALLEST_BATCH
 
 __all__ = ["LARGEST_SHIFT", "STEPS", "Average", "Summing", "average", "exact_dot", "steps_of", "weight_shift"]
 
@@ -33,10 +34,17 @@ def weight_shift(largest: float) -> int:
     return min(WEIGHT_BITS - math.frexp(largest)[1], LARGEST_SHIFT)
 
 
+def per_unit(half: float) -> tuple[float, float]:
+    """Steps per unit of a clip of that half width, as two factors, the first a power of two, so that none overflows."""
+    lift = 1.0 if half >= 2.0**-900 else 2.0**200
+    return lift, STEPS / (half * lift)
+
+
 def steps_of(values: Floats, middle: float, half: float) -> NDArray[np.int64]:
     """Values clipped to middle +- half, as integers from -STEPS to STEPS; a missing one is 0."""
     with np.errstate(over="ignore", invalid="ignore"):
-        steps = np.rint(np.clip((values - middle) / half, -1.0, 1.0) * STEPS)
+        lift, factor = per_unit(half)
+        steps = np.rint(np.clip((values - middle) * lift * factor, -STEPS, STEPS))
     return np.where(np.isnan(steps), 0.0, steps).astype(np.int64)
 
 
@@ -69,11 +77,13 @@ class Summing:
 
     def weights(self, budgets: Floats) -> NDArray[np.int64]:
         """``floor(min(share * allowance, cap) * 2**shift)``, exactly or one less."""
-        granted = round_down(self.model.allowances(budgets) * float(self.share))
+        granted = self.model.allowances(budgets) * round_down(float(self.share))
         return np.floor(np.ldexp(np.minimum(granted, self.cap), self.shift)).astype(np.int64)
 
     def __call__(self, values: Floats, budgets: Floats) -> tuple[int, ...]:
         """The sums over one batch."""
+        if values.size >= SMALLEST_BATCH:
+            return self._sum_compiled(values, budgets)
         weights = self.weights(budgets)
         steps = steps_of(values, self.middle, self.half)
         if self.near is None:
@@ -81,6 +91,14 @@ class Summing:
         else:
             extra = ((np.abs(steps) < self.near) & ~np.isnan(values)).astype(np.int64)
         return exact_dot(weights, steps), int(weights.sum()), exact_dot(weights, extra)
+
+    def _sum_compiled(self, values: Floats, budgets: Floats) -> tuple[int, ...]:
+        from pdpmean.kernels import sum_blocks
+
+        rule = (*self.model.limits, round_down(float(self.share)), self.cap, 2.0**self.shift)
+        near = 0.0 if self.near is None else float(self.near)
+        blocks = sum_blocks(values, budgets, *rule, self.middle, *per_unit(self.half), float(STEPS), near, _BLOCK)
+        return tuple(sum(column.tolist()) for column in blocks)
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import Floats, check_budgets
+from pdpmean.inputs import LARGEST_BUDGET, Floats, check_budgets
 from pdpmean.model import Model
 from pdpmean.profile import Profile
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.sources import Source
+from pdpmean.threads import SMALLEST_BATCH
 
 __all__ = ["CENSUS_PART", "Cells", "Census", "expected_census", "noisy_census", "public_census"]
 
 CENSUS_PART = Fraction(1, 16)  # of the share, in the unbounded model
-_CELL_SHIFT = 46  # a cell is a double's sign, exponent and first six bits: 64 cells an octave
+_CELL_SHIFT = 46  # a cell is a double's exponent and first six bits: 64 cells an octave
+_CELLS = (0x7FF << 6) + 1  # the last one is infinity
 _BUCKET_WIDTH = 4.0
 _LEAST = 1.5  # buckets below this many noise scales are taken for empty
 _SUM_BITS = 40
@@ -43,22 +45,36 @@ class Cells:
 
     model: Model
 
-    def __call__(self, budgets: Floats) -> NDArray[np.int64]:
-        """The cell of each record."""
-        return np.ascontiguousarray(self.model.allowances(budgets)).view(np.int64) >> _CELL_SHIFT
+    def count(self, budgets: Floats) -> NDArray[np.int64]:
+        """How many records of a batch are in each cell. Public budgets are checked on the way."""
+        if budgets.size >= SMALLEST_BATCH:
+            return self._count_compiled(budgets)
+        if self.model.budget_range is None:
+            check_budgets(budgets)
+        cells = np.ascontiguousarray(self.model.allowances(budgets)).view(np.int64) >> _CELL_SHIFT
+        return np.bincount(cells)
 
-    @staticmethod
-    def levels(cells: NDArray[np.int64]) -> Floats:
-        """The lower end of each cell: no allowance in it is below."""
-        return (cells << _CELL_SHIFT).view(np.float64)
+    def _count_compiled(self, budgets: Floats) -> NDArray[np.int64]:
+        from pdpmean.kernels import count_cells
+
+        counts = np.zeros(_CELLS, dtype=np.int64)
+        wrong = count_cells(budgets, *self.model.limits, np.uint64(_CELL_SHIFT), counts)
+        if wrong and self.model.budget_range is None:
+            check_budgets(budgets)
+        return counts
+
+    def census(self, source: Source) -> tuple[Floats, NDArray[np.int64]]:
+        """The lower ends of the cells that hold anyone, below which none of their allowances is, and their counts."""
+        counts = source.census(self.count)
+        held = np.flatnonzero(counts)
+        return (held << _CELL_SHIFT).view(np.float64), counts[held]
 
 
 def public_census(source: Source, model: Model) -> Census:
     """The exact profile, on a grid of 64 cells an octave: enough to steer public choices."""
-    cells, counts = source.census(Cells(model))
-    levels = Cells.levels(cells)
-    middles = np.where(np.isfinite(levels), levels * (1 + 2.0**-8), levels)
+    levels, counts = Cells(model).census(source)
     held = counts.astype(np.float64)
+    middles = np.where(np.isfinite(levels), np.minimum(levels * (1 + 2.0**-8), LARGEST_BUDGET), levels)
     return Census(Profile.of(middles, held), Fraction(0), 0.0, left_out=float(held[levels == 0].sum()))
 
 
@@ -72,8 +88,7 @@ def noisy_census(source: Source, model: Model, share: Fraction, randomness: Rand
     edges = bucket_edges(model.budget_range)
     # Fine enough for the budgets, and no finer than noise of scale 2**shift / share allows: at most 2**60.
     shift = min(_SUM_BITS - math.frexp(model.budget_range[1])[1], 59 - math.ceil(math.log2(1 / share)))
-    cells, counts = source.census(Cells(model))
-    levels = Cells.levels(cells)
+    levels, counts = Cells(model).census(source)
     units = np.floor(np.ldexp(levels, shift)).astype(np.int64)
     bucket = np.searchsorted(edges[1:-1], levels, side="right")
     sums = [

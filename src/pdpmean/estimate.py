@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 from pdpmean.average import average
@@ -102,5 +101,5 @@ def take_census(source: Source, model: Model, share: Fraction, randomness: Rando
 def locate_in(source: Source, plan: Plan, randomness: Randomness) -> tuple[Location, float]:
     """Where the population lies, and half the width to clip to."""
     thinning = Thinning(plan.model, plan.shares["center"] + plan.shares["scale"], plan.locate_cap, plan.thinning)
-    values, budgets = source.sample(partial(thinning.keep, randomness))
+    values, budgets = source.sample(thinning.keep, randomness)
     return locate(values, thinning.kept_weights(budgets), plan, randomness)

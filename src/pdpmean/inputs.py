@@ -27,6 +27,7 @@ __all__ = [
     "check_probability",
     "private_numbers",
     "private_records",
+    "public_columns",
     "public_records",
 ]
 
@@ -141,9 +142,21 @@ def check_budget_range(budget_range: tuple[float, float]) -> tuple[float, float]
 
 
 def public_records(values: Any, budgets: ArrayLike) -> tuple[Floats, Floats]:
-    """Values and their public budgets, of one length; a single number is everyone's budget."""
-    granted, numbers = check_budgets(budgets), private_numbers(values)
-    if np.ndim(budgets) == 0:
+    """Values and their public budgets, checked and ready for use; a single number is everyone's budget."""
+    granted = check_budgets(budgets)
+    return _paired(values, granted[0] if np.ndim(budgets) == 0 else granted)
+
+
+def public_columns(values: Any, budgets: ArrayLike) -> tuple[Floats, Floats]:
+    """Values and their public budgets, of one length and as they are: nothing is copied that need not be."""
+    if isinstance(budgets, np.ndarray) and budgets.dtype == np.float64 and budgets.ndim == 1:
+        return _paired(values, budgets)
+    return public_records(values, budgets)
+
+
+def _paired(values: Any, granted: Any) -> tuple[Floats, Floats]:
+    numbers = private_numbers(values)
+    if np.ndim(granted) == 0:
         return numbers, np.broadcast_to(granted, numbers.shape)
     if granted.size != numbers.size:
         raise InvalidInputError(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import LARGEST_BUDGET, SMALLEST_BUDGET, Floats, check_budget_range, private_records, public_records
+from pdpmean.inputs import LARGEST_BUDGET, SMALLEST_BUDGET, Floats, check_budget_range, private_records, public_columns
 
 __all__ = ["BOUNDED", "Model", "ModelName", "make_model"]
 
@@ -27,15 +28,18 @@ class Model:
     budget_range: tuple[float, float] | None = None
 
     def records(self, values: Any, budgets: Any) -> tuple[Floats, Floats]:
-        """The columns as arrays; budgets are checked only if they are public."""
-        return public_records(values, budgets) if self.budget_range is None else private_records(values, budgets)
+        """The columns as arrays of one length. Public budgets are checked by `Cells`, where they are first read."""
+        return public_columns(values, budgets) if self.budget_range is None else private_records(values, budgets)
+
+    @property
+    def limits(self) -> tuple[float, float, float]:
+        """A budget below the first leaves its record out, one above the second counts as that; times the third."""
+        return (SMALLEST_BUDGET, math.inf, 0.5) if self.budget_range is None else (*self.budget_range, 1.0)
 
     def allowances(self, budgets: Floats) -> Floats:
         """What each record may cost for being added or removed; 0 leaves it out."""
-        if self.budget_range is None:
-            return budgets / 2
-        low, high = self.budget_range
-        return np.where(budgets >= low, np.minimum(budgets, high), 0.0)
+        low, high, factor = self.limits
+        return np.where(budgets >= low, np.minimum(budgets, high) * factor, 0.0)
 
     @property
     def budget_per_allowance(self) -> int:
@@ -45,7 +49,7 @@ class Model:
     @property
     def largest_allowance(self) -> float:
         """No allowance is above this, publicly."""
-        return float("inf") if self.budget_range is None else self.budget_range[1]
+        return math.inf if self.budget_range is None else self.budget_range[1]
 
 
 BOUNDED = Model("bounded")

@@ -68,6 +68,13 @@ class Randomness:
         key = hashlib.sha256(f"pdpmean seed {seed}".encode()).digest()
         return cls(lambda: key, _simulated_laplace, private=False)
 
+    def spawn(self) -> Randomness:
+        """Another source of the same kind, independent of this one: for work side by side."""
+        if self.private:
+            return Randomness.secure()
+        key = self.words(4).tobytes()
+        return Randomness(lambda: key, self._laplace, private=False)
+
     def __repr__(self) -> str:
         return "Randomness.secure()" if self.private else "Randomness.seeded(...)  # NOT PRIVATE"
 
@@ -92,10 +99,22 @@ class Randomness:
         """One coin a rate, heads with probability `rate` rounded down to a multiple of 2**-64."""
         if not ((rates >= 0) & (rates <= 1)).all():
             raise ValueError("rates must lie in [0, 1]")
+        first = self.first_bytes(rates.size).reshape(rates.shape)
+        heads = first < rates * 256
+        heads[heads] = self.finish_coins(first[heads], rates[heads])
+        return heads
+
+    def first_bytes(self, size: int) -> NDArray[np.uint8]:
+        """The first byte of the word of each of `size` coins: for most of them it already says tails."""
+        return self.words(-(-size // 8)).view(np.uint8)[:size]
+
+    def finish_coins(self, first: NDArray[np.uint8], rates: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which coins are heads, of those whose first byte is below 256 times their rate."""
         certain = rates >= 1
         # Scaling by a power of two is exact, and so is the cast: it drops what is below 2**-64.
         limits = (np.where(certain, 0.0, rates) * 2.0**64).astype(np.uint64)
-        return certain | (self.words(rates.size).reshape(rates.shape) < limits)
+        words = (first.astype(np.uint64) << np.uint64(56)) | (self.words(first.size) >> np.uint64(8))
+        return certain | (words < limits)
 
     def below(self, bound: int) -> int:
         """A uniform integer in [0, bound), for a bound of any size."""

@@ -88,6 +88,9 @@ class Enumerator:
     def heads(self, probability: float) -> bool:
         return bool(self.choose([1 - probability, probability]))
 
+    def spawn(self) -> Enumerator:
+        return self
+
     def coins(self, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
         return np.array([self.heads(rate) for rate in rates.tolist()], dtype=bool)
 

@@ -9,39 +9,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdpmean.inputs import Floats
+from pdpmean.randomness import Randomness
+from pdpmean.threads import in_threads
 
-__all__ = ["Source"]
+__all__ = ["Batch", "Source"]
+
+Batch = tuple[Floats, Floats]  # values and budgets
 
 
 class Source(ABC):
     """Records that can be passed over three times; every pass merges small results, in any order."""
 
     @abstractmethod
-    def batches(self) -> Iterator[tuple[Floats, Floats]]:
+    def batches(self) -> Iterator[Batch]:
         """Values and budgets, a batch at a time, from the start."""
 
-    def census(self, cells_of: Callable[[Floats], NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The cells that budgets fall into (small integers from 0 on), and how many records each holds."""
+    def census(self, count: Callable[[Floats], NDArray[np.int64]]) -> NDArray[np.int64]:
+        """How many records are in each cell, as `count` counts a batch of budgets."""
         total = np.zeros(1, dtype=np.int64)
-        for _, budgets in self.batches():
-            counts = np.bincount(cells_of(budgets), minlength=total.size)
-            counts[: total.size] += total
-            total = counts
-        cells = np.flatnonzero(total)
-        return cells.astype(np.int64), total[cells]
+        for counts in in_threads(lambda batch: count(batch[1]), self.batches()):
+            longer, shorter = (counts, total) if counts.size > total.size else (total, counts)
+            longer[: shorter.size] += shorter
+            total = longer
+        return total
 
-    def sample(self, keep: Callable[[Floats], NDArray[np.bool_]]) -> tuple[Floats, Floats]:
-        """Values and budgets of the records that `keep` keeps, looking at budgets alone."""
-        kept = [(values[mask], budgets[mask]) for values, budgets in self.batches() for mask in [keep(budgets)]]
-        if not kept:
-            return np.empty(0), np.empty(0)
-        values, budgets = zip(*kept, strict=True)
+    def sample(self, keep: Callable[[Randomness, Floats], NDArray[np.intp]], randomness: Randomness) -> Batch:
+        """Values and budgets of the records that `keep` keeps, by their budgets and coins of the batch's own."""
+
+        def kept(task: tuple[Batch, Randomness]) -> Batch:
+            (values, budgets), coins = task
+            where = keep(coins, budgets)
+            return values[where], budgets[where]
+
+        own = randomness.spawn()  # one draw of the caller's, however many batches there are
+        tasks = ((batch, own.spawn()) for batch in self.batches())
+        values, budgets = zip((np.empty(0), np.empty(0)), *in_threads(kept, tasks), strict=True)
         return np.concatenate(values), np.concatenate(budgets)
 
     def sum(self, contributions: Callable[[Floats, Floats], tuple[int, ...]]) -> tuple[int, ...]:
         """The sums of what each batch contributes, as integers of any size."""
-        return tuple(map(sum, zip(*(contributions(*batch) for batch in self._at_least_one()), strict=True)))
-
-    def _at_least_one(self) -> Iterator[tuple[Floats, Floats]]:
-        yield np.empty(0), np.empty(0)
-        yield from self.batches()
+        total = contributions(np.empty(0), np.empty(0))
+        for part in in_threads(lambda batch: contributions(*batch), self.batches()):
+            total = tuple(a + b for a, b in zip(total, part, strict=True))
+        return total

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pdpmean.inputs import Floats
-from pdpmean.sources import Source
+from pdpmean.sources import Batch, Source
 
 __all__ = ["ArraySource"]
 
-_BATCH = 2**18
+_BATCH = 2**20
 
 
 class ArraySource(Source):
@@ -18,7 +18,7 @@ class ArraySource(Source):
     def __init__(self, values: Floats, budgets: Floats) -> None:
         self._values, self._budgets = values, budgets
 
-    def batches(self) -> Iterator[tuple[Floats, Floats]]:
+    def batches(self) -> Iterator[Batch]:
         """Slices of the arrays; nothing is copied."""
         for start in range(0, self._values.size, _BATCH):
             yield self._values[start : start + _BATCH], self._budgets[start : start + _BATCH]
