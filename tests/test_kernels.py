@@ -90,6 +90,15 @@ def test_public_budgets_are_checked_on_the_way(wrong: float) -> None:
         Cells(BOUNDED).count(np.array([0.1, -0.0, wrong]))
 
 
+@pytest.mark.usefixtures("compiled")
+def test_a_wrong_budget_is_named_by_its_number_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 100)
+    budgets = np.ones(1000)
+    budgets[789] = -2.0
+    with pytest.raises(InvalidInputError, match="record 789 has -2"):
+        estimate_mean(np.zeros(1000), budgets)
+
+
 @MODELS
 @pytest.mark.parametrize("density", [0.001, 0.3, 2.0, 2.0**900])
 def test_coins_are_those_of_the_twin(model: Model, density: float, compiled: pytest.MonkeyPatch) -> None:

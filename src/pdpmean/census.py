@@ -45,22 +45,22 @@ class Cells:
 
     model: Model
 
-    def count(self, budgets: Floats) -> NDArray[np.int64]:
-        """How many records of a batch are in each cell. Public budgets are checked on the way."""
+    def count(self, budgets: Floats, first: int = 0) -> NDArray[np.int64]:
+        """How many records of a batch, of which `first` is the first, are in each cell; checks public budgets."""
         if budgets.size >= SMALLEST_BATCH:
-            return self._count_compiled(budgets)
+            return self._count_compiled(budgets, first)
         if self.model.budget_range is None:
-            check_budgets(budgets)
+            check_budgets(budgets, first)
         cells = np.ascontiguousarray(self.model.allowances(budgets)).view(np.int64) >> _CELL_SHIFT
         return np.bincount(cells)
 
-    def _count_compiled(self, budgets: Floats) -> NDArray[np.int64]:
+    def _count_compiled(self, budgets: Floats, first: int) -> NDArray[np.int64]:
         from pdpmean.kernels import count_cells
 
         counts = np.zeros(_CELLS, dtype=np.int64)
         wrong = count_cells(budgets, *self.model.limits, np.uint64(_CELL_SHIFT), counts)
         if wrong and self.model.budget_range is None:
-            check_budgets(budgets)
+            check_budgets(budgets, first)
         return counts
 
     def census(self, source: Source) -> tuple[Floats, NDArray[np.int64]]:

@@ -98,8 +98,11 @@ def _number_or_missing(entry: object) -> float:
         return math.nan
 
 
-def check_budgets(budgets: ArrayLike) -> Floats:
-    """Public budgets as an array of doubles, ready for use: none negative, none missing, extremes tamed."""
+def check_budgets(budgets: ArrayLike, first: int = 0) -> Floats:
+    """Public budgets as an array of doubles, ready for use: none negative, none missing, extremes tamed.
+
+    `first` is the number of the first record, for the message.
+    """
     try:
         array = np.asarray(budgets)
         if array.dtype.kind not in "biufO":
@@ -118,7 +121,7 @@ def check_budgets(budgets: ArrayLike) -> Floats:
     if wrong.any():
         record = int(np.argmax(wrong))
         raise InvalidInputError(
-            f"budgets must be >= 0; record {record} has {array[record]:g}. Use 0 to leave a record out",
+            f"budgets must be >= 0; record {first + record} has {array[record]:g}. Use 0 to leave a record out",
             name="budgets",
             value=float(array[record]),
         )

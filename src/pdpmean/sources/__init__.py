@@ -24,14 +24,20 @@ class Source(ABC):
     def batches(self) -> Iterator[Batch]:
         """Values and budgets, a batch at a time, from the start."""
 
-    def census(self, count: Callable[[Floats], NDArray[np.int64]]) -> NDArray[np.int64]:
-        """How many records are in each cell, as `count` counts a batch of budgets."""
+    def census(self, count: Callable[[Floats, int], NDArray[np.int64]]) -> NDArray[np.int64]:
+        """How many records are in each cell, as `count` counts a batch of budgets, given its first record's number."""
         total = np.zeros(1, dtype=np.int64)
-        for counts in in_threads(lambda batch: count(batch[1]), self.batches()):
+        for counts in in_threads(lambda task: count(*task), self._numbered_budgets()):
             longer, shorter = (counts, total) if counts.size > total.size else (total, counts)
             longer[: shorter.size] += shorter
             total = longer
         return total
+
+    def _numbered_budgets(self) -> Iterator[tuple[Floats, int]]:
+        first = 0
+        for _, budgets in self.batches():
+            yield budgets, first
+            first += budgets.size
 
     def sample(self, keep: Callable[[Randomness, Floats], NDArray[np.intp]], randomness: Randomness) -> Batch:
         """Values and budgets of the records that `keep` keeps, by their budgets and coins of the batch's own."""
