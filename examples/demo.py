@@ -21,10 +21,8 @@ def main() -> None:
     print(f"true mean {TRUE_MEAN:g}, standard deviation {STD:g}: the estimators are told neither\n")
 
     plan = pdpmean.plan_mean(budgets)
-    print("Plan, before any value is read (errors in standard deviations):")
-    print(f"  total budget {plan.total:.0f}, of which a person's counts up to {plan.saturation:.2g}")
-    print(f"  expected error {plan.expected_std:.4f} = noise {plan.noise_std:.4f} and sampling {plan.sampling_std:.4f}")
-    print(f"  no private estimator does better than {plan.lower_bound:.4f}, one time in four\n")
+    print("Plan, before any value is read:")
+    print("  " + str(plan).replace("\n", "\n  ") + "\n")
 
     print("Estimate, bounded model:")
     estimate = pdpmean.estimate_mean(hours, tier, tiers=TIERS)

@@ -383,7 +383,7 @@ def test_a_refusal_reads_no_value() -> None:
         (VALUES, BUDGETS, {"shape": "round"}, "shape must be"),
         (VALUES, BUDGETS, {"support": (3.0, 1.0)}, "support must be"),
         (VALUES, BUDGETS, {"share": 2.0}, "share must lie in"),
-        (NAMES, NAMES, {"tiers": {"low": -1.0}}, "budgets must be >= 0"),
+        (NAMES, NAMES, {"tiers": {"low": -1.0}}, "tiers must be budgets >= 0; 'low' has -1.0"),
     ],
 )
 def test_what_is_public_is_checked(values: Any, budgets: Any, options: dict[str, Any], message: str) -> None:

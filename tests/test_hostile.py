@@ -105,6 +105,7 @@ def answer(values: Any, budgets: Any, *, model: str, seed: int = 0, **options: A
 
 FIELDS = {
     *("mean", "interval_95", "std", "noise_std", "sampling_std", "center", "scale", "selection_bound", "model"),
+    *("spent", "support", "budget_range"),
     *("shape", "shares", "warnings", "private", "guarantee"),
 }
 

@@ -245,7 +245,7 @@ def test_a_column_has_one_dimension(shape: tuple[int, ...], dtype: Any) -> None:
 def test_an_array_type_that_holds_no_numbers_is_refused(dtype: str) -> None:
     # The type is refused whatever the entries, and even where there are none.
     for size in (0, 2):
-        with pytest.raises(InvalidInputError, match="weights must be numbers; got an array of type") as caught:
+        with pytest.raises(InvalidInputError, match="weights must be numbers; got an array of another type") as caught:
             private_numbers(np.zeros(size, dtype=dtype), "weights")
         assert caught.value.name == "weights"
 

@@ -133,3 +133,12 @@ def test_shuffled_and_split_sources_sum_alike(compiled: pytest.MonkeyPatch) -> N
     whole = ArraySource(values, budgets).sum(summing)
     compiled.setattr("pdpmean.sources.arrays._BATCH", 777)
     assert ArraySource(values[order], budgets[order]).sum(summing) == whole
+
+
+def test_a_masked_budget_is_none(compiled: pytest.MonkeyPatch) -> None:
+    budgets = np.ma.masked_array(np.full(1000, 1.0), mask=[True] + [False] * 999)
+    with pytest.raises(InvalidInputError, match="record 0 has nan"):
+        estimate_mean(np.zeros(1000), budgets)
+    compiled.undo()
+    with pytest.raises(InvalidInputError, match="record 0 has nan"):
+        estimate_mean(np.zeros(1000), budgets)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from fractions import Fraction
@@ -92,7 +93,7 @@ def test_a_plan_is_frozen() -> None:
     with pytest.raises(AttributeError):
         plan.clip_width = 2.0  # type: ignore[misc]
     with pytest.raises(TypeError):
-        plan.shares["sum"] = Fraction(1)  # type: ignore[index]
+        plan.shares["sum"] = Fraction(1)
 
 
 @pytest.mark.parametrize("share", [2.0**-20, 2.0**-18, 2.0**-16, 2.0**-10])
@@ -245,7 +246,7 @@ def test_the_needed_total_suffices_and_is_hardly_more(tiers: dict[float, int], o
     error = caught.value
     assert error.total == pytest.approx(sum(budget * people for budget, people in tiers.items()))
     assert error.needed > error.total
-    assert f"{error.needed:.3g}" in str(error)
+    assert f"{error.needed:,.0f}" in str(error)
     factor = error.needed / error.total
     accepted = plan_mean(more_people(tiers, factor), **options)
     assert accepted.total == pytest.approx(error.needed, rel=0.01)
@@ -255,7 +256,7 @@ def test_the_needed_total_suffices_and_is_hardly_more(tiers: dict[float, int], o
 
 
 def test_a_refusal_says_what_would_help() -> None:
-    with pytest.raises(InsufficientBudgetError, match=r"more people, larger budgets, or a support=\(low, high\)"):
+    with pytest.raises(InsufficientBudgetError, match=r"more people or larger budgets, or a support=\(low, high\)"):
         plan_mean({0.1: 1000})
     with pytest.raises(InsufficientBudgetError) as caught:
         plan_mean({0.1: 1000}, support=(0.0, 1.0))
@@ -426,3 +427,47 @@ def test_shape_names() -> None:
     for shape in shapes:
         plan: Plan = plan_mean(tiers_for({"shape": shape}), shape=shape)
         assert plan.shape == shape
+
+
+# Printing, and names instead of budgets
+
+
+def test_a_plan_prints_and_goes_into_json() -> None:
+    plan = plan_mean(TIERS)
+    assert [line[:22].rstrip() for line in str(plan).splitlines()] == [
+        "total budget",
+        "expected error (std)",
+        "made of",
+        "95 % interval",
+        "at best",
+        "chance of a miss",
+        "shares of the budget",
+    ]
+    found = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
+    assert found["expected_std"] == plan.expected_std
+    assert sum(found["shares"].values()) == 1
+
+
+def test_names_stand_for_budgets() -> None:
+    names = {"strict": 0.1, "open": 1.0}
+    plan = plan_mean({0.1: 5400, 1.0: 900})
+    assert plan_mean({"strict": 5400, "open": 900}, tiers=names) == plan
+    assert plan_mean(["strict"] * 5400 + ["open"] * 900, tiers=names) == plan
+    with pytest.raises(InvalidInputError, match="'loose', which tiers does not list"):
+        plan_mean({"loose": 1}, tiers=names)
+    with pytest.raises(InvalidInputError, match="different names"):
+        plan_mean([1, 1], tiers={1: 0.1, "1": 5.0})
+    with pytest.raises(InvalidInputError, match=r"tiers must be \{name: budget\}"):
+        plan_mean(["strict"], tiers=[("strict", 0.1)])  # type: ignore[arg-type]
+
+
+def test_one_number_is_not_a_profile() -> None:
+    with pytest.raises(InvalidInputError, match="how many people"):
+        plan_mean(0.5)
+
+
+def test_many_budgets_are_planned_as_their_histogram() -> None:
+    budgets = np.random.default_rng(1).uniform(0.01, 1.0, 200_000)
+    exact, coarse = plan_mean(dict(zip(budgets.tolist(), [1] * budgets.size, strict=True))), plan_mean(budgets)
+    assert coarse.expected_std == pytest.approx(exact.expected_std, rel=0.02)
+    assert coarse.total == pytest.approx(exact.total, rel=0.01)

@@ -471,10 +471,14 @@ def test_a_forked_secure_source_draws_a_new_key() -> None:
         return source.words(4).tobytes()
 
     def four_words_as_if_not_forked() -> bytes:
-        source._process = os.getpid()
+        source._process = (os.getpid(), randomness._forks)
         return four_words()
 
-    children = [in_child(four_words), in_child(four_words)]
+    def four_words_under_the_same_number() -> bytes:
+        source._process = (os.getpid(), 0)  # as in a process whose number has come again
+        return four_words()
+
+    children = [in_child(four_words), in_child(four_words_under_the_same_number)]
     mutant = in_child(four_words_as_if_not_forked)
     parent = four_words()
     assert len({parent, *children}) == 3

@@ -110,10 +110,20 @@ def expected_census(budgets: ArrayLike | Mapping[float, int], model: Model, shar
     else:
         levels = check_budgets(budgets)
         counts = np.ones(levels.size)
+        if levels.size >= SMALLEST_BATCH:
+            levels, counts = _histogram(levels)
     profile = Profile.of(model.allowances(levels), counts)
     if model.budget_range is None:
         return Census(profile, Fraction(0), 0.0, left_out=float(counts[levels == 0].sum()))
     return Census(profile, share, _doubt(bucket_edges(model.budget_range).size - 1, share))
+
+
+def _histogram(budgets: Floats) -> tuple[Floats, Floats]:
+    """Few levels instead of many budgets: 64 an octave, each at the middle of its cell."""
+    cells = np.bincount(budgets.view(np.int64) >> _CELL_SHIFT)
+    held = np.flatnonzero(cells)
+    levels = (held << _CELL_SHIFT).view(np.float64)
+    return np.where(np.isfinite(levels), levels * (1 + 2.0**-8), levels), cells[held].astype(np.float64)
 
 
 def bucket_edges(budget_range: tuple[float, float]) -> Floats:

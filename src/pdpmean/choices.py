@@ -11,7 +11,7 @@ from typing import Literal
 from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import check_positive, check_probability
 
-__all__ = ["Choices", "ShapeName", "check_shape", "check_share", "check_support", "floor_share"]
+__all__ = ["Choices", "ShapeName", "check_choices", "check_shape", "check_share", "check_support", "floor_share"]
 
 ShapeName = Literal["gaussian", "any"]
 
@@ -46,6 +46,10 @@ class Choices:
         ):
             if getattr(self, name) is not None:
                 check(name, getattr(self, name))
+        if self.saturation is not None and self.saturation < 2.0**-20:
+            raise InvalidInputError(
+                f"saturation must be at least 2**-20; got {self.saturation!r}", name="saturation", value=self.saturation
+            )
         if self.clip_width is not None and not 1e-3 <= self.clip_width <= 1e3:
             raise InvalidInputError(
                 f"clip_width must lie in [0.001, 1000]; got {self.clip_width!r}",
@@ -62,6 +66,13 @@ def check_shape(shape: str) -> ShapeName:
     if shape in shapes:
         return shapes[shape]
     raise InvalidInputError(f"shape must be 'gaussian' or 'any'; got {shape!r}", name="shape", value=shape)
+
+
+def check_choices(choices: Choices | None) -> Choices:
+    """The choices, or none made."""
+    if choices is not None and not isinstance(choices, Choices):
+        raise InvalidInputError(f"choices must be pdpmean.Choices(...); got {choices!r}", name="choices", value=choices)
+    return choices or Choices()
 
 
 def check_share(share: float | Fraction) -> Fraction:

@@ -9,14 +9,14 @@ from typing import Any
 
 from pdpmean.average import average
 from pdpmean.census import CENSUS_PART, Census, noisy_census, public_census
-from pdpmean.choices import Choices, ShapeName, check_shape, check_share, check_support, floor_share
+from pdpmean.choices import Choices, ShapeName, check_choices, check_shape, check_share, check_support, floor_share
 from pdpmean.diffusion import Thinning
 from pdpmean.errors import PopulationWarning
 from pdpmean.inputs import budgets_of_tiers
 from pdpmean.locate import Location, locate
 from pdpmean.model import Model, make_model
 from pdpmean.plan import Plan, make_plan
-from pdpmean.randomness import Randomness
+from pdpmean.randomness import Randomness, check_randomness
 from pdpmean.result import MeanEstimate, conclude
 from pdpmean.sources import Source
 from pdpmean.sources.arrays import ArraySource
@@ -42,7 +42,8 @@ def estimate_mean(
     Parameters
     ----------
     values
-        One number a person. Missing and infinite ones are data like any other.
+        One number a person. Missing and infinite ones are data like any other; what is no number (text is not read as
+        one) counts as missing, and missing as the located centre.
     budgets
         One budget a person, or one for all: 0 leaves a person out, inf makes them public. With `tiers`, a column
         of tier names instead.
@@ -57,7 +58,7 @@ def estimate_mean(
     shape
         "gaussian" for a bell-shaped population; "any" for skewed and heavy-tailed ones, which needs more budget.
     support
-        An interval publicly known to hold the mean and most values; with it far less budget is needed.
+        An interval publicly known to hold the mean and most values; with it somewhat less budget is needed.
     share
         Use only this part of every budget.
     choices
@@ -76,13 +77,13 @@ def estimate_mean(
     """
     chosen, whole = make_model(model, budget_range), check_share(share)
     kind, interval = check_shape(shape), check_support(support)
-    randomness = randomness or Randomness.secure()
+    randomness = check_randomness(randomness)
     if tiers is not None:
         budgets = budgets_of_tiers(budgets, tiers, public=chosen.budget_range is None)
     source = ArraySource(*chosen.records(values, budgets))
 
     census = take_census(source, chosen, whole, randomness)
-    plan = make_plan(census, chosen, kind, interval, whole, choices or Choices())
+    plan = make_plan(census, chosen, kind, interval, whole, check_choices(choices))
     location, half = locate_in(source, plan, randomness)
     averaged = average(source, plan, location.center, half, randomness)
     result = conclude(plan, location, half, averaged, census.profile, private=randomness.private)

@@ -25,6 +25,7 @@ __all__ = [
     "check_budgets",
     "check_positive",
     "check_probability",
+    "people_of_tiers",
     "private_numbers",
     "private_records",
     "public_columns",
@@ -37,6 +38,7 @@ Floats = NDArray[np.float64]
 # as 0, a larger finite one protects nothing and is used as the largest. Both ways the loss only shrinks.
 SMALLEST_BUDGET = 2.0**-40
 LARGEST_BUDGET = 2.0**40
+_NUMBERS = (int, float, np.number, np.bool_, Decimal, Fraction)
 _SMALLEST_STEP = 2.0**-50
 
 
@@ -46,10 +48,13 @@ def private_numbers(numbers: Any, name: str = "values") -> Floats:
     Only the container can be at fault (its shape, or an array type that holds no numbers): one entry never
     raises, since whether it did would tell something about that entry.
     """
+    if str(getattr(numbers, "dtype", "")) in ("str", "string"):  # a pandas column declared as text
+        raise InvalidInputError(f"{name} must be numbers; got a column of text", name=name)
     if not isinstance(numbers, np.ndarray):
         numbers = _as_array(numbers)
     if isinstance(numbers, np.ma.MaskedArray) and numbers.dtype.kind in "biuf":
-        numbers = np.ma.filled(numbers.astype(np.float64), math.nan)
+        with np.errstate(over="ignore", invalid="ignore"):
+            numbers = np.ma.filled(numbers.astype(np.float64), math.nan)
     if numbers.ndim != 1:
         raise InvalidInputError(
             f"{name} must be one column of numbers; got {numbers.ndim} dimensions",
@@ -60,9 +65,7 @@ def private_numbers(numbers: Any, name: str = "values") -> Floats:
         return np.fromiter((_number_or_missing(entry) for entry in numbers), np.float64, numbers.size)
     if numbers.dtype.kind not in "biuf":
         raise InvalidInputError(
-            f"{name} must be numbers; got an array of type {numbers.dtype}",
-            name=name,
-            value=str(numbers.dtype),
+            f"{name} must be numbers; got an array of another type, such as text or dates", name=name
         )
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(numbers, dtype=np.float64)
@@ -86,15 +89,14 @@ def _as_array(numbers: Any) -> NDArray[Any]:
 
 
 def _number_or_missing(entry: object) -> float:
-    if not isinstance(entry, (int, float, np.number, np.bool_, Decimal, Fraction)) or isinstance(
-        entry, np.complexfloating
-    ):
-        return math.nan
     try:
-        return float(entry)
-    except OverflowError:
-        return math.inf if entry > 0 else -math.inf  # copysign would convert it again, and raise again
-    except (TypeError, ValueError):  # a time difference of NumPy; a signalling NaN of the decimal module
+        if not isinstance(entry, _NUMBERS) or isinstance(entry, np.complexfloating):
+            return math.nan
+        try:
+            return float(entry)
+        except OverflowError:
+            return math.inf if entry > 0 else -math.inf
+    except Exception:  # whatever an entry does, it is data
         return math.nan
 
 
@@ -104,12 +106,16 @@ def check_budgets(budgets: ArrayLike, first: int = 0) -> Floats:
     `first` is the number of the first record, for the message.
     """
     try:
-        array = np.asarray(budgets)
+        array = (
+            np.ma.filled(budgets.astype(np.float64), math.nan) if np.ma.isMaskedArray(budgets) else np.asarray(budgets)
+        )
         if array.dtype.kind not in "biufO":
             raise TypeError
         array = array.astype(np.float64)
     except (OverflowError, TypeError, ValueError):
-        raise InvalidInputError("budgets must be numbers >= 0 (or inf)", name="budgets") from None
+        raise InvalidInputError(
+            "budgets must be numbers >= 0 (or inf); for names of tiers give tiers={name: budget}", name="budgets"
+        ) from None
     if array.ndim > 1:
         raise InvalidInputError(
             f"budgets must be a number or one column; got {array.ndim} dimensions",
@@ -152,7 +158,7 @@ def public_records(values: Any, budgets: ArrayLike) -> tuple[Floats, Floats]:
 
 def public_columns(values: Any, budgets: ArrayLike) -> tuple[Floats, Floats]:
     """Values and their public budgets, of one length and as they are: nothing is copied that need not be."""
-    if isinstance(budgets, np.ndarray) and budgets.dtype == np.float64 and budgets.ndim == 1:
+    if type(budgets) is np.ndarray and budgets.dtype == np.float64 and budgets.ndim == 1:
         return _paired(values, budgets)
     return public_records(values, budgets)
 
@@ -194,18 +200,46 @@ def _is_single(budgets: Any) -> bool:
 
 def budgets_of_tiers(column: Any, tiers: Mapping[Any, float], *, public: bool) -> Floats:
     """The budget of each record's tier. An unknown tier is an error if tiers are public; otherwise it is no budget."""
-    budgets = check_budgets(list(tiers.values()))
+    known = _tier_budgets(tiers)
     entries = column.tolist() if hasattr(column, "tolist") else list(column)
-    names, place = np.unique(np.array([str(entry) for entry in entries], dtype=str), return_inverse=True)
-    known = {str(name): budget for name, budget in zip(tiers, budgets.tolist(), strict=True)}
-    unknown = [name for name in names.tolist() if name not in known]
-    if unknown and public:
+    names = [_name_of(entry) for entry in entries]
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None and public:
         raise InvalidInputError(
-            f"budgets holds the tier {unknown[0]!r}, which tiers does not list: {', '.join(known)}",
+            f"budgets holds the tier {unknown!r}, which tiers does not list: {', '.join(known)}",
             name="tiers",
-            value=unknown[0],
+            value=unknown,
         )
-    return np.array([known.get(name, math.nan) for name in names.tolist()], dtype=np.float64)[place]
+    return np.array([known.get(name, math.nan) for name in names], dtype=np.float64)
+
+
+def _name_of(entry: object) -> str:
+    try:
+        return str(entry)
+    except Exception:  # whatever an entry does, it is one without a known tier
+        return ""
+
+
+def people_of_tiers(people: Any, tiers: Mapping[Any, float]) -> Any:
+    """Public tiers as budgets: a column of names, or how many people each name has."""
+    if not isinstance(people, Mapping):
+        return budgets_of_tiers(people, tiers, public=True)
+    held: dict[float, float] = {}
+    for budget, count in zip(budgets_of_tiers(list(people), tiers, public=True).tolist(), people.values(), strict=True):
+        held[budget] = held.get(budget, 0) + count
+    return held
+
+
+def _tier_budgets(tiers: Any) -> dict[str, float]:
+    if not isinstance(tiers, Mapping):
+        raise InvalidInputError(f"tiers must be {{name: budget}}; got {tiers!r}", name="tiers", value=tiers)
+    for name, budget in tiers.items():
+        if not (isinstance(budget, Real) and float(budget) >= 0):
+            raise InvalidInputError(f"tiers must be budgets >= 0; {name!r} has {budget!r}", name="tiers", value=budget)
+    known = {str(name): float(budget) for name, budget in zip(tiers, check_budgets(list(tiers.values())), strict=True)}
+    if len(known) < len(tiers):
+        raise InvalidInputError("tiers must have different names, also when written as text", name="tiers", value=tiers)
+    return known
 
 
 def check_budget(budget: float) -> float:

@@ -61,10 +61,12 @@ def make_model(name: str, budget_range: tuple[float, float] | None) -> Model:
         return BOUNDED
     if name == "unbounded" and budget_range is not None:
         low, high = check_budget_range(budget_range)
-        high = min(high, max(low, LARGEST_BUDGET))
-        if low < SMALLEST_BUDGET:
+        high = min(high, LARGEST_BUDGET)
+        if not SMALLEST_BUDGET <= low <= LARGEST_BUDGET:
             raise InvalidInputError(
-                f"budget_range must start at 2**-40 or above; got {low!r}", name="budget_range", value=budget_range
+                f"budget_range must start between 2**-40 and 2**40; got {low!r}",
+                name="budget_range",
+                value=budget_range,
             )
         return Model("unbounded", (low, high))
     if name not in ("bounded", "unbounded"):

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from types import MappingProxyType
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,7 @@ from pdpmean.choices import (
     SMALLEST_SHARE,
     Choices,
     ShapeName,
+    check_choices,
     check_shape,
     check_share,
     check_support,
@@ -34,14 +35,14 @@ from pdpmean.choices import (
 )
 from pdpmean.clipped_normal import clipped_variance, inside
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError
-from pdpmean.inputs import check_probability
+from pdpmean.inputs import check_probability, people_of_tiers
 from pdpmean.interval import half_width
 from pdpmean.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.model import Model, make_model
 from pdpmean.prediction import SUPPORT_OCTAVES, Sums, miss_probability, product_error
 from pdpmean.profile import Profile
 
-__all__ = ["Plan", "make_plan", "plan_mean"]
+__all__ = ["Plan", "Shares", "make_plan", "plan_mean"]
 
 _SAMPLE = 50_000  # about so many records `locate` looks at, at most
 _CENTER_GRAIN = 2**26
@@ -58,6 +59,16 @@ _ANY_CENTER, _ANY_RADIUS, _ANY_SQUARE, _ANY_WEIGHTS = 130.0, Fraction(15, 100), 
 _ANY_CONSTANT, _ANY_LEAST = 200.0, 300.0
 
 
+class Shares(dict[str, Fraction]):
+    """The part of every budget that each step may use; exact, and not to be changed."""
+
+    def __setitem__(self, *_: object) -> NoReturn:
+        raise TypeError("shares cannot be changed; see Choices")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Shares, (dict(self),)
+
+
 @dataclass(frozen=True)
 class Plan:
     """How an estimate will be made and how good it will be; errors are in units of the standard deviation."""
@@ -65,7 +76,7 @@ class Plan:
     model: Model
     shape: ShapeName
     support: tuple[float, float] | None
-    shares: Mapping[str, Fraction]
+    shares: Shares
     clip_width: float
     locate_cap: float
     weight_cap: float
@@ -79,6 +90,36 @@ class Plan:
     people: float
     lower_bound: float
     doubt: float = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and words, ready for JSON; errors in standard deviations."""
+        return {
+            "model": self.model.name,
+            "shape": self.shape,
+            "total_budget": self.total,
+            "expected_std": self.expected_std,
+            "noise_std": self.noise_std,
+            "sampling_std": self.sampling_std,
+            "half_width_95": self.half_width(),
+            "lower_bound": self.lower_bound,
+            "failure_probability": self.failure_probability(),
+            "effective_records": self.effective_records,
+            "saturation": self.saturation,
+            "clip_width": self.clip_width,
+            "shares": {name: float(share) for name, share in self.shares.items()},
+        }
+
+    def __str__(self) -> str:
+        rows = [
+            ("total budget", f"{self.total:,.6g}, where a person's counts up to {self.saturation:.3g}"),
+            ("expected error (std)", f"{self.expected_std:.4g} standard deviations of the population"),
+            ("made of", f"noise {self.noise_std:.4g} and sampling {self.sampling_std:.4g}"),
+            ("95 % interval", f"+- {self.half_width():.4g}"),
+            ("at best", f"every private estimator is off by {self.lower_bound:.4g} or more, one time in four"),
+            ("chance of a miss", f"{self.failure_probability():.2g}, for a mean 10,000 standard deviations from 0"),
+            ("shares of the budget", ", ".join(f"{name} {float(share):.3g}" for name, share in self.shares.items())),
+        ]
+        return "\n".join(f"{name:<22}{text}" for name, text in rows)
 
     @property
     def noise_std(self) -> float:
@@ -145,8 +186,9 @@ class Plan:
 
 
 def plan_mean(
-    budgets: ArrayLike | Mapping[float, int],
+    budgets: Any,
     *,
+    tiers: Mapping[Any, float] | None = None,
     model: str = "bounded",
     budget_range: tuple[float, float] | None = None,
     shape: ShapeName = "gaussian",
@@ -154,14 +196,36 @@ def plan_mean(
     share: float | Fraction = 1,
     choices: Choices | None = None,
 ) -> Plan:
-    """The plan for these budgets, or for tiers ``{budget: people}``: what to expect before any value is read.
+    """The plan for these budgets: what to expect before any value is read. Errors are in standard deviations.
 
-    Raises `InsufficientBudgetError` where no answer can be expected.
+    Parameters
+    ----------
+    budgets
+        One budget a person, or how many people hold which: ``{0.1: 5400, 0.5: 3700, 1.0: 900}``. With `tiers`, names
+        stand for budgets in either.
+    tiers
+        The budget of each tier, by name.
+    model, budget_range, shape, support, share, choices
+        As for `estimate_mean`.
+
+    Raises
+    ------
+    InsufficientBudgetError
+        No answer can be expected; says what would suffice.
+
     """
     chosen = make_model(model, budget_range)
     whole = check_share(share)
+    if np.ndim(budgets) == 0 and not isinstance(budgets, Mapping):
+        raise InvalidInputError(
+            f"plan_mean needs to know how many people there are: {{{budgets!r}: people}}, or one budget a person",
+            name="budgets",
+            value=budgets,
+        )
+    if tiers is not None:
+        budgets = people_of_tiers(budgets, tiers)
     census = expected_census(budgets, chosen, floor_share(CENSUS_PART * whole))
-    return make_plan(census, chosen, check_shape(shape), check_support(support), whole, choices or Choices())
+    return make_plan(census, chosen, check_shape(shape), check_support(support), whole, check_choices(choices))
 
 
 def make_plan(
@@ -199,14 +263,16 @@ def make_plan(
     if chance > choices.max_failure or (shape == "any" and plan.scale.weight < _ANY_LEAST):
         needed = planner.needed_total()
         reason = (
-            f"chance of a miss {chance:.2g}, allowed {choices.max_failure:g}"
+            f"the chance not to find the population is {chance:.2g}, allowed {choices.max_failure:g}"
             if chance > choices.max_failure
             else "too little for the width of a population of any shape"
         )
-        hint = "" if support else ", or a support=(low, high) known to hold the population"
+        hint = ", or a support=(low, high) known to hold the population" if not support and shape == "gaussian" else ""
+        if share < 1:
+            hint = f", a share above {float(share):.3g}{hint}"
         raise InsufficientBudgetError(
-            f"a total budget of {plan.total:.4g} cannot carry an answer ({reason}). About {needed:.3g} "
-            f"would: more people, larger budgets{hint}",
+            f"a total budget of {'about ' if census.share else ''}{plan.total:,.0f} cannot carry an answer ({reason}). "
+            f"About {needed:,.0f} would: more people or larger budgets{hint}",
             total=plan.total,
             needed=needed,
             failure_probability=chance,
@@ -371,7 +437,7 @@ class _Planner:
             model=self.model,
             shape=self.shape,
             support=self.support,
-            shares=MappingProxyType(shares),
+            shares=Shares(shares),
             clip_width=width,
             locate_cap=locate_cap,
             weight_cap=weight_cap,

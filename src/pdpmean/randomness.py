@@ -23,12 +23,20 @@ from numpy.typing import NDArray
 
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["LARGEST_SCALE", "Randomness", "laplace_scale"]
+__all__ = ["LARGEST_SCALE", "Randomness", "check_randomness", "laplace_scale"]
 
 # OpenDP draws without limit but returns 64-bit words; up to this scale a draw rarely meets their end.
 LARGEST_SCALE = 2.0**60
 _WORD_LIMIT = 2**63 - 1
-_WORD = 2**64
+_forks = 0  # how many forks lie between this process and the first: a process number alone may come again
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
 
 
 def laplace_scale(sensitivity: int, budget: float | Fraction) -> float:
@@ -40,11 +48,23 @@ def laplace_scale(sensitivity: int, budget: float | Fraction) -> float:
     return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
 
 
+def check_randomness(randomness: Randomness | None) -> Randomness:
+    """The source given, or a secure one."""
+    if randomness is None:
+        return Randomness.secure()
+    if not hasattr(randomness, "add_laplace"):
+        raise InvalidInputError(
+            "randomness must be Randomness.secure() or Randomness.seeded(integer)", name="randomness", value=randomness
+        )
+    return randomness
+
+
 class Randomness:
     """All random choices of a release; `private` says whether they protect anyone.
 
     Make one with `Randomness.secure()` or `Randomness.seeded(seed)`. It cannot be copied or pickled, and a
-    secure one draws a new key in a forked process: no two holders ever see the same coins.
+    secure one draws a new key in a forked process: no two holders ever see the same coins. Threads use one each, made
+    by `spawn`.
     """
 
     def __init__(
@@ -89,7 +109,7 @@ class Randomness:
 
     def words(self, size: int) -> NDArray[np.uint64]:
         """`size` independent uniform 64-bit words."""
-        if self._process != os.getpid():
+        if self._process != (os.getpid(), _forks):
             self._start()
         stream = bytearray(8 * size + 15)  # the cipher asks for room for one more block
         written = self._keystream.update_into(bytes(8 * size), stream)
@@ -139,7 +159,7 @@ class Randomness:
                 return order
 
     def _start(self) -> None:
-        self._process = os.getpid()
+        self._process = (os.getpid(), _forks)
         self._keystream: Any = Cipher(AES(self._new_key()), CTR(bytes(16))).encryptor()
 
 

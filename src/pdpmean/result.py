@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import textwrap
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -22,14 +23,14 @@ from pdpmean.profile import Profile
 __all__ = ["MeanEstimate", "conclude"]
 
 _SYMMETRY_LEVEL = 0.999
-_ROUNDING = 0.13  # of a standard deviation: values rounded to a quarter of one may move their median so far
+_ROUNDING = 0.26  # of a standard deviation: values rounded to a quarter of one may move their median so far
 # Within a quarter of the median distance lie 13 % of a normal population, and fewer than this of other smooth ones.
 _MOST_NEAR, _FALSE_ALARM = 0.2, 0.002
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeanEstimate:
-    """An estimate of a population's mean. Prints itself; `to_dict` has everything."""
+    """An estimate of a population's mean. Prints itself; `to_dict` has it as plain numbers and words."""
 
     mean: float
     center: float
@@ -41,7 +42,7 @@ class MeanEstimate:
     warnings: tuple[str, ...]
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The interval that holds the population's mean with probability `level`."""
+        """The interval that holds the population's mean with probability `level`, if the shape is right."""
         return self.law.interval(check_probability("level", level))
 
     @property
@@ -98,6 +99,9 @@ class MeanEstimate:
             "selection_bound": self.selection_bound,
             "model": self.plan.model.name,
             "shape": self.plan.shape,
+            "budget_range": list(self.plan.model.budget_range) if self.plan.model.budget_range else None,
+            "support": list(self.plan.support) if self.plan.support else None,
+            "spent": float(self.spent),
             "shares": {name: float(share) for name, share in self.plan.shares.items()},
             "warnings": list(self.warnings),
             "private": self.private,
@@ -105,25 +109,31 @@ class MeanEstimate:
         }
 
     def _rows(self) -> list[tuple[str, str]]:
-        low, high = self.interval()
+        low, high = (_rounded(end, self.std) for end in self.interval())
+        noise, sampling = f"{self.noise_std:.3g}", f"{self.sampling_std:.3g}"
         rows = [
-            ("mean", f"{self.mean:.6g}"),
-            ("95 % interval", f"{low:.6g} to {high:.6g}"),
-            (
-                "error (std)",
-                f"{self.std:.3g}, of which noise {self.noise_std:.3g}, sampling {self.sampling_std:.3g}",
-            ),
-            ("scale", f"{self.scale:.4g}"),
-            ("if budgets and values go together", f"off by at most {self.selection_bound:.3g} more"),
+            ("mean", _rounded(self.mean, self.std)),
+            ("95 % interval", f"{low} to {high}"),
+            ("error (std)", f"{self.std:.3g}, of which noise {noise}, sampling {sampling}"),
+            ("population's std", f"{self.scale:.4g}"),
+            ("selection", f"off by up to {self.selection_bound:.3g} more if budgets and values go together"),
             *(("warning", text) for text in self.warnings),
             ("guarantee", self.guarantee),
         ]
         return rows if self.private else [("NOT PRIVATE", "seeded randomness, for simulation only"), *rows]
 
+    def __repr__(self) -> str:
+        return (
+            f"<MeanEstimate {_rounded(self.mean, self.std)} +- {self.std:.3g}{'' if self.private else ', NOT PRIVATE'}>"
+        )
+
     def __str__(self) -> str:
         rows = self._rows()
-        width = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
+        width = max(len(name) for name, _ in rows) + 2
+        return "\n".join(
+            textwrap.fill(text, 100, initial_indent=name.ljust(width), subsequent_indent=" " * width)
+            for name, text in rows
+        )
 
     def _repr_html_(self) -> str:
         cells = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in self._rows())
@@ -197,8 +207,15 @@ def _as_it_is(
 
 
 def _uneven(plan: Plan, profile: Profile) -> float:
-    """Total variation between the weights given and equal weights for everybody."""
-    weights = np.minimum(profile.levels * float(plan.shares["sum"]), plan.weight_cap)
+    """At most the total variation between the weights given and equal weights for everybody.
+
+    Where budgets are private, the worst there is for weights within the public range.
+    """
+    share = float(plan.shares["sum"])
+    if plan.model.budget_range is not None:
+        least, most = (math.sqrt(min(end * share, plan.weight_cap)) for end in plan.model.budget_range)
+        return (most - least) / (most + least)
+    weights = np.minimum(profile.levels * share, plan.weight_cap)
     even = 1 / plan.people
     differences = profile.counts * np.abs(weights / float((profile.counts * weights).sum()) - even)
     return float(differences.sum() + max(plan.people - profile.people, 0.0) * even) / 2
@@ -220,6 +237,13 @@ def _warnings(plan: Plan, location: Location, averaged: Average, gap: float, gro
 def _all_finite(center: float, offsets: Floats, unit: float) -> Floats:
     with np.errstate(over="ignore"):
         return np.nan_to_num(center + offsets * unit)
+
+
+def _rounded(number: float, error: float) -> str:
+    """The number to a hundredth of its error, or to six digits where that makes no sense."""
+    if not 1e-9 < error < 1e9 or abs(number) > 1e15:
+        return f"{number:.6g}"
+    return f"{number:.{max(0, 1 - math.floor(math.log10(error)))}f}"
 
 
 def _finite(number: float) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from functools import partial
-from types import MappingProxyType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, Literal
 from unittest import mock
 
@@ -26,7 +26,7 @@ from pdpmean.diffusion import WEIGHT_UNIT, Thinning
 from pdpmean.inputs import Floats
 from pdpmean.lattice import Lattice, double_of, keys_of
 from pdpmean.model import BOUNDED, Model
-from pdpmean.plan import Plan
+from pdpmean.plan import Plan, Shares
 from pdpmean.prediction import Sums
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.sources.arrays import ArraySource
@@ -40,9 +40,9 @@ Person = tuple[float, float]  # value, budget
 Patch = tuple[Any, str, Any]
 
 
-def parts(**sixteenths: int) -> MappingProxyType[str, Fraction]:
+def parts(**sixteenths: int) -> Shares:
     assert sum(sixteenths.values()) == 16
-    return MappingProxyType({name: Fraction(part, 16) for name, part in sixteenths.items()})
+    return Shares({name: Fraction(part, 16) for name, part in sixteenths.items()})
 
 
 SHARES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from fractions import Fraction
 from typing import Any
@@ -15,6 +16,8 @@ from statistical.laws import assert_accepts_and_rejects, chi_square, uniform
 
 from pdpmean import InvalidInputError, Randomness
 from pdpmean.paper import find_quantile
+
+inside: Any = importlib.import_module("pdpmean.paper.find_quantile")
 
 MEDIAN, QUARTER = Fraction(1, 2), Fraction(1, 4)
 LARGEST = float(np.finfo(np.float64).max)
@@ -248,3 +251,16 @@ def test_bad_public_input_is_refused_before_a_value_is_read(options: dict[str, A
 def test_what_is_no_column_is_refused(values: Any) -> None:
     with pytest.raises(InvalidInputError, match="values must be"):
         find_quantile(values, budget=1.0, spacing=1.0, radius=8.0)
+
+
+@pytest.mark.parametrize("power", [50, 52, 53, 54, 60, 200])
+def test_the_length_of_every_segment_is_its_number_of_points(power: int) -> None:
+    """A few steps from either end of a grid too fine for radius + spacing to be a double."""
+    radius = 2.0**power
+    step = max(1.0, 2.0 ** (power - 53))
+    points = np.array([-radius, -radius + step, -radius + 4 * step, 0.0, radius - 3 * step, radius - step, radius])
+    for chosen in (points, points[1:-1], points[2:-2], points[3:4], points[:0]):
+        logs = inside._log_lengths(chosen, 1.0, radius)
+        exact = [inside._grid_points(index, chosen, 1.0, radius)[1] for index in range(logs.size)]
+        expected = [math.log(length) if length else -math.inf for length in exact]
+        assert logs.tolist() == pytest.approx(expected, abs=2.0**-40)

@@ -70,14 +70,15 @@ def find_quantile(
 
 def _log_lengths(points: Floats, spacing: float, radius: float) -> Floats:
     """The logarithm of each segment's number of grid points: 0 at a data point, -inf for an empty gap."""
-    end = radius / 2 + spacing / 2
-    gaps = np.diff(np.concatenate([[-end], points / 2, [end]]))
-    with np.errstate(over="ignore"):
+    gaps = np.diff(np.concatenate([[-radius / 2], points / 2, [radius / 2]]))
+    # A gap between two data points has one grid point less than steps; the outer ones include the ends of the grid.
+    short = np.ones(gaps.size)
+    short[0] -= 1
+    short[-1] -= 1
+    with np.errstate(over="ignore", divide="ignore"):
         steps = gaps / (spacing / 2)
-    with np.errstate(divide="ignore"):
         # Beyond 2**53 steps one point more or less is below a double's rounding.
-        few = np.log(np.maximum(steps, 1.0) - 1)
-        logs = np.where(steps < 2.0**53, few, np.log(gaps) - np.log(spacing / 2))
+        logs = np.where(steps < 2.0**53, np.log(np.maximum(steps - short, 0.0)), np.log(gaps) - np.log(spacing / 2))
     lengths = np.zeros(2 * points.size + 1)
     lengths[::2] = logs
     return lengths
