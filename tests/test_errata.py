@@ -27,6 +27,7 @@ from pdpmean.paper import (
     diffusion_rates,
     discretize,
     estimate_radius,
+    estimate_range,
     find_quantile,
     mean_bounded,
     required_records,
@@ -617,3 +618,16 @@ def test_erratum_23_noise_from_the_range_of_the_data(scales: list[float]) -> Non
     adpm([0.0, 0.0], budget, lower=0.0, upper=1.0)
     adpm([0.0, 1.0], budget, lower=0.0, upper=1.0)
     assert scales[0] == scales[1] > 0
+
+
+# 24
+
+
+def test_erratum_24_the_grid_shifts_the_median() -> None:
+    """Without noise: the median of 2001 values around 12.2, on the printed grid and on the shipped one."""
+    values = np.linspace(10.3, 14.1, 2001)
+    grid = discretize(values, budget=math.inf, randomness=Randomness.seeded(1))
+    on_the_grid = find_quantile(grid.values, budget=math.inf, spacing=grid.spacing, radius=64.0)
+    lower, upper = estimate_range(values, math.inf, randomness=Randomness.seeded(1)) or (math.nan, math.nan)
+    assert abs(on_the_grid - 12.2) > 0.3 * grid.spacing
+    assert abs(lower / 2 + upper / 2 - 12.2) <= grid.spacing / 8

@@ -16,19 +16,22 @@ from pdpmean.randomness import Randomness
 
 __all__ = ["estimate_range"]
 
+_FINER = 8  # the median's grid, in parts of the printed one
+
 
 def estimate_range(
     values: ArrayLike,
     budgets: ArrayLike,
     *,
     beta: float = 0.05,
-    powers: tuple[int, int] = (SMALLEST_POWER + 1, LARGEST_POWER),
+    powers: tuple[int, int] = (SMALLEST_POWER + 4, LARGEST_POWER),
     randomness: Randomness | None = None,
 ) -> tuple[float, float] | None:
     """The interval around a private median that holds nearly all values; None when nobody grants any budget.
 
     Algorithm 6 (Lemma 17): diffuse so that what is kept may be used at tau, then spend a quarter of tau each on
-    the grid (Algorithm 4), a coarse radius (5), the median (2) and the radius around it (5). Spreads and radii
+    the grid (Algorithm 4), a coarse radius (5), the median (2) and the radius around it (5). The median is sought
+    on a grid eight times as fine as the printed one, which shifts it (docs/errata.md, 24). Spreads and radii
     are sought among the powers of two from ``2**powers[0]`` to ``2**powers[1]``.
     """
     check_probability("beta", beta)
@@ -45,9 +48,9 @@ def estimate_range(
     reach = estimate_radius(
         grid.values, budget=share, spacing=spacing, beta=miss, largest_power=highest, randomness=randomness
     )
-    median = find_quantile(grid.values, budget=share, spacing=spacing, radius=reach, randomness=randomness)
+    median = find_quantile(kept, budget=share, spacing=spacing / _FINER, radius=reach, randomness=randomness)
     with np.errstate(over="ignore"):
-        centred = grid.values - median
+        centred = kept - median
     radius = estimate_radius(
         centred, budget=share, spacing=spacing, beta=miss, largest_power=highest, randomness=randomness
     )
