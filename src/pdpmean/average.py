@@ -13,7 +13,7 @@ from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.diffusion import round_down
 from pdpmean.inputs import Floats
 from pdpmean.model import Model
-from pdpmean.plan import Plan
+from pdpmean.planned import Plan
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.sources import Source
 from pdpmean.threads import SMALLEST_BATCH

@@ -12,7 +12,7 @@ from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.diffusion import WEIGHT_UNIT, round_down
 from pdpmean.inputs import Floats
 from pdpmean.lattice import Lattice, double_of, keys_of
-from pdpmean.plan import Plan
+from pdpmean.planned import Plan
 from pdpmean.randomness import Randomness
 from pdpmean.selection import choose_segment
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,17 +35,16 @@ from pdpmean.choices import (
 )
 from pdpmean.clipped_normal import clipped_variance, inside
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError
-from pdpmean.inputs import check_probability, people_of_tiers
+from pdpmean.inputs import people_of_tiers
 from pdpmean.interval import half_width
-from pdpmean.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.model import Model, make_model
-from pdpmean.prediction import SUPPORT_OCTAVES, Sums, miss_probability, product_error
+from pdpmean.planned import Plan, Shares
+from pdpmean.prediction import Sums, product_error
 from pdpmean.profile import Profile
 
 __all__ = ["Plan", "Shares", "make_plan", "plan_mean"]
 
 _SAMPLE = 50_000  # about so many records `locate` looks at, at most
-_CENTER_GRAIN = 2**26
 _KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
 _LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
 _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
@@ -57,132 +56,6 @@ _LARGEST_LOCATE, _LARGEST_WEIGHTS, _NARROWEST = 0.45, 0.3, 0.3
 
 _ANY_CENTER, _ANY_RADIUS, _ANY_SQUARE, _ANY_WEIGHTS = 130.0, Fraction(15, 100), Fraction(3, 100), Fraction(5, 100)
 _ANY_CONSTANT, _ANY_LEAST = 200.0, 300.0
-
-
-class Shares(dict[str, Fraction]):
-    """The part of every budget that each step may use; exact, and not to be changed."""
-
-    def __setitem__(self, *_: object) -> NoReturn:
-        raise TypeError("shares cannot be changed; see Choices")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Shares, (dict(self),)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How an estimate will be made and how good it will be; errors are in units of the standard deviation."""
-
-    model: Model
-    shape: ShapeName
-    support: tuple[float, float] | None
-    shares: Shares
-    clip_width: float
-    locate_cap: float
-    weight_cap: float
-    thinning: float
-    center: Sums = field(repr=False)
-    scale: Sums = field(repr=False)
-    mean: Sums = field(repr=False)
-    noise_scale: float
-    sampling_std: float
-    total: float
-    people: float
-    lower_bound: float
-    doubt: float = field(repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and words, ready for JSON; errors in standard deviations."""
-        return {
-            "model": self.model.name,
-            "shape": self.shape,
-            "total_budget": self.total,
-            "expected_std": self.expected_std,
-            "noise_std": self.noise_std,
-            "sampling_std": self.sampling_std,
-            "half_width_95": self.half_width(),
-            "lower_bound": self.lower_bound,
-            "failure_probability": self.failure_probability(),
-            "effective_records": self.effective_records,
-            "saturation": self.saturation,
-            "clip_width": self.clip_width,
-            "shares": {name: float(share) for name, share in self.shares.items()},
-        }
-
-    def __str__(self) -> str:
-        rows = [
-            ("total budget", f"{self.total:,.6g}, where a person's counts up to {self.saturation:.3g}"),
-            ("expected error (std)", f"{self.expected_std:.4g} standard deviations of the population"),
-            ("made of", f"noise {self.noise_std:.4g} and sampling {self.sampling_std:.4g}"),
-            ("95 % interval", f"+- {self.half_width():.4g}"),
-            ("at best", f"every private estimator is off by {self.lower_bound:.4g} or more, one time in four"),
-            ("chance of a miss", f"{self.failure_probability():.2g}, for a mean 10,000 standard deviations from 0"),
-            ("shares of the budget", ", ".join(f"{name} {float(share):.3g}" for name, share in self.shares.items())),
-        ]
-        return "\n".join(f"{name:<22}{text}" for name, text in rows)
-
-    @property
-    def noise_std(self) -> float:
-        """Predicted standard deviation of the noise."""
-        return math.sqrt(2) * self.noise_scale
-
-    @property
-    def expected_std(self) -> float:
-        """Predicted standard deviation of the error."""
-        return math.hypot(self.noise_std, self.sampling_std)
-
-    def half_width(self, level: float = 0.95) -> float:
-        """Predicted half width of the confidence interval."""
-        return half_width(check_probability("level", level), self.noise_scale, self.sampling_std)
-
-    @property
-    def ratio_to_lower_bound(self) -> float:
-        """The error exceeded one time in four, over the one that no private estimator stays below so often."""
-        return half_width(0.75, self.noise_scale, self.sampling_std) / self.lower_bound
-
-    @property
-    def effective_records(self) -> float:
-        """How many equally weighted records would have the same sampling error."""
-        return self.mean.weight**2 / self.mean.square
-
-    @property
-    def saturation(self) -> float:
-        """The budget above which more no longer counts."""
-        return self.weight_cap / float(self.shares["sum"]) * self.model.budget_per_allowance
-
-    def failure_probability(self, ratio: float = 1e4) -> float:
-        """The chance that `locate` misses, for a mean `ratio` standard deviations from 0 (or a support so wide)."""
-        sure = max(0.3, 1 - self.doubt / self.total) if self.doubt else 1.0
-        return miss_probability(
-            self.center.scaled(sure),
-            self.scale.scaled(sure) if self.shape == "gaussian" else None,
-            ratio,
-            supported=self.support is not None,
-        )
-
-    def allows(self, ratio: float = 1e4, chance: float = 0.05) -> bool:
-        """Whether an answer is to be expected for such a mean."""
-        return self.failure_probability(ratio) <= chance
-
-    @property
-    def center_lattice(self) -> Lattice:
-        """Where the centre is sought."""
-        return linear(*self.support) if self.support else everywhere()
-
-    @property
-    def center_grain(self) -> int:
-        """How many neighbouring doubles the centre does not tell apart: 2**-26 of it, less in a narrow support."""
-        starts = self.center_lattice.starts
-        return min(_CENTER_GRAIN, 1 << max(0, (starts[-1] - starts[0]).bit_length() - 20))
-
-    @property
-    def spread_lattice(self) -> Lattice:
-        """Where the spread is sought."""
-        if not self.support:
-            return positive()
-        width = self.support[1] / 2 - self.support[0] / 2
-        low, high = keys_of(np.array([math.ldexp(width, -SUPPORT_OCTAVES), width])).tolist()
-        return Lattice((low, high + 1), (1,))
 
 
 def plan_mean(

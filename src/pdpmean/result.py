@@ -16,7 +16,7 @@ from pdpmean.clipped_normal import clipped_variance, inside, undo_clipping
 from pdpmean.inputs import Floats, check_probability
 from pdpmean.interval import ErrorLaw, half_width, rank_nodes
 from pdpmean.locate import Location
-from pdpmean.plan import Plan
+from pdpmean.planned import Plan
 from pdpmean.prediction import center_error
 from pdpmean.profile import Profile
 
