@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -114,3 +116,17 @@ def test_the_checks_catch_what_they_should() -> None:
 def test_the_version_is_the_distributions() -> None:
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert pdpmean.__version__ == project["version"]
+
+
+def test_importing_the_package_waits_with_what_takes_long() -> None:
+    loaded = "print('numpy' in sys.modules, 'scipy' in sys.modules)"
+    script = f"import sys, pdpmean; {loaded}; pdpmean.estimate_mean; {loaded}"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["False", "False", "True", "True"]
+
+
+def test_a_name_that_is_not_exported_is_not_found() -> None:
+    with pytest.raises(AttributeError, match=r"module 'pdpmean' has no attribute 'nonsense'"):
+        pdpmean.nonsense  # type: ignore[attr-defined]  # noqa: B018
+    assert not hasattr(pdpmean, "nonsense")
+    assert set(pdpmean.__all__) <= set(dir(pdpmean))

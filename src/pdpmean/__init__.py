@@ -11,14 +11,18 @@
 =====================  ===========================================================================
 """
 
-from pdpmean import paper
-from pdpmean.bounds import lower_bound
-from pdpmean.choices import Choices
+from typing import TYPE_CHECKING, Any
+
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError, PdpMeanError, PopulationWarning
-from pdpmean.estimate import estimate_mean
-from pdpmean.plan import Plan, plan_mean
-from pdpmean.randomness import Randomness
-from pdpmean.result import MeanEstimate
+
+if TYPE_CHECKING:
+    from pdpmean import paper
+    from pdpmean.bounds import lower_bound
+    from pdpmean.choices import Choices
+    from pdpmean.estimate import estimate_mean
+    from pdpmean.plan import Plan, plan_mean
+    from pdpmean.randomness import Randomness
+    from pdpmean.result import MeanEstimate
 
 __version__ = "0.1.0"
 
@@ -37,3 +41,17 @@ __all__ = [
     "paper",
     "plan_mean",
 ]
+
+if not TYPE_CHECKING:  # a type checker sees the names themselves, and not that any name would do
+
+    def __getattr__(name: str) -> Any:
+        """An exported name. NumPy and SciPy take a second to import, so they wait until one is asked for."""
+        if name not in __all__:
+            raise AttributeError(f"module 'pdpmean' has no attribute {name!r}")
+        import pdpmean.public
+
+        found = globals()[name] = getattr(pdpmean.public, name)
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
