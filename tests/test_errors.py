@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from pdpmean import errors
-from pdpmean.errors import InvalidInputError, PdpMeanError
+from pdpmean.errors import InvalidInputError, MissingPackageError, PdpMeanError
 
 _LINE = re.compile(r"^(?P<indent>[\s│├└─]*)(?P<name>\w+)(?: \(also an? (?P<also>\w+)\))?(?:\s{2,}\S.*)?$")
 
@@ -100,3 +100,11 @@ def test_one_except_clause_catches_them_all() -> None:
     for clause in (PdpMeanError, ValueError, InvalidInputError):
         with pytest.raises(clause):
             raise InvalidInputError("wrong", name="seed")
+
+
+def test_a_missing_package_says_how_to_install_it() -> None:
+    error = MissingPackageError("matplotlib", extra="plot")
+    assert str(error) == "this needs matplotlib: pip install 'pdpmean[plot]'"
+    assert (error.name, error.extra) == ("matplotlib", "plot")
+    with pytest.raises(ImportError):
+        raise error

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pdpmean import Choices, InsufficientBudgetError, InvalidInputError, Plan, Randomness, estimate_mean, plan_mean
 from pdpmean.choices import ShapeName, floor_share
 from pdpmean.lattice import everywhere, keys_of, linear, positive
+from pdpmean.plan import with_people
 
 TIERS = {0.1: 5400, 0.5: 3700, 1.0: 900}
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 1.0)}
@@ -471,3 +472,31 @@ def test_many_budgets_are_planned_as_their_histogram() -> None:
     exact, coarse = plan_mean(dict(zip(budgets.tolist(), [1] * budgets.size, strict=True))), plan_mean(budgets)
     assert coarse.expected_std == pytest.approx(exact.expected_std, rel=0.02)
     assert coarse.total == pytest.approx(exact.total, rel=0.01)
+
+
+# More or fewer people
+
+
+@EVERY
+def test_more_people_at_the_same_budgets(options: dict[str, Any]) -> None:
+    tiers = tiers_for(options)
+    scaled, ahead = with_people(plan_mean(tiers, **options), 3), plan_mean(more_people(tiers, 3), **options)
+    assert scaled == ahead
+    assert (scaled.total, scaled.people) == (ahead.total, ahead.people)
+
+
+def test_choices_stay_with_more_people() -> None:
+    choices = Choices(clip_width=2.0, saturation=0.3)
+    scaled = with_people(plan_mean(TIERS, choices=choices), 2)
+    assert scaled is not None
+    assert (scaled.clip_width, scaled.choices) == (2.0, choices)
+    assert scaled.saturation == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(("tiers", "options"), REFUSED)
+def test_too_few_people_are_refused(tiers: dict[float, int], options: dict[str, Any]) -> None:
+    with pytest.raises(InsufficientBudgetError) as caught:
+        plan_mean(tiers, **options)
+    plan = plan_mean(more_people(tiers, 100), **options)
+    assert with_people(plan, 1.05 * caught.value.needed / plan.total) is not None
+    assert with_people(plan, 0.9 * caught.value.needed / plan.total) is None

@@ -13,7 +13,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from pdpmean.errors import InsufficientBudgetError, InvalidInputError, PdpMeanError, PopulationWarning
+from pdpmean.errors import (
+    InsufficientBudgetError,
+    InvalidInputError,
+    MissingPackageError,
+    PdpMeanError,
+    PopulationWarning,
+)
 
 if TYPE_CHECKING:
     from pdpmean import paper
@@ -31,6 +37,7 @@ __all__ = [
     "InsufficientBudgetError",
     "InvalidInputError",
     "MeanEstimate",
+    "MissingPackageError",
     "PdpMeanError",
     "Plan",
     "PopulationWarning",

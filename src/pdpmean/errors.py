@@ -3,8 +3,9 @@
 ::
 
     PdpMeanError
-    ├── InvalidInputError (also a ValueError)    something public is wrong: a budget, a length, an option
-    └── InsufficientBudgetError                  the budgets cannot carry an answer; says how much would
+    ├── InvalidInputError (also a ValueError)        something public is wrong: a budget, a length, an option
+    ├── InsufficientBudgetError                      the budgets cannot carry an answer; says how much would
+    └── MissingPackageError (also an ImportError)    something optional is not installed; says how to
 
 An error is only ever raised because of something public. A private value, however strange, is data.
 `PopulationWarning` is a warning, given when *released* numbers do not look like the shape that was assumed.
@@ -12,7 +13,7 @@ An error is only ever raised because of something public. A private value, howev
 
 from __future__ import annotations
 
-__all__ = ["InsufficientBudgetError", "InvalidInputError", "PdpMeanError", "PopulationWarning"]
+__all__ = ["InsufficientBudgetError", "InvalidInputError", "MissingPackageError", "PdpMeanError", "PopulationWarning"]
 
 
 class PdpMeanError(Exception):
@@ -39,6 +40,14 @@ class InsufficientBudgetError(PdpMeanError):
         self.total = total
         self.needed = needed
         self.failure_probability = failure_probability
+
+
+class MissingPackageError(PdpMeanError, ImportError):
+    """A package that this needs, `name`, is not installed; the extra `extra` brings it."""
+
+    def __init__(self, name: str, *, extra: str) -> None:
+        super().__init__(f"this needs {name}: pip install 'pdpmean[{extra}]'", name=name)
+        self.extra = extra
 
 
 class PopulationWarning(UserWarning):

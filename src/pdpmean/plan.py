@@ -42,7 +42,7 @@ from pdpmean.planned import Plan, Shares
 from pdpmean.prediction import Sums, product_error
 from pdpmean.profile import Profile
 
-__all__ = ["Plan", "Shares", "make_plan", "plan_mean"]
+__all__ = ["Plan", "Shares", "make_plan", "plan_mean", "with_people"]
 
 _SAMPLE = 50_000  # about so many records `locate` looks at, at most
 _KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
@@ -153,6 +153,12 @@ def make_plan(
     return plan
 
 
+def with_people(plan: Plan, factor: float) -> Plan | None:
+    """The plan for `factor` times as many people who grant the same budgets; None where it would be refused."""
+    share = sum(plan.shares.values(), Fraction(0))
+    return _Planner(plan.census, plan.model, plan.shape, plan.support, share, plan.choices).with_people(factor)
+
+
 @dataclass(frozen=True)
 class _Planner:
     """One planning problem."""
@@ -173,18 +179,20 @@ class _Planner:
     def needed_total(self) -> float:
         """About the total budget, with this profile and more people, that would not be refused."""
         low, high = 1.0, 1.0
-        while high < 2**30 and not self._would_do(high):
+        while high < 2**30 and not self.with_people(high):
             low, high = high, 2 * high
         for _ in range(6):
             middle = math.sqrt(low * high)
-            low, high = (low, middle) if self._would_do(middle) else (middle, high)
-        return high * self._total()
+            low, high = (low, middle) if self.with_people(middle) else (middle, high)
+        return high * self.census.profile.total * self.model.budget_per_allowance
 
-    def _would_do(self, factor: float) -> bool:
+    def with_people(self, factor: float) -> Plan | None:
+        """The plan for so many times as many people; None where it would be refused."""
         profile = Profile(self.census.profile.levels, self.census.profile.counts * factor)
-        plan = replace(self, census=replace(self.census, profile=profile)).best()
+        census = replace(self.census, profile=profile, left_out=self.census.left_out * factor)
+        plan = replace(self, census=census).best()
         enough = self.shape == "gaussian" or plan.scale.weight >= _ANY_LEAST
-        return enough and plan.failure_probability(self.choices.max_ratio) <= self.choices.max_failure
+        return plan if enough and plan.allows(self.choices.max_ratio, self.choices.max_failure) else None
 
     @cached_property
     def _bound(self) -> float:
@@ -196,9 +204,6 @@ class _Planner:
         profile = self.census.profile
         tau = min(profile.saturation(100 * _LOCATE_CONSTANT)[0], _LARGEST_WEIGHT)
         return profile.capped_sums(tau)[0]
-
-    def _total(self) -> float:
-        return self.census.profile.total * self.model.budget_per_allowance
 
     def _optimise(self) -> list[float]:
         """Center share, scale share, clip width and, if unbounded, the part of the rest for the weights."""
@@ -320,10 +325,9 @@ class _Planner:
             mean=mean,
             noise_scale=width / (slope * mean.weight),
             sampling_std=math.hypot(sampling, extra),
-            total=self._total(),
-            people=self.census.profile.people + self.census.left_out,
             lower_bound=self._bound,
-            doubt=self.census.doubt * self.model.budget_per_allowance,
+            census=self.census,
+            choices=self.choices,
         )
 
     def _capped(self, share: float, constant: float) -> tuple[float, Sums]:

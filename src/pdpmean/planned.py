@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pdpmean.choices import ShapeName
+from pdpmean.census import Census
+from pdpmean.choices import Choices, ShapeName
 from pdpmean.inputs import check_probability
 from pdpmean.interval import half_width
 from pdpmean.lattice import Lattice, everywhere, keys_of, linear, positive
@@ -48,10 +49,9 @@ class Plan:
     mean: Sums = field(repr=False)
     noise_scale: float
     sampling_std: float
-    total: float
-    people: float
     lower_bound: float
-    doubt: float = field(repr=False)
+    census: Census = field(repr=False, compare=False)
+    choices: Choices = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON; errors in standard deviations."""
@@ -84,6 +84,16 @@ class Plan:
         return "\n".join(f"{name:<22}{text}" for name, text in rows)
 
     @property
+    def total(self) -> float:
+        """What all budgets add up to; in the unbounded model, by the noisy census."""
+        return self.census.profile.total * self.model.budget_per_allowance
+
+    @property
+    def people(self) -> float:
+        """How many there are, those who grant nothing included; in the unbounded model, by the noisy census."""
+        return self.census.profile.people + self.census.left_out
+
+    @property
     def noise_std(self) -> float:
         """Predicted standard deviation of the noise."""
         return math.sqrt(2) * self.noise_scale
@@ -114,7 +124,7 @@ class Plan:
 
     def failure_probability(self, ratio: float = 1e4) -> float:
         """The chance that `locate` misses, for a mean `ratio` standard deviations from 0 (or a support so wide)."""
-        sure = max(0.3, 1 - self.doubt / self.total) if self.doubt else 1.0
+        sure = max(0.3, 1 - self.census.doubt / self.census.profile.total) if self.census.doubt else 1.0
         return miss_probability(
             self.center.scaled(sure),
             self.scale.scaled(sure) if self.shape == "gaussian" else None,

@@ -22,12 +22,15 @@ import pytest
 from exact.enumeration import Enumerator, Law, collapsed, law, loss, removal_losses, replacement_losses
 from pdpmean import average, census, estimate, locate
 from pdpmean.average import Summing
+from pdpmean.census import Census
+from pdpmean.choices import Choices
 from pdpmean.diffusion import WEIGHT_UNIT, Thinning
 from pdpmean.inputs import Floats
 from pdpmean.lattice import Lattice, double_of, keys_of
 from pdpmean.model import BOUNDED, Model
 from pdpmean.plan import Plan, Shares
 from pdpmean.prediction import Sums
+from pdpmean.profile import Profile
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.sources.arrays import ArraySource
 
@@ -80,10 +83,9 @@ def fixed_plan(
         mean=Sums(1.0, 1.0),
         noise_scale=1.0,
         sampling_std=1.0,
-        total=1.0,
-        people=1.0,
         lower_bound=1.0,
-        doubt=0.0,
+        census=Census(Profile(np.ones(1), np.ones(1)), Fraction(0), 0.0),
+        choices=Choices(),
     )
 
 
