@@ -1,15 +1,35 @@
-"""What the documents say is true: their code runs, their links lead somewhere, the tests they name exist."""
+"""What the documents say is true: code and commands run, links lead somewhere, tests exist, the site builds."""
 
 from __future__ import annotations
 
+import contextlib
+import doctest
+import io
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from pages import ROOT, Block, Command, blocks, commands, is_shown
 
-ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEST_SOURCES = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+TARGETS = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+COMMANDS = [command for page in PAGES for block in blocks(page) for command in commands(block)]
+RUN = ("pdpmean", "python")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to be in, with the file that the quick start makes."""
+    monkeypatch.chdir(tmp_path)
+    first = next(block for block in blocks(ROOT / "docs/quick-start.md") if block.language == "python")
+    exec(first.text, {})
+    assert (tmp_path / "people.csv").exists()
+    return tmp_path
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -23,14 +43,102 @@ def test_named_tests_and_files_exist(page: Path) -> None:
     text = page.read_text()
     missing = [name for name in re.findall(r"`(test_\w+)`", text) if f"def {name}(" not in TEST_SOURCES]
     missing += [
-        path for path in re.findall(r"`((?:tests|benchmarks|docs|src)/[\w./-]+)`", text) if not (ROOT / path).exists()
+        path
+        for path in re.findall(r"`((?:tests|benchmarks|docs|src|examples)/[\w./-]+)`", text)
+        if not (ROOT / path).exists()
     ]
     assert missing == []
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_python_blocks_run(page: Path) -> None:
+def test_python_blocks_run_and_print_what_is_shown(page: Path) -> None:
+    run_python(blocks(page), page.name)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_run_and_print_what_is_shown(page: Path, folder: Path) -> None:
+    for command in (command for block in blocks(page) for command in commands(block)):
+        if command.line.startswith(RUN):
+            ran = run_command(command.line, folder)
+            assert is_shown(command.output, ran.stdout + ran.stderr), f"{command.line}\n{ran.stdout}{ran.stderr}"
+
+
+def test_other_commands_are_targets_of_make_or_installations() -> None:
+    others = [command.line for command in COMMANDS if not command.line.startswith(RUN)]
+    assert [line for line in others if not is_known(line)] == []
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", str(ROOT / "docs"), str(tmp_path)]
+    made = subprocess.run(build, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    page = (tmp_path / "index.html").read_text()
+    assert re.findall(r'<(?:script|link)[^>]*(?:src|href)="https?:[^"]*"', page) == []
+
+
+def test_the_checks_catch_what_they_should() -> None:
+    assert is_shown("mean 38.0\n...\nguarantee  Pure", "mean   37\nerror 1e-3\nguarantee Pure personalized")
+    assert not is_shown("mean 38.0\nguarantee", "mean 37\nerror 0.1\nguarantee")
+    assert is_shown("6,595.8, +- 1e-3", "about 4000, +- 0.0015", factor=2)
+    assert not is_shown("6,595.8, +- 1e-3", "about 4000, +- 0.003", factor=2)
+    wrong = [Block("python", "print('one', 2)\n"), Block("text", "two 2\n")]
+    with pytest.raises(AssertionError, match="one 2"):
+        run_python(wrong, "wrong")
+    run_python([Block("python", ">>> 1 + 1\n2.05\n\n")], "nearly right")
+    with pytest.raises(AssertionError, match="Expected"):
+        run_python([Block("python", ">>> 1 + 1\n2.15\n\n")], "wrong")
+    shown = "$ pdpmean plan \\\n  x.csv\nerror 0.1\n$ make docs\n"
+    assert commands(Block("console", shown)) == [
+        Command("pdpmean plan    x.csv", "error 0.1\n"),
+        Command("make docs", ""),
+    ]
+    assert not is_known("make nothing")
+
+
+def run_python(page: list[Block], name: str) -> None:
+    """Run the Python blocks of a page one after the other; a `text` block is what the one before it prints."""
     namespace: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL):
-        if ">>>" not in block:
-            exec(compile(block, str(page), "exec"), namespace)
+    printed = ""
+    for block in page:
+        if block.language == "text":
+            assert is_shown(block.text, printed, factor=2), printed
+        elif block.language == "python" and ">>>" in block.text:
+            run_doctest(block.text, namespace, name)
+        elif block.language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as stream:
+                exec(compile(block.text, name, "exec"), namespace)
+            printed = stream.getvalue()
+
+
+def run_doctest(text: str, namespace: dict[str, object], name: str) -> None:
+    """Run an interactive session in a namespace, which keeps what it defines."""
+    test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+    test.globs = namespace
+    complaints = io.StringIO()
+    runner = doctest.DocTestRunner(Nearly(), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    runner.run(test, out=complaints.write, clear_globs=False)
+    assert runner.failures == 0, complaints.getvalue()
+
+
+class Nearly(doctest.OutputChecker):
+    """Takes numbers that differ by a twentieth to be the same, so that a better plan need not rewrite the pages."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        """Whether what came is what was shown."""
+        nearly = len(want.split()) == len(got.split()) and is_shown(want, got, factor=1.05)
+        return nearly or super().check_output(want, got, optionflags)
+
+
+def run_command(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a line as a shell would, `python` and `pdpmean` being this environment's."""
+    here = shlex.quote(sys.executable)
+    shell = f'python() {{ {here} "$@"; }}; pdpmean() {{ {here} -m pdpmean "$@"; }}; {line}'
+    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    return subprocess.run(["bash", "-c", shell], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def is_known(line: str) -> bool:
+    """Whether a command that is not run is at least one that could be."""
+    words = line.split()
+    return (words[0] == "make" and words[1] in TARGETS) or words[:2] == ["pip", "install"]

@@ -53,7 +53,7 @@ class BestClip(NamedTuple):
 
     @property
     def error(self) -> float:
-        """What |error| exceeds one time in four, in standard deviations."""
+        """What the error exceeds one time in four, in standard deviations."""
         return half_width(0.75, self.noise_scale, self.sampling_std)
 
 

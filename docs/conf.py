@@ -1,0 +1,34 @@
+"""The site: `make docs` builds it into build/docs, without a network and with warnings as errors."""
+
+from __future__ import annotations
+
+import pdpmean
+
+project = "pdpmean"
+author = "The pdpmean maintainers"
+version = release = pdpmean.__version__
+html_title = f"pdpmean {release}"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+html_theme = "furo"
+html_copy_source = False
+pygments_style, pygments_dark_style = "default", "github-dark"
+
+myst_heading_anchors = 3  # the tables of contents of a page link to its headings
+
+# Backticks in docstrings name code: a link where the site has such a thing, plain code where not.
+default_role = "py:obj"
+nitpick_ignore_regex = [
+    ("py:obj", ".*"),
+    # Other libraries' types, for there is no network to ask them, and the types of single steps.
+    ("py:class", r"(numpy|np|collections|fractions)\..*|pdpmean\.\w+\.\w+"),
+    ("py:class", "Fraction|Mapping|Callable|ArrayLike|Floats|NDArray.*|Model|Sums|Shares|ErrorLaw|ShapeName"),
+]
+# Each page is in a table of contents, or is reached from one that is.
+suppress_warnings = ["toc.not_included"]
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_use_rtype = False
