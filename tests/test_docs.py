@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from pages import ROOT, Block, Command, blocks, commands, is_shown
 
+import pdpmean
+
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEST_SOURCES = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
 TARGETS = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
@@ -67,6 +69,18 @@ def test_commands_run_and_print_what_is_shown(page: Path, folder: Path) -> None:
 def test_other_commands_are_targets_of_make_or_installations() -> None:
     others = [command.line for command in COMMANDS if not command.line.startswith(RUN)]
     assert [line for line in others if not is_known(line)] == []
+
+
+def test_figures_in_the_readme_are_measured_ones() -> None:
+    section = (ROOT / "README.md").read_text().split("## What it costs")[1].split("\n## ")[0]
+    quoted = [line for line in section.splitlines() if line.startswith(("- ", "|"))]
+    measured = {line for file in (ROOT / "benchmarks/results").glob("*.md") for line in file.read_text().splitlines()}
+    assert len(quoted) > 5
+    assert [line for line in quoted if line not in measured] == []
+
+
+def test_the_citation_is_of_this_version() -> None:
+    assert f"\nversion: {pdpmean.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
