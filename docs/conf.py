@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pdpmean
 
 project = "pdpmean"
@@ -21,14 +23,27 @@ default_role = "py:obj"
 nitpick_ignore_regex = [
     ("py:obj", ".*"),
     # Other libraries' types, for there is no network to ask them, and the types of single steps.
-    ("py:class", r"(numpy|np|collections|fractions)\..*|pdpmean\.\w+\.\w+"),
+    ("py:class", r"(numpy|np|collections|fractions)\..*|pdpmean\.\w+\.\w+(\.\w+)?"),
     ("py:class", "Fraction|Mapping|Callable|ArrayLike|Floats|NDArray.*|Model|Sums|Shares|ErrorLaw|ShapeName"),
 ]
 # Each page is in a table of contents, or is reached from one that is.
 suppress_warnings = ["toc.not_included"]
 
+python_maximum_signature_line_length = 88
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
+autodoc_type_aliases = {"ArrayLike": "ArrayLike", "Floats": "Floats"}  # by name, and not what they stand for
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+
+
+def setup(app: Any) -> None:
+    """Show an alias inside a union by its name, too."""
+    app.connect("autodoc-process-signature", by_name)
+
+
+def by_name(*event: Any) -> tuple[str | None, str | None]:
+    """The signature with aliases as they are written."""
+    signature, returned = event[-2:]
+    return signature and signature.replace("TypeAliasForwardRef('ArrayLike')", "ArrayLike"), returned
