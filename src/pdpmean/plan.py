@@ -341,9 +341,7 @@ class _Planner:
 
 
 def _lower_bound(profile: Profile, model: Model) -> float:
-    """The bound for this profile, which is hardly changed by rounding the counts."""
-    tiers = {
-        float(level * model.budget_per_allowance): max(1, round(count))
-        for level, count in zip(profile.levels, profile.counts, strict=True)
-    }
-    return lower_bound(tiers, model=model.name)
+    """The bound for this profile, which is hardly changed by rounding how many hold at most so much."""
+    people = np.diff(np.rint(np.cumsum(profile.counts)), prepend=0.0)
+    budgets = profile.levels * model.budget_per_allowance
+    return lower_bound({float(budgets[j]): int(people[j]) for j in np.flatnonzero(people)}, model=model.name)

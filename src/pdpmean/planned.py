@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from pdpmean.interval import half_width
 from pdpmean.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.model import Model
 from pdpmean.prediction import SUPPORT_OCTAVES, Sums, miss_probability
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["CENTER_GRAIN", "Plan", "Shares"]
 
@@ -70,6 +73,12 @@ class Plan:
             "clip_width": self.clip_width,
             "shares": {name: float(share) for name, share in self.shares.items()},
         }
+
+    def plot(self) -> Figure:
+        """A matplotlib figure: the error with more or fewer people, and what a budget counts."""
+        from pdpmean.plots import plot_plan
+
+        return plot_plan(self)
 
     def __str__(self) -> str:
         rows = [

@@ -7,7 +7,7 @@ import math
 import textwrap
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from pdpmean.locate import Location
 from pdpmean.planned import Plan
 from pdpmean.prediction import center_error
 from pdpmean.profile import Profile
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["MeanEstimate", "conclude"]
 
@@ -107,6 +110,12 @@ class MeanEstimate:
             "private": self.private,
             "guarantee": self.guarantee,
         }
+
+    def plot(self) -> Figure:
+        """A matplotlib figure: the mean with its intervals, and what its error is made of."""
+        from pdpmean.plots import plot_estimate
+
+        return plot_estimate(self)
 
     def _rows(self) -> list[tuple[str, str]]:
         low, high = (_rounded(end, self.std) for end in self.interval())

@@ -1,0 +1,281 @@
+"""Pictures: what is drawn is what was planned or released, in words, legible without colour, the same every time."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import math
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+
+from pdpmean import MeanEstimate, Plan, Randomness, estimate_mean, plan_mean
+from pdpmean.interval import ErrorLaw, half_width
+from pdpmean.plan import with_people
+from pdpmean.plots import plot_comparison
+
+TIERS = {0.1: 10_800, 0.5: 7_400, 1.0: 1_800}
+UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 1.0)}
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return plan_mean(TIERS)
+
+
+@pytest.fixture(scope="module")
+def estimate() -> MeanEstimate:
+    rng = np.random.default_rng(1)
+    budgets = np.repeat(list(TIERS), list(TIERS.values()))
+    found = estimate_mean(rng.normal(38, 6, budgets.size), budgets, randomness=Randomness.seeded(1))
+    return dataclasses.replace(found, private=True)
+
+
+def line(axes: Axes, label: str) -> Line2D:
+    (found,) = (one for one in axes.get_lines() if one.get_label() == label)
+    return found
+
+
+def data(one: Line2D) -> list[tuple[float, float]]:
+    x, y = (np.asarray(column).tolist() for column in one.get_data())
+    return list(zip(x, y, strict=True))
+
+
+def points(axes: Axes, label: str) -> list[tuple[float, float]]:
+    return data(line(axes, label))
+
+
+def texts(axes: Axes) -> list[str]:
+    return [text.get_text() for text in axes.texts]
+
+
+def names(axes: Axes) -> list[str]:
+    return [label.get_text() for label in axes.get_yticklabels()]
+
+
+def png(figure: Figure) -> bytes:
+    """The picture itself."""
+    kept = io.BytesIO()
+    figure.savefig(kept, format="png")
+    return kept.getvalue()
+
+
+# Plans
+
+
+def test_the_errors_drawn_are_the_plans(plan: Plan) -> None:
+    errors = plan.plot().axes[0]
+    ((total, error),) = points(errors, "this plan")
+    assert total == plan.total
+    assert error == half_width(0.75, plan.noise_scale, plan.sampling_std)
+    assert error / plan.lower_bound == plan.ratio_to_lower_bound
+    assert (plan.total, error) in points(errors, "expected")
+    assert (plan.total, plan.lower_bound) in points(errors, "lower bound")
+    # Laplace noise of scale b exceeds b log 4 one time in four; a normal deviate 1.1503 standard deviations.
+    assert dict(points(errors, "noise alone"))[plan.total] == pytest.approx(plan.noise_scale * math.log(4), rel=1e-3)
+    assert dict(points(errors, "sampling alone"))[plan.total] == pytest.approx(1.1503 * plan.sampling_std, rel=1e-3)
+
+
+def test_more_people_are_drawn_as_they_would_be_planned(plan: Plan) -> None:
+    total, error = points(plan.plot().axes[0], "expected")[-1]
+    larger = with_people(plan, 16)
+    assert larger is not None
+    assert (total, error) == pytest.approx((16 * plan.total, half_width(0.75, larger.noise_scale, larger.sampling_std)))
+
+
+def test_too_few_people_are_drawn_as_refused(plan: Plan) -> None:
+    assert "refused" not in plan.plot().axes[0].get_legend_handles_labels()[1]
+    small = plan_mean({budget: people // 30 for budget, people in TIERS.items()})
+    errors = small.plot().axes[0]
+    (refused,) = (patch for patch in errors.patches if patch.get_label() == "refused")
+    edge = refused.get_extents().transformed(errors.transData.inverted()).x1 / small.total
+    assert with_people(small, 0.85 * edge) is None
+    assert with_people(small, 1.15 * edge) is not None
+    assert points(errors, "expected")[0][0] == pytest.approx(edge * small.total, rel=0.15)
+
+
+def test_the_saturation_drawn_is_the_plans(plan: Plan) -> None:
+    weights = plan.plot().axes[1]
+    assert points(weights, f"saturation, {plan.saturation:.3g}") == [(plan.saturation, 1.0)]
+    assert [budget for budget, _ in points(weights, "budgets granted")] == list(TIERS)
+    for budget, weight in [*points(weights, "budgets granted"), *points(weights, "weight")]:
+        assert weight == pytest.approx(min(budget / plan.saturation, 1.0))
+
+
+def test_with_many_budgets_few_are_marked() -> None:
+    budgets = 10 ** np.random.default_rng(1).uniform(-2, 0, 5000)
+    marked = [budget for budget, _ in points(plan_mean(budgets).plot().axes[1], "budgets granted")]
+    assert len(marked) == 40
+    assert np.allclose(marked, np.quantile(budgets, (np.arange(40) + 0.5) / 40), rtol=0.02)
+
+
+def test_public_people_are_drawn_too() -> None:
+    plan = plan_mean({0.1: 9800, math.inf: 200})
+    errors, weights = plan.plot().axes
+    assert errors.get_xlabel() == "people, in multiples of those at hand"
+    assert points(errors, "this plan")[0][0] == 1.0
+    assert [budget for budget, _ in points(weights, "budgets granted")] == [0.1]
+    assert np.isfinite(plan_mean({math.inf: 5000}).plot().axes[1].get_xlim()).all()
+
+
+def test_a_lower_bound_of_single_people_falls_with_more_of_them() -> None:
+    drawn = points(plan_mean(10 ** np.random.default_rng(1).uniform(-2, 0, 5000)).plot().axes[0], "lower bound")
+    slopes = np.diff(np.log([bound for _, bound in drawn])) / np.diff(np.log([total for total, _ in drawn]))
+    assert ((slopes < -0.4) & (slopes > -1.1)).all()
+
+
+def test_a_plan_is_labelled_in_words(plan: Plan) -> None:
+    errors, weights = plan.plot().axes
+    assert (errors.get_xlabel(), errors.get_ylabel()) == ("total budget", "in standard deviations")
+    assert (weights.get_xlabel(), weights.get_ylabel()) == ("budget of a person", "of full weight")
+    assert errors.get_title(loc="left") == "Error that one run in four exceeds"
+    assert weights.get_title(loc="left") == "What a budget counts"
+    figure = plan.plot()
+    png(figure)  # ticks get their labels when drawn
+    labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert {"1,000", "10,000"} <= set(labels)
+
+
+def test_an_unbounded_plan_draws_no_number_of_people() -> None:
+    found = plan_mean(TIERS, **UNBOUNDED)
+    figure = found.plot()
+    png(figure)
+    shown = [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
+    assert "total budget" in shown
+    assert "20,000" not in shown
+    assert not any("people" in text for text in shown)
+
+
+# Estimates
+
+
+def test_intervals_are_drawn_and_written(estimate: MeanEstimate) -> None:
+    intervals = estimate.plot().axes[0]
+    assert names(intervals) == ["80 %", "95 %", "99 %"]
+    for row, (level, bar) in enumerate(zip((0.8, 0.95, 0.99), intervals.get_lines(), strict=True)):
+        ends = np.asarray(bar.get_xdata()) * estimate.std + estimate.mean
+        assert ends == pytest.approx(estimate.interval(level))
+        assert np.asarray(bar.get_ydata()).tolist() == [row, row]
+        assert {f"{end:.3f}" for end in estimate.interval(level)} <= set(texts(intervals))
+    assert f"{estimate.mean:.3f}" in texts(intervals)
+
+
+def test_the_parts_of_the_error_are_drawn(estimate: MeanEstimate) -> None:
+    parts = estimate.plot().axes[1]
+    assert names(parts) == ["together", "sampling", "noise"]
+    sizes = [estimate.std, estimate.sampling_std, estimate.noise_std]
+    bars = [bar for bar in parts.patches if isinstance(bar, Rectangle)]
+    assert [bar.get_width() * estimate.std for bar in bars] == pytest.approx(sizes)
+    assert texts(parts) == [f"{size:.3g}" for size in sizes]
+
+
+def test_a_simulated_estimate_says_so(estimate: MeanEstimate) -> None:
+    assert estimate.plot().get_suptitle() == ""
+    simulated = dataclasses.replace(estimate, private=False)
+    assert simulated.plot().get_suptitle() == "NOT PRIVATE: seeded randomness, for simulation only"
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-12, 1e12, 1e306, 0.0])
+def test_numbers_of_any_size_can_be_drawn(estimate: MeanEstimate, unit: float) -> None:
+    law = ErrorLaw(np.array([38.0 * unit]), np.array([0.01 * unit]), np.array([0.04 * unit]))
+    found = dataclasses.replace(estimate, mean=38.0 * unit, law=law)
+    assert png(found.plot())
+
+
+# Comparisons
+
+
+@dataclasses.dataclass
+class Compared:
+    people: int
+    ratios: dict[str, float]
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [{"method": name, "over_bound": ratio} for name, ratio in self.ratios.items()]
+
+
+SIX = {"pdpmean": 2.0, "paper": 12.0, "threshold": 3.0, "sampling": 2.5, "minimum": math.inf, "oracle": 1.9}
+
+
+def test_one_comparison_is_a_row_a_method() -> None:
+    (axes,) = plot_comparison(Compared(1000, SIX)).axes
+    assert names(axes) == list(SIX)[::-1]
+    assert sorted(texts(axes)) == sorted(["2", "12", "3", "2.5", "no answer", "1.9"])
+    dots = {names(axes)[int(row)]: ratio for one in axes.get_lines()[1::2] for ratio, row in data(one)}
+    assert dots == {name: ratio for name, ratio in SIX.items() if math.isfinite(ratio)}
+    assert axes.get_xscale() == "log"
+
+
+def test_nobody_answered() -> None:
+    (axes,) = plot_comparison(Compared(10, {"paper": math.inf})).axes
+    assert texts(axes) == ["no answer"]
+
+
+def test_several_comparisons_are_lines_against_people() -> None:
+    (axes,) = plot_comparison([Compared(9000, SIX | {"minimum": 9.0}), Compared(1000, SIX)]).axes
+    assert points(axes, "paper") == [(1000, 12.0), (9000, 12.0)]
+    assert points(axes, "minimum") == [(1000, math.inf), (9000, 9.0)]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert axes.get_xlabel() == "people"
+
+
+# All
+
+
+def every_figure(plan: Plan, estimate: MeanEstimate) -> Sequence[Figure]:
+    several = [Compared(1000, SIX), Compared(9000, SIX)]
+    return plan.plot(), estimate.plot(), plot_comparison(several[0]), plot_comparison(several)
+
+
+def look(one: Line2D) -> tuple[str, str]:
+    return str(one.get_linestyle()), str(one.get_marker())
+
+
+def test_lines_differ_by_more_than_colour(plan: Plan, estimate: MeanEstimate) -> None:
+    drawn = [axes.get_legend_handles_labels()[0] for figure in every_figure(plan, estimate) for axes in figure.axes]
+    for handles in filter(None, drawn):
+        looks = [look(one) for one in handles if isinstance(one, Line2D)]
+        assert len(set(looks)) == len(looks) >= 3
+
+
+def test_the_same_picture_from_the_same_numbers(plan: Plan, estimate: MeanEstimate) -> None:
+    first, second = ([png(figure) for figure in every_figure(plan, estimate)] for _ in range(2))
+    assert first == second
+    assert len(set(first)) == len(first)
+
+
+def test_pyplot_is_left_alone() -> None:
+    script = (
+        "import sys, pdpmean\n"
+        "plan = pdpmean.plan_mean({0.5: 5000})\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "import matplotlib\n"
+        "before = dict(matplotlib.rcParams)\n"
+        "plan.plot().savefig(sys.stdout.buffer, format='png')\n"
+        "assert dict(matplotlib.rcParams) == before\n"
+        "from matplotlib import pyplot\n"
+        "assert pyplot.get_fignums() == []\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert run.returncode == 0, run.stderr.decode()
+    assert run.stdout.startswith(b"\x89PNG")
+
+
+def test_without_matplotlib_the_error_says_what_to_install() -> None:
+    script = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "import pdpmean\n"
+        "try:\n    pdpmean.plan_mean({0.5: 5000}).plot()\n"
+        "except pdpmean.PdpMeanError as error:\n    print(error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert run.stdout == "this needs matplotlib: pip install 'pdpmean[plot]'\n", run.stderr
