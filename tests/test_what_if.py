@@ -1,0 +1,91 @@
+"""What-ifs: every change is the plan of the changed people, and more never looks like less."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from pdpmean import Choices, plan_mean
+from pdpmean.what_if import Scenario, what_if
+
+TIERS = {0.1: 5400, 0.5: 3700, 1.0: 900}
+
+
+def errors(scenarios: list[Scenario]) -> dict[str, float]:
+    return {one.name: one.plan.expected_std if one.plan else math.inf for one in scenarios}
+
+
+def test_each_change_is_planned_as_if_it_were_so() -> None:
+    found = errors(what_if(plan_mean(TIERS)))
+    changed = {
+        "who grants 0.1 grants 0.5": {0.5: 9100, 1.0: 900},
+        "who grants 0.5 grants 1": {0.1: 5400, 1.0: 4600},
+        "who grants 1 grants 2": {0.1: 5400, 0.5: 3700, 2.0: 900},
+        "every budget doubled": {0.2: 5400, 1.0: 3700, 2.0: 900},
+        "25 % more people at 0.1": {0.1: 6750, 0.5: 3700, 1.0: 900},
+        "25 % more people at 0.5": {0.1: 5400, 0.5: 4625, 1.0: 900},
+        "25 % more people at 1": {0.1: 5400, 0.5: 3700, 1.0: 1125},
+        "25 % more people": {0.1: 6750, 0.5: 4625, 1.0: 1125},
+        "twice as many people": {0.1: 10800, 0.5: 7400, 1.0: 1800},
+    }
+    assert found == {name: plan_mean(people).expected_std for name, people in changed.items()}
+
+
+@pytest.mark.parametrize(("model", "public"), [("bounded", None), ("unbounded", (0.1, 1.0))])
+def test_more_is_never_worse(model: str, public: tuple[float, float] | None) -> None:
+    plan = plan_mean(TIERS, model=model, budget_range=public)
+    assert max(errors(what_if(plan)).values()) < 1.01 * plan.expected_std
+
+
+def test_options_are_kept() -> None:
+    options = {"share": 0.5, "support": (-10.0, 10.0), "choices": Choices(clip_width=2.0)}
+    found = errors(what_if(plan_mean(TIERS, **options)))  # type: ignore[arg-type]
+    twice = {budget: 2 * people for budget, people in TIERS.items()}
+    assert found["twice as many people"] == plan_mean(twice, **options).expected_std  # type: ignore[arg-type]
+
+
+def test_the_public_range_grows_with_a_doubled_budget() -> None:
+    found = what_if(plan_mean(TIERS, model="unbounded", budget_range=(0.1, 1.0)))
+    ranges = {one.name: one.plan.model.budget_range for one in found if one.plan}
+    assert ranges["who grants 1 grants 2"] == (0.1, 2.0)
+    assert ranges["twice as many people"] == (0.1, 1.0)
+
+
+def test_people_who_grant_nothing_may_begin_to() -> None:
+    found = errors(what_if(plan_mean({0.0: 3000, 0.1: 5000})))
+    assert found["who grants 0 grants 0.1"] == plan_mean({0.1: 8000}).expected_std
+    assert "25 % more people at 0" not in found
+
+
+def test_public_people_have_no_more_to_grant() -> None:
+    found = errors(what_if(plan_mean({0.1: 5000, math.inf: 100})))
+    assert [name for name in found if name.startswith("who grants")] == ["who grants 0.1 grants inf"]
+
+
+def test_one_tier_is_doubled_once() -> None:
+    assert list(errors(what_if(plan_mean({0.1: 5000})))) == [
+        "who grants 0.1 grants 0.2",
+        "25 % more people",
+        "twice as many people",
+    ]
+
+
+def test_many_budgets_are_not_told_one_by_one() -> None:
+    budgets = np.geomspace(0.01, 1, 5001)
+    found = errors(what_if(plan_mean(budgets)))
+    assert list(found) == [
+        "nobody grants less than 0.1, the median",
+        "every budget doubled",
+        "25 % more people",
+        "twice as many people",
+    ]
+    raised = plan_mean(np.maximum(budgets, 0.1)).expected_std
+    assert found["nobody grants less than 0.1, the median"] == pytest.approx(raised, rel=1e-3)
+
+
+def test_budgets_counted_on_a_grid_are_written_short() -> None:
+    plan = plan_mean(np.repeat([0.1, 0.5, 0.125], 60_000))  # so many that they are counted in cells
+    names = list(errors(what_if(plan)))
+    assert names[:3] == ["who grants 0.1 grants 0.125", "who grants 0.125 grants 0.5", "who grants 0.5 grants 1"]
