@@ -2,18 +2,25 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs format clean
+.PHONY: demo test lint chromium docs format clean
 
 demo: .venv/ready
 	@$(BIN)/python examples/demo.py
 
-test: lint
+test: lint chromium
 	$(BIN)/python -m pytest -n 2
 
 lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The tests of the HTML report look at it in a browser.
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+chromium:
+	@command -v chromium >/dev/null || { $(SUDO) apt-get update -qq && \
+	$(SUDO) apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
+	{ echo "The tests need the browser Chromium as the command chromium: install it, then run make test again." >&2; exit 1; }
 
 docs: .venv/ready
 	$(BIN)/python -m sphinx -W --keep-going -n -q docs build/docs

@@ -80,8 +80,9 @@ class Plan:
 
         return plot_plan(self)
 
-    def __str__(self) -> str:
-        rows = [
+    def rows(self) -> list[tuple[str, str]]:
+        """What the plan says, in words: one row a fact."""
+        return [
             ("total budget", f"{self.total:,.6g}, where a person's counts up to {self.saturation:.3g}"),
             ("expected error (std)", f"{self.expected_std:.4g} standard deviations of the population"),
             ("made of", f"noise {self.noise_std:.4g} and sampling {self.sampling_std:.4g}"),
@@ -90,7 +91,9 @@ class Plan:
             ("chance of a miss", f"{self.failure_probability():.2g}, for a mean 10,000 standard deviations from 0"),
             ("shares of the budget", ", ".join(f"{name} {float(share):.3g}" for name, share in self.shares.items())),
         ]
-        return "\n".join(f"{name:<22}{text}" for name, text in rows)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<22}{text}" for name, text in self.rows())
 
     @property
     def total(self) -> float:

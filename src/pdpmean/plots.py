@@ -110,9 +110,9 @@ def draw_error(axes: Axes, plan: Plan) -> None:
         edge = float(x[0] / math.sqrt(_FACTORS[1] / _FACTORS[0]))
         axes.axvspan(unit * _FACTORS[0], edge, fc="none", ec=INK, alpha=0.4, hatch="///", lw=0, label="refused")
     _log(axes, "x", (1.0, 3.0))
-    _log(axes, "y", (1.0, 2.0, 5.0))
+    _log(axes, "y", (1.0, 3.0))
     axes.set_xlim(unit * _FACTORS[0], unit * _FACTORS[-1])
-    axes.set_ylim(top=2.5 * axes.get_ylim()[1])  # room for the legend, above lines that fall
+    axes.set_ylim(top=4 * axes.get_ylim()[1])  # room for the legend, above lines that fall
     _label(axes, "total budget" if finite else "people, in multiples of those at hand", "in standard deviations")
     axes.legend(frameon=False, handlelength=3.2, loc="upper right", borderaxespad=0)
 

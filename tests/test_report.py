@@ -1,0 +1,370 @@
+"""The HTML report: what it says, what it escapes, and how a browser shows it, narrow and wide, light and dark."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import itertools
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pytest
+from browser import Browser, Page
+
+from pdpmean import InvalidInputError, MeanEstimate, Randomness, __version__, estimate_mean
+from pdpmean.report import report_html, write_report
+
+TIERS = {0.1: 10_800, 0.5: 7_400, 1.0: 1_800}
+COMMAND = "pdpmean estimate people.parquet --value hours --budget epsilon --report report.html"
+EVIL = "<script>alert(1)</script> & \"quotes\" 'too' <img src=x onerror=alert(2)>"
+
+
+def estimated(**options: Any) -> MeanEstimate:
+    rng = np.random.default_rng(1)
+    budgets = np.repeat(list(TIERS), list(TIERS.values()))
+    values = rng.normal(38, 6, budgets.size)
+    return estimate_mean(values, budgets, randomness=Randomness.seeded(1), **options)
+
+
+@pytest.fixture(scope="module")
+def simulated() -> MeanEstimate:
+    return estimated()
+
+
+@pytest.fixture(scope="module")
+def estimate(simulated: MeanEstimate) -> MeanEstimate:
+    return dataclasses.replace(simulated, private=True)
+
+
+class Outline(HTMLParser):
+    """What a page is made of; raises where an element is not closed in its place."""
+
+    VOID = ("meta", "use", "path", "rect")
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(page)
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] != "style":
+            self.text += data
+
+    @property
+    def words(self) -> str:
+        """All text, in single spaces."""
+        return " ".join(self.text.split())
+
+
+# What it says
+
+
+def test_the_answer_comes_with_its_interval_and_promise(estimate: MeanEstimate) -> None:
+    words = Outline(report_html(estimate, command=COMMAND)).words
+    low, high = estimate.interval()
+    assert f"Mean {estimate.mean:.3f}" in words
+    assert f"With 95 % confidence, the mean of the population lies between {low:.3f} and {high:.3f}." in words
+    assert estimate.guarantee in words
+    assert f"off by up to {estimate.selection_bound:.3g} more if budgets and values go together" in words
+    assert COMMAND in words
+    assert "NOT PRIVATE" not in words
+
+
+def test_another_level(estimate: MeanEstimate) -> None:
+    words = Outline(report_html(estimate, level=0.9)).words
+    low, high = estimate.interval(0.9)
+    assert f"With 90 % confidence, the mean of the population lies between {low:.3f} and {high:.3f}." in words
+    for level in (0.8, 0.9, 0.95, 0.99):
+        assert f"{100 * level:g} % interval" in words
+    with pytest.raises(InvalidInputError, match="level"):
+        report_html(estimate, level=95)
+
+
+def test_the_plan_is_told(estimate: MeanEstimate) -> None:
+    page = html.unescape(report_html(estimate))
+    rows = [(name, text) for name, text in estimate.plan.rows() if name != "shares of the budget"]
+    assert len(rows) == 6
+    for name, text in rows:
+        assert f'<th scope="row">{name}</th><td>{text}</td>' in page
+    told = re.findall(r">([\d.]+)\N{NO-BREAK SPACE}%</td>", page)
+    assert [float(part) for part in told] == [round(100 * float(share), 2) for share in estimate.plan.shares.values()]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"model": "unbounded", "budget_range": (0.05, 1.0)},
+        {"shape": "any"},
+        {"shape": "any", "model": "unbounded", "budget_range": (0.05, 1.0), "support": (0.0, 100.0)},
+    ],
+)
+def test_every_step_has_words(options: dict[str, Any]) -> None:
+    found = estimated(**options)
+    words = Outline(report_html(found)).words
+    assert words.count("%") >= len(found.plan.shares)
+    assert f"model{found.plan.model.name}" in words
+    assert ("budget range0.05 to 1" in words) == ("budget_range" in options)
+    assert ("support0 to 100" in words) == ("support" in options)
+    assert ("bell-shaped" in words) == ("shape" not in options)
+
+
+def test_versions_are_told_and_nothing_of_the_machine(estimate: MeanEstimate) -> None:
+    page = report_html(estimate, command=COMMAND)
+    for name, version in (("pdpmean", __version__), ("Python", platform.python_version()), ("numpy", np.__version__)):
+        assert f'<th scope="row">{name}</th><td>{version}</td>' in page
+    for private in (platform.node(), os.getcwd(), str(Path.home()), os.environ.get("USER")):
+        assert not private or private == "/" or f">{private}<" not in page
+    assert os.getcwd() not in page
+
+
+def test_a_simulation_says_so_first(simulated: MeanEstimate) -> None:
+    outline = Outline(report_html(simulated))
+    body = outline.words.split("(pdpmean)", 1)
+    assert body[0].startswith("NOT PRIVATE: Mean")
+    assert body[1].strip().startswith("NOT PRIVATE.")
+    assert "differential privacy" not in outline.words
+
+
+def test_warnings_are_shown(estimate: MeanEstimate) -> None:
+    warned = dataclasses.replace(estimate, warnings=("mean and median differ",))
+    assert "Warning: mean and median differ." in Outline(report_html(warned)).words
+    assert "Warning" not in Outline(report_html(estimate)).words
+
+
+def test_the_same_page_from_the_same_estimate(estimate: MeanEstimate) -> None:
+    first = report_html(estimate, command=COMMAND)
+    with matplotlib.rc_context({"text.color": "white", "axes.facecolor": "black", "font.size": 30}):
+        assert report_html(estimate, command=COMMAND) == first
+
+
+# What it is made of
+
+
+def test_everything_given_is_escaped(estimate: MeanEstimate) -> None:
+    page = report_html(dataclasses.replace(estimate, warnings=(EVIL,)), command=EVIL)
+    assert "<script" not in page
+    assert "<img" not in page
+    words = Outline(page).words
+    assert words.count(EVIL) == 2
+
+
+def test_nothing_is_fetched_and_nothing_runs(estimate: MeanEstimate) -> None:
+    page = report_html(estimate, command=COMMAND)
+    outline = Outline(page)
+    assert "://" not in page
+    assert "@import" not in page
+    assert {tag for tag, _ in outline.tags}.isdisjoint({"script", "img", "link", "iframe", "object", "embed", "a"})
+    for _, attributes in outline.tags:
+        assert not any(name.startswith("on") or name == "src" for name in attributes)
+        assert (attributes.get("href") or "#").startswith("#")
+    (policy,) = (attributes for _, attributes in outline.tags if "http-equiv" in attributes)
+    assert policy["content"] == "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def test_names_in_the_page_are_unique_and_lead_somewhere(estimate: MeanEstimate) -> None:
+    page = report_html(estimate)
+    ids = [attributes["id"] for _, attributes in Outline(page).tags if "id" in attributes]
+    assert len(ids) > 100
+    assert len(set(ids)) == len(ids)
+    assert set(re.findall(r'url\(#([^)]*)\)|href="#([^"]*)"|aria-labelledby="([^"]*)"', page))
+    for match in re.finditer(r'(?:url\(#|href="#|aria-labelledby=")([^)"]*)', page):
+        assert match[1] in ids
+
+
+def test_pictures_have_a_role_and_a_title(estimate: MeanEstimate) -> None:
+    page = report_html(estimate)
+    pictures = [attributes for tag, attributes in Outline(page).tags if tag == "svg"]
+    assert len(pictures) == 4
+    assert all(attributes["role"] == "img" for attributes in pictures)
+    titles = re.findall(r'<svg [^>]*aria-labelledby="([^"]*)"[^>]*><title id="([^"]*)">([^<]+)</title>', page)
+    assert len(titles) == 4
+    assert all(label == name and len(title) > 40 for label, name, title in titles)
+    assert not re.search(r"#[0-9a-f]{6}", page[page.index("<body") :]), "a colour that does not follow the page"
+
+
+def test_headings_descend(estimate: MeanEstimate) -> None:
+    levels = [int(tag[1]) for tag, _ in Outline(report_html(estimate)).tags if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+def test_without_matplotlib_there_are_no_pictures() -> None:
+    script = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "import pdpmean\n"
+        "from pdpmean.report import report_html\n"
+        "values, seed = [float(i % 97) for i in range(5000)], pdpmean.Randomness.seeded(1)\n"
+        "print(report_html(pdpmean.estimate_mean(values, 0.5, randomness=seed)))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "<svg" not in run.stdout
+    assert Outline(run.stdout).words.count("For pictures: pip install 'pdpmean[plot]'") == 2
+
+
+# How it is written
+
+
+def test_a_report_is_written_whole(estimate: MeanEstimate, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("before")
+    write_report(path, estimate, command=COMMAND)
+    assert path.read_text(encoding="utf-8") == report_html(estimate, command=COMMAND)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing(
+    estimate: MeanEstimate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InvalidInputError, match=r"cannot write the report to '.*missing/report\.html': No such file"):
+        write_report(tmp_path / "missing" / "report.html", estimate)
+    path = tmp_path / "report.html"
+    path.write_text("before")
+
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(InvalidInputError, match="No space left on device"):
+        write_report(path, estimate)
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_text_that_is_no_unicode_is_written(estimate: MeanEstimate, tmp_path: Path) -> None:
+    write_report(tmp_path / "report.html", estimate, command="estimate \udce9.csv")
+    assert "estimate" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+# How a browser shows it
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    started = Browser(tmp_path_factory.mktemp("chromium"))
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def report(simulated: MeanEstimate, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with all there can be: a banner, a warning, long words, another level."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    warned = dataclasses.replace(simulated, warnings=("mean and median differ: use shape='any'",))
+    write_report(path, warned, command=f"{COMMAND} --title {'x' * 300} {EVIL}", level=0.9)
+    return path
+
+
+# Luminance and contrast as defined by WCAG 2; the background is that of the nearest element which has one.
+CONTRASTS = """(() => {
+    const numbers = colour => colour.match(/[\\d.]+/g).map(Number)
+    const channel = c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4
+    const luminance = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b)
+    const background = element => {
+        const own = numbers(getComputedStyle(element).backgroundColor)
+        return own.length < 4 || own[3] > 0 ? own : background(element.parentElement)
+    }
+    const has_text = element => [...element.childNodes].some(node => node.nodeType == 3 && node.data.trim())
+    const texts = [...document.querySelectorAll('main :not(title)')].filter(has_text)
+    return texts.map(element => {
+        const style = getComputedStyle(element)
+        const ink = luminance(numbers(element.tagName == 'text' ? style.fill : style.color))
+        const page = luminance(background(element))
+        return [element.textContent, (Math.max(ink, page) + 0.05) / (Math.min(ink, page) + 0.05)]
+    })
+})()"""
+
+# Boxes of the texts in each picture, relative to it.
+TEXTS = """[...document.querySelectorAll('svg')].map(svg => {
+    const frame = svg.getBoundingClientRect()
+    return [frame.width, frame.height, [...svg.querySelectorAll('text')].map(text => {
+        const box = text.getBoundingClientRect(), x = frame.left, y = frame.top
+        return [text.textContent, box.left - x, box.top - y, box.right - x, box.bottom - y]
+    })]
+})"""
+
+EVERY = pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1440, "light"), (1440, "dark")])
+
+
+def lightness(page: Page) -> float:
+    """How light the page's ground is, from 0 to 255."""
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return float(np.mean([int(part) for part in re.findall(r"\d+", colour)[:3]]))
+
+
+@EVERY
+def test_it_shows_well(browser: Browser, report: Path, width: int, scheme: str) -> None:
+    with browser.page(report, width=width, scheme=scheme) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") == width, "it overflows"
+        assert page.evaluate("document.querySelectorAll('svg').length") == 4
+        assert page.evaluate("document.querySelector('h1').innerText").startswith("Mean")
+        assert (lightness(page) > 240) == (scheme == "light")
+        contrasts = page.evaluate(CONTRASTS)
+        assert len(contrasts) > 100
+        assert [(text, contrast) for text, contrast in contrasts if contrast < 4.5] == []
+        assert page.requests() == [report.as_uri()]
+        assert page.complaints() == []
+        assert page.screenshot().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_texts_in_pictures_are_legible_and_apart(browser: Browser, report: Path, width: int) -> None:
+    with browser.page(report, width=width, scheme="light") as page:
+        pictures = page.evaluate(TEXTS)
+    assert len(pictures) == 4
+    for wide, high, texts in pictures:
+        assert len(texts) >= 6
+        for text, left, top, right, bottom in texts:
+            assert -1 <= left < right <= wide + 1, text
+            assert -1 <= top < bottom <= high + 1, text
+            assert bottom - top > 9, text
+        for i, (text, left, top, right, bottom) in enumerate(texts):
+            for other, begins, above, ends, below in texts[:i]:
+                assert right <= begins or ends <= left or bottom <= above + 2 or below <= top + 2, (text, other)
+
+
+def test_it_prints_in_black_on_white(browser: Browser, report: Path) -> None:
+    with browser.page(report, width=794, scheme="dark", media="print") as page:
+        assert lightness(page) == 255
+        assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+        assert page.evaluate("document.documentElement.scrollWidth") == 794
+        printed = page.pdf()
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= 3
+
+
+def test_what_is_measured_can_fail(browser: Browser, report: Path, tmp_path: Path) -> None:
+    """The measures above find a page that is too wide, too pale, asks for something, and runs something."""
+    text = report.read_text(encoding="utf-8")
+    worse = tmp_path / "worse.html"
+    worse.write_text(
+        text.replace("--ink: #1b1d21", "--ink: #bbbbbb").replace(
+            "</main>", '<div style="width: 500px">wide</div><img src="missing.png"><script>1</script></main>'
+        ),
+        encoding="utf-8",
+    )
+    with browser.page(worse, width=390, scheme="light") as page:
+        assert page.evaluate("document.documentElement.scrollWidth") > 390
+        assert min(contrast for _, contrast in page.evaluate(CONTRASTS)) < 4.5
+        assert len(page.complaints()) >= 2, "the policy has not stopped the image and the script"
