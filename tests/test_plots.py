@@ -19,6 +19,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from pdpmean import MeanEstimate, Plan, Randomness, estimate_mean, plan_mean
+from pdpmean.compare import Comparison, Simulated
 from pdpmean.interval import ErrorLaw, half_width
 from pdpmean.plan import with_people
 from pdpmean.plots import plot_comparison
@@ -194,20 +195,17 @@ def test_numbers_of_any_size_can_be_drawn(estimate: MeanEstimate, unit: float) -
 # Comparisons
 
 
-@dataclasses.dataclass
-class Compared:
-    people: int
-    ratios: dict[str, float]
-
-    def rows(self) -> list[dict[str, Any]]:
-        return [{"method": name, "over_bound": ratio} for name, ratio in self.ratios.items()]
+def compared(people: int, ratios: dict[str, float]) -> Comparison:
+    """Methods with these errors over a lower bound of 1/2."""
+    methods = tuple(Simulated(name, (ratio / 2,), 0) for name, ratio in ratios.items())
+    return Comparison(methods, 0.5, "bounded", people, 1, 10.0, 0)
 
 
 SIX = {"pdpmean": 2.0, "paper": 12.0, "threshold": 3.0, "sampling": 2.5, "minimum": math.inf, "oracle": 1.9}
 
 
 def test_one_comparison_is_a_row_a_method() -> None:
-    (axes,) = plot_comparison(Compared(1000, SIX)).axes
+    (axes,) = plot_comparison(compared(1000, SIX)).axes
     assert names(axes) == list(SIX)[::-1]
     assert sorted(texts(axes)) == sorted(["2", "12", "3", "2.5", "no answer", "1.9"])
     dots = {names(axes)[int(row)]: ratio for one in axes.get_lines()[1::2] for ratio, row in data(one)}
@@ -216,12 +214,12 @@ def test_one_comparison_is_a_row_a_method() -> None:
 
 
 def test_nobody_answered() -> None:
-    (axes,) = plot_comparison(Compared(10, {"paper": math.inf})).axes
+    (axes,) = plot_comparison(compared(10, {"paper": math.inf})).axes
     assert texts(axes) == ["no answer"]
 
 
 def test_several_comparisons_are_lines_against_people() -> None:
-    (axes,) = plot_comparison([Compared(9000, SIX | {"minimum": 9.0}), Compared(1000, SIX)]).axes
+    (axes,) = plot_comparison([compared(9000, SIX | {"minimum": 9.0}), compared(1000, SIX)]).axes
     assert points(axes, "paper") == [(1000, 12.0), (9000, 12.0)]
     assert points(axes, "minimum") == [(1000, math.inf), (9000, 9.0)]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
@@ -232,7 +230,7 @@ def test_several_comparisons_are_lines_against_people() -> None:
 
 
 def every_figure(plan: Plan, estimate: MeanEstimate) -> Sequence[Figure]:
-    several = [Compared(1000, SIX), Compared(9000, SIX)]
+    several = [compared(1000, SIX), compared(9000, SIX)]
     return plan.plot(), estimate.plot(), plot_comparison(several[0]), plot_comparison(several)
 
 

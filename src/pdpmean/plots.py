@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ except ModuleNotFoundError as missing:
     raise MissingPackageError("matplotlib", extra="plot") from missing
 
 if TYPE_CHECKING:
+    from pdpmean.compare import Comparison
     from pdpmean.inputs import Floats
     from pdpmean.planned import Plan
     from pdpmean.result import MeanEstimate
@@ -47,17 +48,6 @@ _STYLES: tuple[dict[str, Any], ...] = (
 )
 
 
-class Compared(Protocol):
-    """Methods that were run on the same simulated people."""
-
-    @property
-    def people(self) -> int:
-        """How many there were."""
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One row a method: its name, `method`, and its error over the lower bound, `over_bound`."""
-
-
 def plot_plan(plan: Plan) -> Figure:
     """Two panels: the error with more or fewer people, and what a budget counts."""
     return _side_by_side(plan, {"Error that one run in four exceeds": draw_error, "What a budget counts": draw_weights})
@@ -72,7 +62,7 @@ def plot_estimate(estimate: MeanEstimate) -> Figure:
     return figure
 
 
-def plot_comparison(comparison: Compared | Sequence[Compared]) -> Figure:
+def plot_comparison(comparison: Comparison | Sequence[Comparison]) -> Figure:
     """The error of each method over the lower bound; with several comparisons, against the number of people."""
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axes = figure.subplots()
@@ -196,7 +186,7 @@ def _beside(axes: Axes, point: tuple[float, float], text: str, side: str) -> Non
 # Comparisons
 
 
-def _draw_by_method(axes: Axes, comparison: Compared) -> None:
+def _draw_by_method(axes: Axes, comparison: Comparison) -> None:
     rows = comparison.rows()[::-1]
     answered = [(row, found["over_bound"]) for row, found in enumerate(rows) if math.isfinite(found["over_bound"])]
     for row, ratio in answered:
@@ -212,7 +202,7 @@ def _draw_by_method(axes: Axes, comparison: Compared) -> None:
     _label(axes, "error that one run in four exceeds, over the lower bound", "")
 
 
-def _draw_by_people(axes: Axes, comparisons: Sequence[Compared]) -> None:
+def _draw_by_people(axes: Axes, comparisons: Sequence[Comparison]) -> None:
     found: dict[str, list[tuple[int, float]]] = {}
     for comparison in sorted(comparisons, key=lambda one: one.people):
         for row in comparison.rows():
