@@ -23,7 +23,7 @@ default_role = "py:obj"
 nitpick_ignore_regex = [
     ("py:obj", ".*"),
     # Other libraries' types, for there is no network to ask them, and the types of single steps.
-    ("py:class", r"(numpy|np|collections|fractions|matplotlib)\..*|pdpmean\.\w+\.\w+(\.\w+)?"),
+    ("py:class", r"(numpy|np|os|collections|fractions|matplotlib)\..*|pdpmean\.\w+\.\w+(\.\w+)?"),
     ("py:class", "Fraction|Mapping|Callable|ArrayLike|Floats|NDArray.*|Model|Sums|Shares|ErrorLaw|ShapeName|Figure"),
 ]
 # Each page is in a table of contents, or is reached from one that is.

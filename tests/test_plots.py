@@ -33,12 +33,14 @@ def plan() -> Plan:
     return plan_mean(TIERS)
 
 
+def estimated(randomness: Randomness) -> MeanEstimate:
+    budgets = np.repeat(list(TIERS), list(TIERS.values()))
+    return estimate_mean(np.random.default_rng(1).normal(38, 6, budgets.size), budgets, randomness=randomness)
+
+
 @pytest.fixture(scope="module")
 def estimate() -> MeanEstimate:
-    rng = np.random.default_rng(1)
-    budgets = np.repeat(list(TIERS), list(TIERS.values()))
-    found = estimate_mean(rng.normal(38, 6, budgets.size), budgets, randomness=Randomness.seeded(1))
-    return dataclasses.replace(found, private=True)
+    return estimated(Randomness.secure())
 
 
 def line(axes: Axes, label: str) -> Line2D:
@@ -181,8 +183,9 @@ def test_the_parts_of_the_error_are_drawn(estimate: MeanEstimate) -> None:
 
 def test_a_simulated_estimate_says_so(estimate: MeanEstimate) -> None:
     assert estimate.plot().get_suptitle() == ""
-    simulated = dataclasses.replace(estimate, private=False)
-    assert simulated.plot().get_suptitle() == "NOT PRIVATE: seeded randomness, for simulation only"
+    assert (
+        estimated(Randomness.seeded(1)).plot().get_suptitle() == "NOT PRIVATE: seeded randomness, for simulation only"
+    )
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-12, 1e12, 1e306, 0.0])

@@ -31,18 +31,17 @@ EVIL = "<script>alert(1)</script> & \"quotes\" 'too' <img src=x onerror=alert(2)
 def estimated(**options: Any) -> MeanEstimate:
     rng = np.random.default_rng(1)
     budgets = np.repeat(list(TIERS), list(TIERS.values()))
-    values = rng.normal(38, 6, budgets.size)
-    return estimate_mean(values, budgets, randomness=Randomness.seeded(1), **options)
+    return estimate_mean(rng.normal(38, 6, budgets.size), budgets, **options)
 
 
 @pytest.fixture(scope="module")
 def simulated() -> MeanEstimate:
-    return estimated()
+    return estimated(randomness=Randomness.seeded(1))
 
 
 @pytest.fixture(scope="module")
-def estimate(simulated: MeanEstimate) -> MeanEstimate:
-    return dataclasses.replace(simulated, private=True)
+def estimate() -> MeanEstimate:
+    return estimated()
 
 
 class Outline(HTMLParser):

@@ -15,7 +15,7 @@ import numpy as np
 from pdpmean.errors import MissingPackageError
 from pdpmean.interval import half_width
 from pdpmean.plan import with_people
-from pdpmean.result import _rounded as rounded
+from pdpmean.result import rounded
 
 try:
     from matplotlib.axes import Axes

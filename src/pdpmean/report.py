@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pdpmean import __version__
 from pdpmean.errors import InvalidInputError, MissingPackageError
 from pdpmean.inputs import check_probability
-from pdpmean.result import _rounded as rounded
+from pdpmean.result import rounded
 
 if TYPE_CHECKING:
     from pdpmean.planned import Plan
@@ -26,6 +26,7 @@ _LEVELS = (0.8, 0.95, 0.99)
 _STEPS = {
     "census": "who holds which budget",
     "weights": "the total weight, to divide by",
+    "weight_squares": "how even the weights are",
     "center": "where the population lies",
     "scale": "how wide it is",
     "check": "whether many values are equal",

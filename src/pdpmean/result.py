@@ -23,7 +23,7 @@ from pdpmean.profile import Profile
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["MeanEstimate", "conclude"]
+__all__ = ["MeanEstimate", "conclude", "rounded"]
 
 _SYMMETRY_LEVEL = 0.999
 _ROUNDING = 0.26  # of a standard deviation: values rounded to a quarter of one may move their median so far
@@ -118,10 +118,10 @@ class MeanEstimate:
         return plot_estimate(self)
 
     def _rows(self) -> list[tuple[str, str]]:
-        low, high = (_rounded(end, self.std) for end in self.interval())
+        low, high = (rounded(end, self.std) for end in self.interval())
         noise, sampling = f"{self.noise_std:.3g}", f"{self.sampling_std:.3g}"
         rows = [
-            ("mean", _rounded(self.mean, self.std)),
+            ("mean", rounded(self.mean, self.std)),
             ("95 % interval", f"{low} to {high}"),
             ("error (std)", f"{self.std:.3g}, of which noise {noise}, sampling {sampling}"),
             ("population's std", f"{self.scale:.4g}"),
@@ -133,7 +133,7 @@ class MeanEstimate:
 
     def __repr__(self) -> str:
         return (
-            f"<MeanEstimate {_rounded(self.mean, self.std)} +- {self.std:.3g}{'' if self.private else ', NOT PRIVATE'}>"
+            f"<MeanEstimate {rounded(self.mean, self.std)} +- {self.std:.3g}{'' if self.private else ', NOT PRIVATE'}>"
         )
 
     def __str__(self) -> str:
@@ -248,7 +248,7 @@ def _all_finite(center: float, offsets: Floats, unit: float) -> Floats:
         return np.nan_to_num(center + offsets * unit)
 
 
-def _rounded(number: float, error: float) -> str:
+def rounded(number: float, error: float) -> str:
     """The number to a hundredth of its error, or to six digits where that makes no sense."""
     if not 1e-9 < error < 1e9 or abs(number) > 1e15:
         return f"{number:.6g}"
