@@ -28,7 +28,7 @@ from profiles import MORE_PROFILES, PROFILES, Floats
 from pdpmean import Choices, InsufficientBudgetError, MeanEstimate, Randomness, estimate_mean, lower_bound, paper
 from pdpmean.average import average
 from pdpmean.baselines import best_clip, minimum_mean, sampling_mean, threshold_mean
-from pdpmean.census import public_census
+from pdpmean.census import Cells, public_census
 from pdpmean.estimate import locate_in
 from pdpmean.model import BOUNDED, make_model
 from pdpmean.plan import make_plan
@@ -122,7 +122,7 @@ class Population:
     def oracle(self) -> float:
         """The oracle's error, in closed form."""
         chosen = make_model(self.model, self.budget_range)
-        return best_clip(public_census(ArraySource(self.budgets, self.budgets), chosen).profile).error
+        return best_clip(public_census(Cells(chosen).census(ArraySource(self.budgets, self.budgets))).profile).error
 
     @cached_property
     def bound(self) -> float:
@@ -137,7 +137,7 @@ class Population:
             return lambda values, randomness: estimate_mean(
                 values, self.budgets, model="unbounded", budget_range=self.budget_range, randomness=randomness
             )
-        census = public_census(ArraySource(self.budgets, self.budgets), BOUNDED)
+        census = public_census(Cells(BOUNDED).census(ArraySource(self.budgets, self.budgets)))
         plan = make_plan(census, BOUNDED, "gaussian", None, Fraction(1), Choices())
 
         def run(values: Floats, randomness: Randomness) -> MeanEstimate:

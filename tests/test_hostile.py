@@ -339,10 +339,11 @@ def everything(result: MeanEstimate) -> list[Any]:
 def test_unbounded_results_depend_on_released_numbers_alone(shape: Shape) -> None:
     """Five data sets with nothing in common but what was released of them: nobody, one person, two thousand."""
     census = [60.0, 140.0, 200.0]  # buckets [1, 4), [4, 16), [16, 64], in noise scales of 20 nats
+    squares = [6.0]  # of the weights
     averaged = [130.0, 90.0, 5.0]  # sum, weights, and squares or check
     found = []
     for values, budgets in datasets():
-        script = Scripted([*census, *averaged])
+        script = Scripted([*census, *squares, *averaged])
         with (
             mock.patch.object(locate, "private_median", side_effect=[3.5, 0.7]),
             mock.patch.object(locate, "first_small_tail", return_value=1076),

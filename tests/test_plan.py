@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -58,7 +59,7 @@ def test_shares_are_exact_and_dyadic(options: dict[str, Any]) -> None:
         assert 2**20 % share.denominator == 0
         assert Fraction(float(share)) == share
     names = {"center", "scale", "sum"}
-    names |= {"census", "weights"} if "model" in options else set()
+    names |= {"census", "weights", "weight_squares"} if "model" in options else set()
     names |= {"square"} if options.get("shape") == "any" else {"check"}
     assert set(plan.shares) == names
 
@@ -82,6 +83,15 @@ def test_the_check_uses_little(options: dict[str, Any]) -> None:
         assert nats <= 60.0
         # As much of it as that allows, but for the rounding and the census's doubt.
         assert left["check"] > 0.029 * rest or nats > 50.0
+
+
+def test_the_squared_weights_use_little() -> None:
+    for people in (500, 5000, 50_000, 500_000):
+        share = float(plan_mean({1.0: people}, **UNBOUNDED).shares["weight_squares"])
+        assert share <= 0.02 * 15 / 16
+        assert share * people == pytest.approx(min(10.0, 0.02 * 15 / 16 * people), rel=0.05)
+    # Where all budgets are publicly one, so are all weights.
+    assert "weight_squares" not in plan_mean({1.0: 5000}, model="unbounded", budget_range=(1.0, 1.0)).shares
 
 
 def test_a_share_is_rounded_down_to_what_a_double_holds() -> None:
@@ -289,6 +299,8 @@ def test_how_much_risk_to_take_is_a_choice() -> None:
 
 # Predictions
 
+FIXED = Choices(center_share=0.1, scale_share=0.1, max_failure=0.999999999)
+
 
 @EVERY
 def test_misses_grow_with_the_ratio(options: dict[str, Any]) -> None:
@@ -299,14 +311,36 @@ def test_misses_grow_with_the_ratio(options: dict[str, Any]) -> None:
     assert not plan.allows(1e4, chance=plan.failure_probability(1e4) / 2)
 
 
+def test_misses_are_predicted_for_as_few_people_as_there_may_be() -> None:
+    """What some grant in a capped bucket may all be granted by people at its upper end, who are fewer."""
+    few, many = {5.0: 400, 0.02: 40_000}, {2.5: 800, 0.02: 40_000}
+    options: dict[str, Any] = {"model": "unbounded", "budget_range": (0.02, 5.0), "choices": FIXED}
+    plan, other = plan_mean(few, **options), plan_mean(many, **options)
+    tau = other.locate_cap / float(other.shares["center"] + other.shares["scale"])
+    assert 2.0 < tau < 2.5
+    # 2000 in the last bucket, by 400 or 800 people, and 800 below the cap: few are no fewer than they may be.
+    doubt = 1 - math.sqrt(2 * 4) * 16 / 2800
+    assert plan.sure == pytest.approx(doubt)
+    assert other.sure == pytest.approx(doubt * (800 + 400 * tau) / (800 + 800 * tau))
+    # Where nobody is capped, it does not matter how many there are.
+    assert plan_mean({0.05: 56_000}, **options).sure == pytest.approx(doubt)
+
+
+def test_misses_grow_where_less_weight_is_sure() -> None:
+    plan = plan_mean({0.5: 900}, choices=FIXED, **UNBOUNDED)
+    censuses = [replace(plan.census, doubt=doubt) for doubt in (0.0, plan.census.doubt, 0.5 * plan.total)]
+    chances = [replace(plan, census=census).failure_probability() for census in censuses]
+    assert chances == sorted(chances)
+    assert chances[2] > 10 * chances[0]
+
+
 def test_misses_shrink_with_budget_and_with_a_support() -> None:
-    fixed = Choices(center_share=0.1, scale_share=0.1, max_failure=0.999999999)
-    by_people = [plan_mean({0.5: people}, choices=fixed).failure_probability() for people in (600, 900, 1500, 2500)]
+    by_people = [plan_mean({0.5: people}, choices=FIXED).failure_probability() for people in (600, 900, 1500, 2500)]
     assert by_people == sorted(by_people, reverse=True)
-    by_budget = [plan_mean({budget: 900}, choices=fixed).failure_probability() for budget in (0.3, 0.5, 0.8, 1.2)]
+    by_budget = [plan_mean({budget: 900}, choices=FIXED).failure_probability() for budget in (0.3, 0.5, 0.8, 1.2)]
     assert by_budget == sorted(by_budget, reverse=True)
-    supported = plan_mean({0.5: 900}, choices=fixed, support=(0.0, 1.0))
-    assert supported.failure_probability() < plan_mean({0.5: 900}, choices=fixed).failure_probability()
+    supported = plan_mean({0.5: 900}, choices=FIXED, support=(0.0, 1.0))
+    assert supported.failure_probability() < plan_mean({0.5: 900}, choices=FIXED).failure_probability()
 
 
 @pytest.mark.parametrize(

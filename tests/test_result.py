@@ -7,7 +7,7 @@ import json
 import math
 import pickle
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -31,7 +31,14 @@ def profile_of(plan: Plan, tiers: dict[float, int]) -> Profile:
 
 
 def released(
-    plan: Plan, center: float, sigma: float, shift: float = 0.0, *, private: bool = True, weight: float | None = None
+    plan: Plan,
+    center: float,
+    sigma: float,
+    shift: float = 0.0,
+    *,
+    private: bool = True,
+    weight: float | None = None,
+    squares: float | None = None,
 ) -> MeanEstimate:
     """The result where everything released is exactly what N(center + shift * sigma, sigma**2) leads to."""
     spread = sigma * MEDIAN_SIZE
@@ -41,7 +48,7 @@ def released(
     near = None if plan.shape == "any" else float(np.diff(norm.cdf(np.array([-1, 1]) * MEDIAN_SIZE / 4 - shift))[0])
     averaged = Average(clipped, plan.mean.weight if weight is None else weight, square, near)
     location = Location(center, half if plan.shape == "any" else spread)
-    return conclude(plan, location, half, averaged, profile_of(plan, TIERS), private=private)
+    return conclude(plan, location, half, averaged, profile_of(plan, TIERS), squares, private=private)
 
 
 @pytest.fixture
@@ -112,6 +119,33 @@ def test_less_weight_than_planned_widens_the_interval() -> None:
     many = released(plan, 10.0, 2.0)
     assert few.noise_std == pytest.approx(2 * many.noise_std, rel=0.05)
     assert few.sampling_std > 1.3 * many.sampling_std
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+def test_the_squares_of_the_weights_narrow_the_sampling_error(shape: Literal["gaussian", "any"]) -> None:
+    plan = plan_mean(TIERS, shape=shape, **UNBOUNDED)
+    expected = plan.mean.square
+    as_planned = released(plan, 10.0, 2.0)
+    assert released(plan, 10.0, 2.0, squares=expected).sampling_std == pytest.approx(as_planned.sampling_std)
+    # So far the released number is trusted beside one that may be off by half.
+    noise = math.sqrt(2) * plan.largest_weight * float(plan.shares["sum"] / plan.shares["weight_squares"])
+    trust = 1 / (1 + (2 * noise / expected) ** 2)
+    assert 0.8 < trust < 0.99
+    for factor in (0.8, 0.9):
+        fewer = released(plan, 10.0, 2.0, squares=factor * expected)
+        assert fewer.noise_std == as_planned.noise_std
+        ratio = fewer.sampling_std / as_planned.sampling_std
+        assert ratio == pytest.approx(math.sqrt(1 + trust * (factor - 1)), rel=0.01)
+
+
+def test_squares_that_cannot_be_are_brought_back_to_what_can() -> None:
+    plan = plan_mean(TIERS, **UNBOUNDED)
+    share = float(plan.shares["sum"])
+    # All weights equal to the least of the range, or to the largest.
+    ends = ((-1e9, 0.25 * share), (1e9, plan.largest_weight))
+    for squares, weight in ends:
+        found, exact = released(plan, 10.0, 2.0, squares=squares), weight * plan.mean.weight
+        assert found.sampling_std == pytest.approx(released(plan, 10.0, 2.0, squares=exact).sampling_std, rel=0.1)
 
 
 @pytest.mark.parametrize("options", [{}, {"share": 0.25}, {"share": Fraction(1, 3)}, UNBOUNDED, {"shape": "any"}])

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pdpmean.average import STEPS, Summing, average
-from pdpmean.census import Census, bucket_edges, public_census
+from pdpmean.census import Cells, Census, bucket_edges, public_census
 from pdpmean.choices import SHARE_UNIT, Choices
 from pdpmean.clipped_normal import clipped_variance, inside
 from pdpmean.diffusion import round_down
@@ -87,7 +87,7 @@ def oracle(
     check_positive("std", std)
     chosen = make_model(model, budget_range)
     source = ArraySource(*chosen.records(values, budgets))
-    profile = public_census(source, chosen).profile
+    profile = public_census(Cells(chosen).census(source)).profile
     if profile.levels.size == 0:
         return math.nan
     clip = best_clip(profile)
@@ -116,7 +116,8 @@ def minimum_mean(
     else:
         chosen = _uniform(chosen.budget_range[0])
     source = ArraySource(numbers, granted)
-    return _run(source, take_census(source, chosen, Fraction(1), randomness), chosen, randomness)
+    census = take_census(Cells(chosen).census(source), chosen, Fraction(1), randomness)
+    return _run(source, census, chosen, randomness)
 
 
 def threshold_mean(
@@ -137,7 +138,7 @@ def threshold_mean(
     threshold = _checked(threshold)
     numbers, granted = chosen.records(values, budgets)
     source = ArraySource(numbers, granted)
-    census = take_census(source, chosen, Fraction(1), randomness)
+    census = take_census(Cells(chosen).census(source), chosen, Fraction(1), randomness)
     profile = census.profile
 
     def kept(level: float) -> float:
@@ -146,7 +147,7 @@ def threshold_mean(
     if chosen.budget_range is None:
         least = threshold or _least_near(2 * _best_level(profile.levels, kept), granted)
         source = ArraySource(numbers, np.where(granted >= least, least, 0.0))
-        return _run(source, public_census(source, chosen), chosen, randomness)
+        return _run(source, public_census(Cells(chosen).census(source)), chosen, randomness)
     # A noisy census tells how many hold at least the lower end of a bucket, and no more.
     level = threshold or _best_level(bucket_edges(chosen.budget_range)[:-1], kept)
     reached = Profile.of(np.array([level]), np.array([kept(level)]))
@@ -172,7 +173,7 @@ def sampling_mean(
     chosen, randomness = make_model(model, budget_range), randomness or Randomness.secure()
     threshold = _checked(threshold)
     numbers, granted = chosen.records(values, budgets)
-    census = take_census(ArraySource(numbers, granted), chosen, Fraction(1), randomness)
+    census = take_census(Cells(chosen).census(ArraySource(numbers, granted)), chosen, Fraction(1), randomness)
     rest = float(1 - census.share)  # what the census left of every allowance
     profile = census.profile.scaled(rest)
 

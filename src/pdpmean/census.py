@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +18,18 @@ from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.sources import Source
 from pdpmean.threads import SMALLEST_BATCH
 
-__all__ = ["CENSUS_PART", "Cells", "Census", "expected_census", "noisy_census", "public_census"]
+__all__ = [
+    "CENSUS_PART",
+    "Cells",
+    "Census",
+    "Held",
+    "expected_census",
+    "noisy_census",
+    "noisy_sum",
+    "public_census",
+]
+
+Held = tuple[Floats, NDArray[np.int64]]  # allowances and how many hold each: as private as the budgets are
 
 CENSUS_PART = Fraction(1, 16)  # of the share, in the unbounded model
 _CELL_SHIFT = 46  # a cell is a double's exponent and first six bits: 64 cells an octave
@@ -37,6 +48,14 @@ class Census:
     doubt: float
     left_out: float = 0.0
     """People who publicly grant nothing."""
+    cautious: Profile | None = None
+    """The same sums held by as few people as there may be, where it is not known how many."""
+
+    def times(self, factor: float) -> Census:
+        """The census of so many times the people."""
+        cautious = self.cautious and self.cautious.times(factor)
+        left_out = self.left_out * factor
+        return replace(self, profile=self.profile.times(factor), left_out=left_out, cautious=cautious)
 
 
 @dataclass(frozen=True)
@@ -63,22 +82,22 @@ class Cells:
             check_budgets(budgets, first)
         return counts
 
-    def census(self, source: Source) -> tuple[Floats, NDArray[np.int64]]:
+    def census(self, source: Source) -> Held:
         """The lower ends of the cells that hold anyone, below which none of their allowances is, and their counts."""
         counts = source.census(self.count)
         held = np.flatnonzero(counts)
         return (held << _CELL_SHIFT).view(np.float64), counts[held]
 
 
-def public_census(source: Source, model: Model) -> Census:
+def public_census(held: Held) -> Census:
     """The exact profile, on a grid of 64 cells an octave: enough to steer public choices."""
-    levels, counts = Cells(model).census(source)
-    held = counts.astype(np.float64)
+    levels, counts = held
+    people = counts.astype(np.float64)
     middles = np.where(np.isfinite(levels), np.minimum(levels * (1 + 2.0**-8), LARGEST_BUDGET), levels)
-    return Census(Profile.of(middles, held), Fraction(0), 0.0, left_out=float(held[levels == 0].sum()))
+    return Census(Profile.of(middles, people), Fraction(0), 0.0, left_out=float(people[levels == 0].sum()))
 
 
-def noisy_census(source: Source, model: Model, share: Fraction, randomness: Randomness) -> Census:
+def noisy_census(held: Held, model: Model, share: Fraction, randomness: Randomness) -> Census:
     """The profile from noisy sums of budgets, one a bucket of the public range: costs everyone `share` of theirs.
 
     Person i adds ``floor(a_i 2**q)``, a_i rounded down to its cell, to one sum, and every sum gets discrete Laplace
@@ -86,18 +105,24 @@ def noisy_census(source: Source, model: Model, share: Fraction, randomness: Rand
     """
     assert model.budget_range is not None
     edges = bucket_edges(model.budget_range)
-    # Fine enough for the budgets, and no finer than noise of scale 2**shift / share allows: at most 2**60.
-    shift = min(_SUM_BITS - math.frexp(model.budget_range[1])[1], 59 - math.ceil(math.log2(1 / share)))
-    levels, counts = Cells(model).census(source)
-    units = np.floor(np.ldexp(levels, shift)).astype(np.int64)
-    bucket = np.searchsorted(edges[1:-1], levels, side="right")
-    sums = [
-        sum(int(count) * int(unit) for count, unit in zip(counts[bucket == j], units[bucket == j], strict=True))
+    levels, counts = held
+    bucket = _bucket_of(levels, edges)
+    noisy = [
+        noisy_sum(np.where(bucket == j, levels, 0.0), counts, model.budget_range[1], share, randomness)
         for j in range(edges.size - 1)
     ]
-    scale = laplace_scale(2**shift, share)
-    noisy = np.array([math.ldexp(randomness.add_laplace(total, scale), -shift) for total in sums])
-    return _census_of(noisy, edges, share)
+    return _census_of(np.array(noisy), edges, share)
+
+
+def noisy_sum(
+    sizes: Floats, counts: NDArray[np.int64], largest: float, share: Fraction, randomness: Randomness
+) -> float:
+    """The sum of ``counts * sizes``, at a loss of at most `share` times a person's size."""
+    # Fine enough for the largest, and no finer than noise of scale 2**shift / share allows: at most 2**60.
+    shift = min(_SUM_BITS - math.frexp(largest)[1], 59 - math.ceil(math.log2(1 / share)))
+    units = np.floor(np.ldexp(sizes, shift)).astype(np.int64)
+    total = sum(count * unit for count, unit in zip(counts.tolist(), units.tolist(), strict=True))
+    return math.ldexp(randomness.add_laplace(total, laplace_scale(2**shift, share)), -shift)
 
 
 def expected_census(budgets: ArrayLike | Mapping[float, int], model: Model, share: Fraction) -> Census:
@@ -115,7 +140,10 @@ def expected_census(budgets: ArrayLike | Mapping[float, int], model: Model, shar
     profile = Profile.of(model.allowances(levels), counts)
     if model.budget_range is None:
         return Census(profile, Fraction(0), 0.0, left_out=float(counts[levels == 0].sum()))
-    return Census(profile, share, _doubt(bucket_edges(model.budget_range).size - 1, share))
+    edges = bucket_edges(model.budget_range)
+    most = edges[1:][_bucket_of(profile.levels, edges)]
+    cautious = Profile.of(most, profile.counts * profile.levels / most)
+    return Census(profile, share, _doubt(edges.size - 1, share), cautious=cautious)
 
 
 def _histogram(budgets: Floats) -> tuple[Floats, Floats]:
@@ -133,6 +161,10 @@ def bucket_edges(budget_range: tuple[float, float]) -> Floats:
     return np.array([*(low * _BUCKET_WIDTH**j for j in range(count)), max(high, low * (1 + 2.0**-20))])
 
 
+def _bucket_of(levels: Floats, edges: Floats) -> NDArray[np.intp]:
+    return np.searchsorted(edges[1:-1], levels, side="right")
+
+
 def _doubt(buckets: int, share: Fraction) -> float:
     """One standard deviation of the noisy total."""
     return math.sqrt(2 * buckets) / float(share)
@@ -147,4 +179,5 @@ def _census_of(sums: Floats, edges: Floats, share: Fraction) -> Census:
     sums = np.maximum(sums, 0.0)
     sums = sums * (total / sums.sum()) if sums.sum() > 0 else np.full(sums.size, total / sums.size)
     middles = np.diff(edges) / np.log(edges[1:] / edges[:-1])
-    return Census(Profile.of(middles, sums / middles), share, _doubt(sums.size, share))
+    cautious = Profile.of(edges[1:], sums / edges[1:])
+    return Census(Profile.of(middles, sums / middles), share, _doubt(sums.size, share), cautious=cautious)

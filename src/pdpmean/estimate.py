@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from pdpmean.average import average
-from pdpmean.census import CENSUS_PART, Census, noisy_census, public_census
+from pdpmean.census import CENSUS_PART, Cells, Census, Held, noisy_census, public_census
 from pdpmean.choices import Choices, ShapeName, check_choices, check_shape, check_share, check_support, floor_share
 from pdpmean.diffusion import Thinning
 from pdpmean.errors import PopulationWarning
@@ -20,6 +20,7 @@ from pdpmean.randomness import Randomness, check_randomness
 from pdpmean.result import MeanEstimate, conclude
 from pdpmean.sources import Source
 from pdpmean.sources.arrays import ArraySource
+from pdpmean.squares import weight_squares
 
 __all__ = ["estimate_mean"]
 
@@ -82,21 +83,23 @@ def estimate_mean(
         budgets = budgets_of_tiers(budgets, tiers, public=chosen.budget_range is None)
     source = ArraySource(*chosen.records(values, budgets))
 
-    census = take_census(source, chosen, whole, randomness)
+    held = Cells(chosen).census(source)
+    census = take_census(held, chosen, whole, randomness)
     plan = make_plan(census, chosen, kind, interval, whole, check_choices(choices))
+    squares = weight_squares(held, plan, randomness)
     location, half = locate_in(source, plan, randomness)
     averaged = average(source, plan, location.center, half, randomness)
-    result = conclude(plan, location, half, averaged, census.profile, private=randomness.private)
+    result = conclude(plan, location, half, averaged, census.profile, squares, private=randomness.private)
     for text in result.warnings:
         warnings.warn(text, PopulationWarning, stacklevel=2)
     return result
 
 
-def take_census(source: Source, model: Model, share: Fraction, randomness: Randomness) -> Census:
+def take_census(held: Held, model: Model, share: Fraction, randomness: Randomness) -> Census:
     """Who holds which budget: counted where it is public, noisily where it is not."""
     if model.budget_range is None:
-        return public_census(source, model)
-    return noisy_census(source, model, floor_share(CENSUS_PART * share), randomness)
+        return public_census(held)
+    return noisy_census(held, model, floor_share(CENSUS_PART * share), randomness)
 
 
 def locate_in(source: Source, plan: Plan, randomness: Randomness) -> tuple[Location, float]:

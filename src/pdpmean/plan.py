@@ -51,10 +51,11 @@ _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is fl
 
 _CHECK_PART, _CHECK_NATS = 0.03, 60.0  # what the check for equal values may use, at most
 _SYMMETRY_PART, _SYMMETRY_NATS = 0.1, 200.0  # the centre gets at least the lesser, for the symmetry check's sake
+_SQUARES_PART, _SQUARES_NATS = 0.02, 10.0  # what the sum of the squared weights may use, at most
 _INFLATION = 0.8  # how much of the product of the two locating errors reaches the mean, by simulation
 _LARGEST_LOCATE, _LARGEST_WEIGHTS, _NARROWEST = 0.45, 0.3, 0.3
 
-_ANY_CENTER, _ANY_RADIUS, _ANY_SQUARE, _ANY_WEIGHTS = 130.0, Fraction(15, 100), Fraction(3, 100), Fraction(5, 100)
+_ANY_CENTER, _ANY_RADIUS, _ANY_SQUARE, _ANY_WEIGHTS = 130.0, Fraction(15, 100), Fraction(3, 100), 0.05
 _ANY_CONSTANT, _ANY_LEAST = 200.0, 300.0
 
 
@@ -188,9 +189,7 @@ class _Planner:
 
     def with_people(self, factor: float) -> Plan | None:
         """The plan for so many times as many people; None where it would be refused."""
-        profile = Profile(self.census.profile.levels, self.census.profile.counts * factor)
-        census = replace(self.census, profile=profile, left_out=self.census.left_out * factor)
-        plan = replace(self, census=census).best()
+        plan = replace(self, census=self.census.times(factor)).best()
         enough = self.shape == "gaussian" or plan.scale.weight >= _ANY_LEAST
         return plan if enough and plan.allows(self.choices.max_ratio, self.choices.max_failure) else None
 
@@ -259,42 +258,38 @@ class _Planner:
         room = left - center - scale
         check = floor_share(min(_CHECK_PART * float(left), _CHECK_NATS / self._useful_total, float(room) / 4))
         check = max(check, Fraction(1, SHARE_UNIT))
-        rest = room - check
-        weights = floor_share(float(rest) * chosen[3]) if self.census.share else Fraction(0)
-        shares = {"center": center, "scale": scale, "check": check, "sum": rest - weights}
+        part = chosen[3] if self.census.share else 0.0
+        shares = {**self._for_weights(float(room - check), part), "center": center, "scale": scale, "check": check}
         width = chosen[2]
         variance, slope = float(clipped_variance(width)), float(inside(width))
-        return self._plan(shares, weights, width, 2 * width**2 / variance, slope, variance)
+        return self._plan(shares, width, 2 * width**2 / variance, slope, variance)
 
     def _any_plan(self) -> Plan:
         left = self.share - self.census.share
         total = self._useful_total
         center = max(floor_share(min(0.25 * float(left), _ANY_CENTER / total)), Fraction(1, SHARE_UNIT))
         radius, square = floor_share(_ANY_RADIUS * left), floor_share(_ANY_SQUARE * left)
-        weights = floor_share(_ANY_WEIGHTS * left) if self.census.share else Fraction(0)
-        shares = {
-            "center": center,
-            "scale": radius,
-            "square": square,
-            "sum": left - center - radius - square - weights,
-        }
+        shares = {**self._for_weights(float(left), _ANY_WEIGHTS), "center": center, "scale": radius, "square": square}
         # What the radius would be for a bell-shaped population: some 20 nats lie beyond half to a quarter of it.
         beyond = min(20 / (float(radius) * total), 0.3)
         width = 3 * float(ndtri(1 - beyond / 2))
-        return self._plan(shares, weights, width, _ANY_CONSTANT, 1.0, 1.0)
+        return self._plan(shares, width, _ANY_CONSTANT, 1.0, 1.0)
 
-    def _plan(
-        self,
-        shares: dict[str, Fraction],
-        weights: Fraction,
-        width: float,
-        constant: float,
-        slope: float,
-        variance: float,
-    ) -> Plan:
-        """A plan with these shares, its caps and predictions filled in."""
-        if self.census.share:
-            shares = {"census": self.census.share, "weights": weights, **shares}
+    def _for_weights(self, room: float, part: float) -> dict[str, Fraction]:
+        """The shares that private budgets ask for: of the census, of the weights, and of their squares if not known."""
+        if not self.census.share:
+            return {}
+        shares = {"census": self.census.share, "weights": floor_share(room * part)}
+        low, high = self.model.budget_range or (0.0, math.inf)
+        if low < high:
+            left = float(self.share - self.census.share)
+            squares = floor_share(min(_SQUARES_PART * left, _SQUARES_NATS / self._useful_total, room / 8))
+            shares["weight_squares"] = max(squares, Fraction(1, SHARE_UNIT))
+        return shares
+
+    def _plan(self, shares: dict[str, Fraction], width: float, constant: float, slope: float, variance: float) -> Plan:
+        """A plan with these shares and the rest for the sum, its caps and predictions filled in."""
+        shares = {**shares, "sum": self.share - sum(shares.values())}
         locating = float(shares["center"] + shares["scale"])
         locate_cap, located = self._capped(locating, _LOCATE_CONSTANT)
         thinning = _SAMPLE / located.weight if self.census.profile.people > _SAMPLE else _KEEP_ALL
@@ -309,8 +304,9 @@ class _Planner:
             mean = self._sums(float(shares["sum"]), weight_cap)
         sampling = math.sqrt(variance * mean.square) / (slope * mean.weight)
         extra = 0.0
+        weights = float(shares.get("weights", Fraction(0)) / shares["sum"])
         if self.shape == "gaussian":
-            extra = _INFLATION * product_error(center, scale, width, mean, float(weights / shares["sum"]))
+            extra = _INFLATION * product_error(center, scale, width, mean, weights)
         return Plan(
             model=self.model,
             shape=self.shape,

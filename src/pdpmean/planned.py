@@ -134,9 +134,22 @@ class Plan:
         """The budget above which more no longer counts."""
         return self.weight_cap / float(self.shares["sum"]) * self.model.budget_per_allowance
 
+    @property
+    def largest_weight(self) -> float:
+        """No record weighs more in the average, publicly."""
+        return min(self.weight_cap, float(self.shares["sum"]) * self.model.largest_allowance)
+
+    @property
+    def sure(self) -> float:
+        """The part of the locating weights to count on, for the fewest people and a standard deviation less."""
+        profile = self.census.profile
+        tau = self.locate_cap / float(self.shares["center"] + self.shares["scale"])
+        fewest = (self.census.cautious or profile).capped_sums(tau)[0] / profile.capped_sums(tau)[0]
+        return max(0.3, 1 - self.census.doubt / profile.total) * min(fewest, 1.0)
+
     def failure_probability(self, ratio: float = 1e4) -> float:
         """The chance that `locate` misses, for a mean `ratio` standard deviations from 0 (or a support so wide)."""
-        sure = max(0.3, 1 - self.census.doubt / self.census.profile.total) if self.census.doubt else 1.0
+        sure = self.sure
         return miss_probability(
             self.center.scaled(sure),
             self.scale.scaled(sure) if self.shape == "gaussian" else None,

@@ -29,6 +29,7 @@ _SYMMETRY_LEVEL = 0.999
 _ROUNDING = 0.26  # of a standard deviation: values rounded to a quarter of one may move their median so far
 # Within a quarter of the median distance lie 13 % of a normal population, and fewer than this of other smooth ones.
 _MOST_NEAR, _FALSE_ALARM = 0.2, 0.002
+_BUCKET_DOUBT = 0.5  # how far, relatively, a noisy census misstates the squared weights: its buckets are wide
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,15 +151,23 @@ class MeanEstimate:
 
 
 def conclude(
-    plan: Plan, location: Location, half: float, averaged: Average, profile: Profile, *, private: bool
+    plan: Plan,
+    location: Location,
+    half: float,
+    averaged: Average,
+    profile: Profile,
+    squares: float | None = None,
+    *,
+    private: bool,
 ) -> MeanEstimate:
-    """The estimate behind the released numbers."""
+    """The estimate behind the released numbers; `squares`, of the weights, where they are not in the plan."""
     grown = _growth(plan, averaged)
+    square = plan.mean.square * grown if squares is None else _square(plan, averaged, grown, squares)
     if plan.shape == "any":
-        mean, sigma, law = _as_it_is(plan, location, half, averaged, grown)
+        mean, sigma, law = _as_it_is(plan, location, half, averaged, square)
         slope, gap = 1.0, 0.0
     else:
-        mean, sigma, law = _behind_the_clip(plan, location, half, averaged, grown)
+        mean, sigma, law = _behind_the_clip(plan, location, half, averaged, grown, square)
         slope, gap = float(np.mean(half / law.noise)) / averaged.weight, (mean - location.center) / sigma
     return MeanEstimate(
         mean=_finite(mean),
@@ -177,8 +186,18 @@ def _growth(plan: Plan, averaged: Average) -> float:
     return min(max(averaged.weight / plan.mean.weight, 0.4), 2.5) if "weights" in plan.shares else 1.0
 
 
+def _square(plan: Plan, averaged: Average, grown: float, released: float) -> float:
+    """The sum of the squared weights: between the plan's and the released one, the nearer to each the surer it is."""
+    expected = plan.mean.square * grown
+    noise = math.sqrt(2) * plan.largest_weight * float(plan.shares["sum"] / plan.shares["weight_squares"])
+    trust = 1 / (1 + (noise / (_BUCKET_DOUBT * expected)) ** 2)
+    least = min(float(plan.shares["sum"]) * plan.model.limits[0], plan.largest_weight)
+    found = expected + trust * (released - expected)
+    return min(max(found, least * averaged.weight), plan.largest_weight * averaged.weight)
+
+
 def _behind_the_clip(
-    plan: Plan, location: Location, half: float, averaged: Average, grown: float
+    plan: Plan, location: Location, half: float, averaged: Average, grown: float, square: float
 ) -> tuple[float, float, ErrorLaw]:
     """Mean and scale of the normal population, and the law of the error, mixed over the true rank of the spread."""
     spread = location.spread
@@ -188,7 +207,7 @@ def _behind_the_clip(
     levels = rank_nodes(plan.scale.weight * grown, plan.scale.square * grown)
     shifts, sigmas = undo_clipping(np.full(levels.size, averaged.mean), ratio, levels)
     slopes = np.maximum(inside(ratio / sigmas, shifts), 0.05)
-    variances = clipped_variance(ratio / sigmas, shifts) * plan.mean.square * grown
+    variances = clipped_variance(ratio / sigmas, shifts) * square
     sampling = np.sqrt(variances) * sigmas / (averaged.weight * slopes)
     if "weights" in plan.shares:
         # The noise of the total weight moves the clipped mean in proportion to itself.
@@ -203,14 +222,14 @@ def _behind_the_clip(
 
 
 def _as_it_is(
-    plan: Plan, location: Location, half: float, averaged: Average, grown: float
+    plan: Plan, location: Location, half: float, averaged: Average, square: float
 ) -> tuple[float, float, ErrorLaw]:
     """The clipped mean itself; its sampling error from the released mean square."""
     assert averaged.square is not None
     mean = _finite(location.center + half * averaged.mean)
     doubt = float(plan.shares["sum"] / plan.shares["square"]) / averaged.weight
     deviation = math.sqrt(max(averaged.square - averaged.mean**2, 0.0) + doubt)
-    sampling = half * (deviation * math.sqrt(plan.mean.square * grown) / averaged.weight)
+    sampling = half * (deviation * math.sqrt(square) / averaged.weight)
     law = ErrorLaw(np.array([mean]), np.array([half / averaged.weight]), np.array([sampling]))
     return mean, half * deviation, law
 

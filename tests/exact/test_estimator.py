@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from exact.enumeration import Enumerator, Law, collapsed, law, loss, removal_losses, replacement_losses
-from pdpmean import average, census, estimate, locate
+from pdpmean import average, census, estimate, locate, squares
 from pdpmean.average import Summing
 from pdpmean.census import Census
 from pdpmean.choices import Choices
@@ -50,9 +50,9 @@ def parts(**sixteenths: int) -> Shares:
 
 SHARES = {
     ("bounded", "gaussian"): parts(center=4, scale=4, check=1, sum=7),
-    ("unbounded", "gaussian"): parts(census=1, weights=2, center=4, scale=4, check=1, sum=4),
+    ("unbounded", "gaussian"): parts(census=1, weights=2, weight_squares=1, center=4, scale=3, check=1, sum=4),
     ("bounded", "any"): parts(center=4, scale=4, square=2, sum=6),
-    ("unbounded", "any"): parts(census=1, weights=2, center=4, scale=4, square=1, sum=4),
+    ("unbounded", "any"): parts(census=1, weights=2, weight_squares=1, center=4, scale=3, square=1, sum=4),
 }
 
 
@@ -93,6 +93,10 @@ def source_of(present: Sequence[Person]) -> ArraySource:
     return ArraySource(np.array([value for value, _ in present]), np.array([budget for _, budget in present]))
 
 
+def held(present: Sequence[Person], model: Model) -> census.Held:
+    return census.Cells(model).census(source_of(present))
+
+
 def only(multiplicities: dict[float, int]) -> Lattice:
     """A lattice of these doubles alone."""
     keys = [int(key) for key in keys_of(np.array(list(multiplicities), dtype=np.float64))]
@@ -119,7 +123,7 @@ ALLOWED = [0.0, 1.0, 3.9, 4.0, 16.0, 16.0, 0.0]
 
 def census_losses() -> list[float]:
     def counts(present: tuple[Person, ...]) -> Law:
-        return law(lambda r: census.noisy_census(source_of(present), WIDE, CENSUS_SHARE, r), released=True)
+        return law(lambda r: census.noisy_census(held(present, WIDE), WIDE, CENSUS_SHARE, r), released=True)
 
     losses = removal_losses(counts, HOLDERS)
     return [losses[person] for person in HOLDERS]
@@ -137,6 +141,43 @@ def test_census_noise_of_one_unit_too_few_is_caught() -> None:
         assert all(spent <= allowed / 16 + EXACT for spent, allowed in zip(census_losses(), ALLOWED, strict=True))
     with patched(coarse, (census, "laplace_scale", lambda size, share: laplace_scale(size - 1, share))):
         assert any(spent > 1.1 * allowed / 16 for spent, allowed in zip(census_losses(), ALLOWED, strict=True))
+
+
+# --- the squares of the weights -----------------------------------------------------------------------------
+
+
+def squares_losses(plan: Plan) -> list[float]:
+    def release(present: tuple[Person, ...]) -> Law:
+        return law(lambda r: squares.weight_squares(held(present, WIDE), plan, r), released=True)
+
+    losses = removal_losses(release, HOLDERS)
+    return [losses[person] for person in HOLDERS]
+
+
+@pytest.mark.parametrize("weight_cap", [1.0, 50.0])
+def test_squares_of_weights_attain_their_share_and_no_more(weight_cap: float) -> None:
+    """Whoever is at the cap pays for the cap, and others in proportion to the square of their weight."""
+    plan = fixed_plan(WIDE, weight_cap=weight_cap)
+    cap = min(weight_cap, 4.0)  # nobody weighs more than a quarter, the share of the sum, of 16
+    for spent, allowed in zip(squares_losses(plan), ALLOWED, strict=True):
+        weight = min(allowed / 4, cap)
+        assert spent <= allowed / 16 + EXACT
+        assert (1 - 1 / 32) * weight**2 / cap / 4 - EXACT <= spent <= weight**2 / cap / 4 + EXACT
+
+
+SQUARES_BUGS: dict[str, tuple[float, Patch]] = {
+    "noise at half its scale": (50.0, (census, "laplace_scale", lambda size, share: laplace_scale(size, share) / 2)),
+    "noise for the share of the sum": (50.0, (census, "laplace_scale", lambda size, _: laplace_scale(size, 1))),
+    "weights at twice the share": (0.5, (squares, "round_down", lambda share: 2 * share)),
+}
+
+
+@pytest.mark.parametrize("bug", SQUARES_BUGS)
+def test_a_bug_in_the_squares_of_weights_is_caught(bug: str) -> None:
+    weight_cap, planted = SQUARES_BUGS[bug]
+    with patched(planted):
+        losses = squares_losses(fixed_plan(WIDE, weight_cap=weight_cap))
+    assert any(spent > 1.9 * allowed / 16 for spent, allowed in zip(losses, ALLOWED, strict=True) if allowed)
 
 
 # --- diffusion ----------------------------------------------------------------------------------------------
@@ -601,7 +642,7 @@ def test_unbounded_of_any_shape_over_everyone_who_may_join_or_leave() -> None:
 SEVERE: list[Person] = [(1.0, 1.5), (FAR, 1.5)]
 
 
-SEVERE_PLAN = fixed_plan(UNBOUNDED, clip_width=NARROW)
+SEVERE_PLAN = fixed_plan(UNBOUNDED, clip_width=NARROW, weight_cap=1.5 / 4)  # at the cap, squares cost the most
 
 
 def severe_loss(*planted: Patch) -> float:
@@ -610,7 +651,7 @@ def severe_loss(*planted: Patch) -> float:
 
 
 def test_unbounded_spends_a_whole_budget_and_no_more() -> None:
-    """Census, centre, spread, sum, weights and check add up: composition is tight, so nothing smaller would do."""
+    """Census, squares, centre, spread, sum, weights and check add up: composition is tight; nothing less would do."""
     assert 0.98 * 1.5 <= severe_loss() <= 1.5 + EXACT
 
 
@@ -651,6 +692,16 @@ def leaky_locate(values: Floats, weights: Floats, plan: Plan, randomness: Random
     return locate.locate(values, weights, plan, randomness)
 
 
+def census_noise_at(part: Fraction, factor: float) -> Patch:
+    """The noise of the census, or of the squares (a quarter of the share of the sum), at `factor` of its scale."""
+    assert part in (SEVERE_PLAN.shares["census"], SEVERE_PLAN.shares["weight_squares"] / SEVERE_PLAN.shares["sum"])
+
+    def scale(size: int, share: Fraction) -> float:
+        return laplace_scale(size, share) * (factor if share == part else 1.0)
+
+    return (census, "laplace_scale", scale)
+
+
 BUGS: dict[str, list[Patch]] = {
     "centre and scale both get the whole locating weight": [
         (locate, "integer_weights", doubled(locate.integer_weights)),
@@ -663,9 +714,9 @@ BUGS: dict[str, list[Patch]] = {
     "the total weight without noise": [noise_at(SEVERE_PLAN, "weights", 0.0)],
     "the check without noise": [noise_at(SEVERE_PLAN, "check", 0.0)],
     "check noise at half its scale": [noise_at(SEVERE_PLAN, "check", 0.5)],
-    "census noise of half its scale": [
-        (census, "laplace_scale", lambda size, share: laplace_scale(size, share) / 2),
-    ],
+    "census noise of half its scale": [census_noise_at(CENSUS_SHARE, 0.5)],
+    "squares of the weights with noise of half its scale": [census_noise_at(Fraction(1, 4), 0.5)],
+    "squares of the weights without noise": [census_noise_at(Fraction(1, 4), 0.0)],
     "no discount for the census": [(estimate, "CENSUS_PART", Fraction(1, 8))],
 }
 
@@ -681,7 +732,7 @@ def test_kept_weights_raised_too_far_are_caught_in_the_whole() -> None:
     run = partial(
         joining_losses,
         people,
-        fixed_plan(UNBOUNDED, thinning=0.5, clip_width=NARROW),
+        fixed_plan(UNBOUNDED, thinning=0.5, clip_width=NARROW, weight_cap=1.5 / 4),
         centers=SEVERE_CENTERS,
         spreads=SEVERE_SPREADS,
     )
