@@ -98,6 +98,14 @@ def test_the_expected_census_of_the_unbounded_model() -> None:
     assert census.doubt == pytest.approx(40.0)
 
 
+@pytest.mark.parametrize("budget", [0.01, 0.3, 1.0])
+def test_the_expected_census_of_many_at_an_end_of_the_range(budget: float) -> None:
+    """The middle of a cell may lie outside the range that its people are in."""
+    census = expected_census(np.full(200_000, budget), make_model("unbounded", (0.01, 1.0)), SHARE)
+    assert census.profile.people == 200_000
+    assert census.profile.total == pytest.approx(200_000 * budget, rel=1 / 64)
+
+
 @pytest.mark.parametrize("count", [-1, math.nan, math.inf])
 def test_a_tier_has_people(count: float) -> None:
     with pytest.raises(InvalidInputError, match="0 or more people"):

@@ -128,16 +128,16 @@ def noisy_sum(
 def expected_census(budgets: ArrayLike | Mapping[float, int], model: Model, share: Fraction) -> Census:
     """The census of budgets that are known, or of tiers ``{budget: people}``: for planning ahead."""
     if isinstance(budgets, Mapping):
-        levels = check_budgets(list(budgets))
+        levels = model.allowances(check_budgets(list(budgets)))
         counts = np.array(list(budgets.values()), dtype=np.float64)
         if not ((counts >= 0) & np.isfinite(counts)).all():
             raise InvalidInputError("a tier must have 0 or more people", name="budgets")
     else:
-        levels = check_budgets(budgets)
+        levels = model.allowances(check_budgets(budgets))
         counts = np.ones(levels.size)
         if levels.size >= SMALLEST_BATCH:
             levels, counts = _histogram(levels)
-    profile = Profile.of(model.allowances(levels), counts)
+    profile = Profile.of(levels, counts)
     if model.budget_range is None:
         return Census(profile, Fraction(0), 0.0, left_out=float(counts[levels == 0].sum()))
     edges = bucket_edges(model.budget_range)
@@ -146,9 +146,9 @@ def expected_census(budgets: ArrayLike | Mapping[float, int], model: Model, shar
     return Census(profile, share, _doubt(edges.size - 1, share), cautious=cautious)
 
 
-def _histogram(budgets: Floats) -> tuple[Floats, Floats]:
-    """Few levels instead of many budgets: 64 an octave, each at the middle of its cell."""
-    cells = np.bincount(budgets.view(np.int64) >> _CELL_SHIFT)
+def _histogram(allowances: Floats) -> tuple[Floats, Floats]:
+    """Few levels instead of many allowances: 64 an octave, each at the middle of its cell."""
+    cells = np.bincount(allowances.view(np.int64) >> _CELL_SHIFT)
     held = np.flatnonzero(cells)
     levels = (held << _CELL_SHIFT).view(np.float64)
     return np.where(np.isfinite(levels), levels * (1 + 2.0**-8), levels), cells[held].astype(np.float64)
