@@ -28,8 +28,10 @@ from profiles import MORE_PROFILES, PROFILES, Floats
 from pdpmean import Choices, InsufficientBudgetError, MeanEstimate, Randomness, estimate_mean, lower_bound, paper
 from pdpmean.average import average
 from pdpmean.baselines import best_clip, minimum_mean, sampling_mean, threshold_mean
-from pdpmean.census import Cells, public_census
-from pdpmean.estimate import locate_in
+from pdpmean.cells import Cells
+from pdpmean.census import public_census
+from pdpmean.estimate import locate_groups
+from pdpmean.guarantee import Promise
 from pdpmean.model import BOUNDED, make_model
 from pdpmean.plan import make_plan
 from pdpmean.result import conclude
@@ -122,7 +124,7 @@ class Population:
     def oracle(self) -> float:
         """The oracle's error, in closed form."""
         chosen = make_model(self.model, self.budget_range)
-        return best_clip(public_census(Cells(chosen).census(ArraySource(self.budgets, self.budgets))).profile).error
+        return best_clip(public_census(*Cells(chosen).census(ArraySource(self.budgets, self.budgets))).profile).error
 
     @cached_property
     def bound(self) -> float:
@@ -137,14 +139,16 @@ class Population:
             return lambda values, randomness: estimate_mean(
                 values, self.budgets, model="unbounded", budget_range=self.budget_range, randomness=randomness
             )
-        census = public_census(Cells(BOUNDED).census(ArraySource(self.budgets, self.budgets)))
+        census = public_census(*Cells(BOUNDED).census(ArraySource(self.budgets, self.budgets)))
         plan = make_plan(census, BOUNDED, "gaussian", None, Fraction(1), Choices())
 
         def run(values: Floats, randomness: Randomness) -> MeanEstimate:
             source = ArraySource(values, self.budgets)
-            location, half = locate_in(source, plan, randomness)
-            averaged = average(source, plan, location.center, half, randomness)
-            return conclude(plan, location, half, averaged, census.profile, private=False)
+            (located,) = locate_groups(source, [plan], randomness)
+            (averaged,) = average(source, [plan], [located], randomness)
+            assert located
+            assert averaged
+            return conclude(plan, *located, averaged, None, Promise(BOUNDED, Fraction(1), private=False))
 
         return run
 

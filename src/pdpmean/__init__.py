@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pdpmean.bounds import lower_bound
     from pdpmean.choices import Choices
     from pdpmean.estimate import estimate_mean
+    from pdpmean.grouped import GroupedEstimate
     from pdpmean.plan import Plan, plan_mean
     from pdpmean.randomness import Randomness
     from pdpmean.result import MeanEstimate
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Choices",
+    "GroupedEstimate",
     "InsufficientBudgetError",
     "InvalidInputError",
     "MeanEstimate",

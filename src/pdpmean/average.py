@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +14,34 @@ from numpy.typing import NDArray
 from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.diffusion import round_down
 from pdpmean.inputs import Floats
+from pdpmean.locate import Location
 from pdpmean.model import Model
 from pdpmean.planned import Plan
 from pdpmean.randomness import Randomness, laplace_scale
-from pdpmean.sources import Source
+from pdpmean.sources import Batch, Counts, Source
 from pdpmean.threads import SMALLEST_BATCH
 
-__all__ = ["LARGEST_SHIFT", "STEPS", "Average", "Summing", "average", "exact_dot", "steps_of", "weight_shift"]
+__all__ = [
+    "LARGEST_SHIFT",
+    "STEPS",
+    "Average",
+    "Clip",
+    "Summing",
+    "average",
+    "from_words",
+    "steps_of",
+    "steps_per_unit",
+    "weight_shift",
+    "weights_of",
+    "words_of",
+]
 
-# A value becomes one of 2 * STEPS + 1 integers, a weight an integer of at most WEIGHT_BITS bits, so that the sum
-# over _BLOCK records fits a signed 64-bit word: 2**(24 + 26 + 12) < 2**63.
+# A value becomes one of 2 * STEPS + 1 integers, a weight an integer of at most WEIGHT_BITS bits. The compiled loop adds
+# up _BLOCK products in a signed 64-bit word: 2**(24 + 26 + 12) < 2**63. Sums of any more are kept as two words, the
+# multiples of 2**LOW_BITS and the rest, which hold 2**37 records.
 STEPS = 2**24
 WEIGHT_BITS = 26
+LOW_BITS = 24
 LARGEST_SHIFT = 35  # so that the noise scale, STEPS * 2**shift, is at most 2**60
 LARGEST_SQUARES_SHIFT = 30  # the noise of the squares is larger, by the share of the sum over theirs: below 2**6
 _BLOCK = 2**12
@@ -34,32 +52,40 @@ def weight_shift(largest: float) -> int:
     return min(WEIGHT_BITS - math.frexp(largest)[1], LARGEST_SHIFT)
 
 
-def per_unit(half: float) -> tuple[float, float]:
+def steps_per_unit(half: float) -> tuple[float, float]:
     """Steps per unit of a clip of that half width, as two factors, the first a power of two, so that none overflows."""
     lift = 1.0 if half >= 2.0**-900 else 2.0**200
     return lift, STEPS / (half * lift)
 
 
-def steps_of(values: Floats, middle: float, half: float) -> NDArray[np.int64]:
-    """Values clipped to middle +- half, as integers from -STEPS to STEPS; a missing one is 0."""
+def weights_of(allowances: Floats, share: Any, cap: Any, unit: Any) -> NDArray[np.int64]:
+    """``floor(min(share * allowance, cap) * unit)``, exactly or one less."""
+    weights: NDArray[np.int64] = np.floor(np.minimum(allowances * round_down(share), cap) * unit).astype(np.int64)
+    return weights
+
+
+def steps_of(values: Floats, middle: Any, lift: Any, per_unit: Any) -> NDArray[np.int64]:
+    """Values clipped, as integers from -STEPS to STEPS; a missing one is 0."""
     with np.errstate(over="ignore", invalid="ignore"):
-        lift, factor = per_unit(half)
-        steps = np.rint(np.clip((values - middle) * lift * factor, -STEPS, STEPS))
+        steps = np.rint(np.clip((values - middle) * lift * per_unit, -STEPS, STEPS))
     return np.where(np.isnan(steps), 0.0, steps).astype(np.int64)
 
 
-def exact_dot(weights: NDArray[np.int64], steps: NDArray[np.int64]) -> int:
-    """The sum of products, without overflow."""
-    if weights.size == 0:
-        return 0
-    return sum(np.add.reduceat(weights * steps, np.arange(0, weights.size, _BLOCK)).tolist())
+def words_of(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """High and low words, whose sums do not overflow."""
+    return numbers >> LOW_BITS, numbers & (2**LOW_BITS - 1)
+
+
+def from_words(high: int, low: int) -> int:
+    """The number behind two words."""
+    return (high << LOW_BITS) + low
 
 
 @dataclass(frozen=True)
-class Summing:
-    """What a batch adds to the sums: of W z, of W, and of W times the extra; z are the clipped steps.
+class Clip:
+    """What is summed in one group: values clipped to middle +- half, at weights ``min(share * allowance, cap)``.
 
-    The extra is ``z**2 / STEPS`` or, where `near` is given, 1 for the values within so many steps of the middle.
+    Beside them either the weight of the values within `near` steps of the middle or, if that is None, the squares.
     """
 
     model: Model
@@ -69,36 +95,80 @@ class Summing:
     half: float
     near: int | None
 
+    @classmethod
+    def of(cls, plan: Plan, middle: float, half: float) -> Clip:
+        """As planned."""
+        near = None if plan.shape == "any" else math.floor(STEPS * MEDIAN_SIZE / (4 * plan.clip_width))
+        return cls(plan.model, plan.shares["sum"], plan.weight_cap, middle, half, near)
+
     @property
     def shift(self) -> int:
         """Weights are multiples of 2**-shift; from public numbers alone."""
         shift = weight_shift(min(self.cap, float(self.share) * self.model.largest_allowance))
         return min(shift, LARGEST_SQUARES_SHIFT) if self.near is None else shift
 
-    def weights(self, budgets: Floats) -> NDArray[np.int64]:
-        """``floor(min(share * allowance, cap) * 2**shift)``, exactly or one less."""
-        granted = self.model.allowances(budgets) * round_down(float(self.share))
-        return np.floor(np.ldexp(np.minimum(granted, self.cap), self.shift)).astype(np.int64)
+    @property
+    def rule(self) -> tuple[float, ...]:
+        """Its row in `Summing`."""
+        unit = 2.0**self.shift
+        return (float(self.share), self.cap, unit, self.middle, *steps_per_unit(self.half), float(self.near or 0))
 
-    def __call__(self, values: Floats, budgets: Floats) -> tuple[int, ...]:
-        """The sums over one batch."""
-        if values.size >= SMALLEST_BATCH:
-            return self._sum_compiled(values, budgets)
-        weights = self.weights(budgets)
-        steps = steps_of(values, self.middle, self.half)
-        if self.near is None:
-            extra = steps**2 // STEPS
+
+_NOTHING = (0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Summing:
+    """What records add to the sums: of W z, of W, and of W times the extra; z are values, clipped, in steps.
+
+    The extra is 1 for a value near the middle and 0 for others; or, if `squares`, ``z**2 / STEPS``. There is one rule a
+    group, and a last one that adds nothing for everybody else; or a single rule, where there are no groups. A rule is
+    a share, a cap, the unit of weights, the middle, steps per unit as two factors, and within how many steps is near.
+    """
+
+    model: Model
+    squares: bool
+    rules: Floats
+
+    @classmethod
+    def of(cls, clips: Sequence[Clip | None], *, grouped: bool) -> Summing:
+        """The sums of these clips, one a group; nothing where there is none."""
+        given = [clip for clip in clips if clip]
+        rules = [clip.rule if clip else _NOTHING for clip in (*clips, *([None] if grouped else []))]
+        return cls(given[0].model, given[0].near is None, np.array(rules))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Groups by sums: of W z in two words, of W, of the extra in two words."""
+        return len(self.rules), 5
+
+    def tally(self, batch: Batch, table: Counts) -> None:
+        """Add a batch to the sums."""
+        if batch.values.size >= SMALLEST_BATCH:
+            self._tally_compiled(batch, table)
+            return
+        where = np.zeros(1, dtype=np.int32) if batch.groups is None else batch.groups
+        share, cap, unit, middle, lift, per_unit, near = self.rules[where].T
+        weights = weights_of(self.model.allowances(batch.budgets), share, cap, unit)
+        steps = steps_of(batch.values, middle, lift, per_unit)
+        if self.squares:
+            extra = weights * (steps**2 // STEPS)
         else:
-            extra = ((np.abs(steps) < self.near) & ~np.isnan(values)).astype(np.int64)
-        return exact_dot(weights, steps), int(weights.sum()), exact_dot(weights, extra)
+            extra = np.where((np.abs(steps) < near) & ~np.isnan(batch.values), weights, 0)
+        for column, numbers in enumerate([*words_of(weights * steps), weights, *words_of(extra)]):
+            # Below 2**26 each, and so few that their sums are exact as doubles.
+            groups = np.broadcast_to(where, weights.shape)
+            table[:, column] += np.bincount(groups, weights=numbers, minlength=len(table)).astype(np.int64)
 
-    def _sum_compiled(self, values: Floats, budgets: Floats) -> tuple[int, ...]:
-        from pdpmean.kernels import sum_blocks
+    def _tally_compiled(self, batch: Batch, table: Counts) -> None:
+        from pdpmean.kernels import sum_blocks, sum_groups
 
-        rule = (*self.model.limits, round_down(float(self.share)), self.cap, 2.0**self.shift)
-        near = 0.0 if self.near is None else float(self.near)
-        blocks = sum_blocks(values, budgets, *rule, self.middle, *per_unit(self.half), float(STEPS), near, _BLOCK)
-        return tuple(sum(column.tolist()) for column in blocks)
+        rules = np.column_stack([round_down(self.rules[:, 0]), self.rules[:, 1:]])
+        columns, limits = (batch.values, batch.budgets), self.model.limits
+        if batch.groups is None:
+            sum_blocks(*columns, *limits, tuple(rules[0].tolist()), self.squares, _BLOCK, table[0])
+        else:
+            sum_groups(*columns, batch.groups, *limits, rules, self.squares, _BLOCK, table)
 
 
 @dataclass(frozen=True)
@@ -115,18 +185,35 @@ class Average:
     near: float | None = None
 
 
-def average(source: Source, plan: Plan, middle: float, half: float, randomness: Randomness) -> Average:
-    """The private weighted mean of the values clipped to middle +- half.
+def average(
+    source: Source,
+    plans: Sequence[Plan | None],
+    located: Sequence[tuple[Location, float] | None],
+    randomness: Randomness,
+) -> list[Average | None]:
+    """The private weighted mean of the values clipped to where they lie, one a group, all in one pass."""
+    clips = [
+        Clip.of(plan, found[0].center, found[1]) if plan and found else None
+        for plan, found in zip(plans, located, strict=True)
+    ]
+    if not any(clips):
+        return [None] * len(clips)
+    table = source.sum(Summing.of(clips, grouped=source.groups is not None)).tolist()
+    return [
+        release(plan, clip.shift, sums, randomness) if plan and clip else None
+        for plan, clip, sums in zip(plans, clips, table, strict=False)
+    ]
+
+
+def release(plan: Plan, shift: int, sums: Sequence[int], randomness: Randomness) -> Average:
+    """The private weighted mean behind exact sums.
 
     Record i adds W_i z_i with |z_i| <= H, and the noise has scale ``H 2**q``: adding or removing it costs
     ``W_i / 2**q``, at most its share. The total weight is public in the bounded model; in the unbounded one it gets
     noise of its own share, and so does the extra sum, in either.
     """
-    shares = plan.shares
-    near = None if plan.shape == "any" else math.floor(STEPS * MEDIAN_SIZE / (4 * plan.clip_width))
-    summing = Summing(plan.model, shares["sum"], plan.weight_cap, middle, half, near)
-    total, weight, extra = source.sum(summing)
-    unit = 2**summing.shift
+    total, weight, extra = from_words(*sums[:2]), sums[2], from_words(*sums[3:])
+    shares, unit = plan.shares, 2**shift
 
     def noisy(number: int, size: int, share: Fraction) -> int:
         return randomness.add_laplace(number, laplace_scale(size * unit, share / shares["sum"]))
@@ -135,6 +222,6 @@ def average(source: Source, plan: Plan, middle: float, half: float, randomness: 
     if "weights" in shares:
         weight = max(noisy(weight, 1, shares["weights"]), unit)
     mean = released / (weight * STEPS)
-    if near is None:
+    if plan.shape == "any":
         return Average(mean, weight / unit, square=noisy(extra, STEPS, shares["square"]) / (weight * STEPS))
     return Average(mean, weight / unit, near=noisy(extra, 1, shares["check"]) / weight)

@@ -19,12 +19,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pdpmean.average import STEPS, Summing, average
-from pdpmean.census import Cells, Census, bucket_edges, public_census
+from pdpmean.average import STEPS, Clip, Summing, average, from_words
+from pdpmean.cells import Cells
+from pdpmean.census import Census, bucket_edges, public_census
 from pdpmean.choices import SHARE_UNIT, Choices
 from pdpmean.clipped_normal import clipped_variance, inside
 from pdpmean.diffusion import round_down
-from pdpmean.estimate import locate_in, take_census
+from pdpmean.estimate import locate_groups, take_census
+from pdpmean.guarantee import Promise
 from pdpmean.inputs import Floats, check_positive
 from pdpmean.interval import half_width
 from pdpmean.model import Model, make_model
@@ -87,16 +89,16 @@ def oracle(
     check_positive("std", std)
     chosen = make_model(model, budget_range)
     source = ArraySource(*chosen.records(values, budgets))
-    profile = public_census(Cells(chosen).census(source)).profile
+    profile = public_census(*Cells(chosen).census(source)).profile
     if profile.levels.size == 0:
         return math.nan
-    clip = best_clip(profile)
-    summing = Summing(chosen, Fraction(1), clip.cap, mean, clip.width * std, near=0)
-    total, weight, _ = source.sum(summing)
-    noise = laplace_scale(STEPS * 2**summing.shift, 1)
-    released = (randomness or Randomness.secure()).add_laplace(total, noise)
+    best = best_clip(profile)
+    clip = Clip(chosen, Fraction(1), best.cap, mean, best.width * std, near=0)
+    ((*total, weight, _, _),) = source.sum(Summing.of([clip], grouped=False)).tolist()
+    noise = laplace_scale(STEPS * 2**clip.shift, 1)
+    released = (randomness or Randomness.secure()).add_laplace(from_words(*total), noise)
     # Centred at the truth, the clipped mean is small enough for its slope alone to undo the clipping.
-    return mean + clip.width * std * released / (weight * STEPS) / float(inside(clip.width))
+    return float(mean + clip.half * released / (weight * STEPS) / inside(best.width))
 
 
 def minimum_mean(
@@ -116,8 +118,7 @@ def minimum_mean(
     else:
         chosen = _uniform(chosen.budget_range[0])
     source = ArraySource(numbers, granted)
-    census = take_census(Cells(chosen).census(source), chosen, Fraction(1), randomness)
-    return _run(source, census, chosen, randomness)
+    return _run(source, _census(source, chosen, randomness), chosen, randomness)
 
 
 def threshold_mean(
@@ -138,7 +139,7 @@ def threshold_mean(
     threshold = _checked(threshold)
     numbers, granted = chosen.records(values, budgets)
     source = ArraySource(numbers, granted)
-    census = take_census(Cells(chosen).census(source), chosen, Fraction(1), randomness)
+    census = _census(source, chosen, randomness)
     profile = census.profile
 
     def kept(level: float) -> float:
@@ -147,7 +148,7 @@ def threshold_mean(
     if chosen.budget_range is None:
         least = threshold or _least_near(2 * _best_level(profile.levels, kept), granted)
         source = ArraySource(numbers, np.where(granted >= least, least, 0.0))
-        return _run(source, public_census(Cells(chosen).census(source)), chosen, randomness)
+        return _run(source, _census(source, chosen, randomness), chosen, randomness)
     # A noisy census tells how many hold at least the lower end of a bucket, and no more.
     level = threshold or _best_level(bucket_edges(chosen.budget_range)[:-1], kept)
     reached = Profile.of(np.array([level]), np.array([kept(level)]))
@@ -173,7 +174,7 @@ def sampling_mean(
     chosen, randomness = make_model(model, budget_range), randomness or Randomness.secure()
     threshold = _checked(threshold)
     numbers, granted = chosen.records(values, budgets)
-    census = take_census(Cells(chosen).census(ArraySource(numbers, granted)), chosen, Fraction(1), randomness)
+    census = _census(ArraySource(numbers, granted), chosen, randomness)
     rest = float(1 - census.share)  # what the census left of every allowance
     profile = census.profile.scaled(rest)
 
@@ -230,9 +231,16 @@ def _uniform(level: float) -> Model:
     return Model("unbounded", (level, level))
 
 
+def _census(source: ArraySource, model: Model, randomness: Randomness) -> Census:
+    (held,) = Cells(model).census(source)
+    return take_census(held, model, Fraction(1), randomness)
+
+
 def _run(source: ArraySource, census: Census, model: Model, randomness: Randomness) -> MeanEstimate:
     """The steps of `estimate_mean` after its census."""
     plan = make_plan(census, model, "gaussian", None, Fraction(1), Choices())
-    location, half = locate_in(source, plan, randomness)
-    averaged = average(source, plan, location.center, half, randomness)
-    return conclude(plan, location, half, averaged, census.profile, private=randomness.private)
+    (located,) = locate_groups(source, [plan], randomness)
+    (averaged,) = average(source, [plan], [located], randomness)
+    assert located
+    assert averaged
+    return conclude(plan, *located, averaged, None, Promise(model, Fraction(1), randomness.private))

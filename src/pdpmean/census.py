@@ -8,32 +8,26 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from pdpmean.cells import Cells, Held
 from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import LARGEST_BUDGET, Floats, check_budgets
+from pdpmean.inputs import Floats, check_budgets
 from pdpmean.model import Model
 from pdpmean.profile import Profile
 from pdpmean.randomness import Randomness, laplace_scale
-from pdpmean.sources import Source
-from pdpmean.threads import SMALLEST_BATCH
+from pdpmean.sources import Counts, Source
 
 __all__ = [
     "CENSUS_PART",
-    "Cells",
     "Census",
-    "Held",
     "expected_census",
     "noisy_census",
     "noisy_sum",
     "public_census",
 ]
 
-Held = tuple[Floats, NDArray[np.int64]]  # allowances and how many hold each: as private as the budgets are
-
 CENSUS_PART = Fraction(1, 16)  # of the share, in the unbounded model
-_CELL_SHIFT = 46  # a cell is a double's exponent and first six bits: 64 cells an octave
-_CELLS = (0x7FF << 6) + 1  # the last one is infinity
 _BUCKET_WIDTH = 4.0
 _LEAST = 1.5  # buckets below this many noise scales are taken for empty
 _SUM_BITS = 40
@@ -58,43 +52,10 @@ class Census:
         return replace(self, profile=self.profile.times(factor), left_out=left_out, cautious=cautious)
 
 
-@dataclass(frozen=True)
-class Cells:
-    """Budgets to cells, by the bits of their allowance alone, so that every engine agrees; cell 0 is left out."""
-
-    model: Model
-
-    def count(self, budgets: Floats, first: int = 0) -> NDArray[np.int64]:
-        """How many records of a batch, of which `first` is the first, are in each cell; checks public budgets."""
-        if budgets.size >= SMALLEST_BATCH:
-            return self._count_compiled(budgets, first)
-        if self.model.budget_range is None:
-            check_budgets(budgets, first)
-        cells = np.ascontiguousarray(self.model.allowances(budgets)).view(np.int64) >> _CELL_SHIFT
-        return np.bincount(cells)
-
-    def _count_compiled(self, budgets: Floats, first: int) -> NDArray[np.int64]:
-        from pdpmean.kernels import count_cells
-
-        counts = np.zeros(_CELLS, dtype=np.int64)
-        wrong = count_cells(budgets, *self.model.limits, np.uint64(_CELL_SHIFT), counts)
-        if wrong and self.model.budget_range is None:
-            check_budgets(budgets, first)
-        return counts
-
-    def census(self, source: Source) -> Held:
-        """The lower ends of the cells that hold anyone, below which none of their allowances is, and their counts."""
-        counts = source.census(self.count)
-        held = np.flatnonzero(counts)
-        return (held << _CELL_SHIFT).view(np.float64), counts[held]
-
-
 def public_census(held: Held) -> Census:
-    """The exact profile, on a grid of 64 cells an octave: enough to steer public choices."""
-    levels, counts = held
-    people = counts.astype(np.float64)
-    middles = np.where(np.isfinite(levels), np.minimum(levels * (1 + 2.0**-8), LARGEST_BUDGET), levels)
-    return Census(Profile.of(middles, people), Fraction(0), 0.0, left_out=float(people[levels == 0].sum()))
+    """The exact profile, on the grid of the cells: enough to steer public choices."""
+    people = held.counts.astype(np.float64)
+    return Census(Profile.of(held.middles, people), Fraction(0), 0.0, left_out=float(people[held.levels == 0].sum()))
 
 
 def noisy_census(held: Held, model: Model, share: Fraction, randomness: Randomness) -> Census:
@@ -105,18 +66,16 @@ def noisy_census(held: Held, model: Model, share: Fraction, randomness: Randomne
     """
     assert model.budget_range is not None
     edges = bucket_edges(model.budget_range)
-    levels, counts = held
+    levels = held.levels
     bucket = _bucket_of(levels, edges)
     noisy = [
-        noisy_sum(np.where(bucket == j, levels, 0.0), counts, model.budget_range[1], share, randomness)
+        noisy_sum(np.where(bucket == j, levels, 0.0), held.counts, model.budget_range[1], share, randomness)
         for j in range(edges.size - 1)
     ]
     return _census_of(np.array(noisy), edges, share)
 
 
-def noisy_sum(
-    sizes: Floats, counts: NDArray[np.int64], largest: float, share: Fraction, randomness: Randomness
-) -> float:
+def noisy_sum(sizes: Floats, counts: Counts, largest: float, share: Fraction, randomness: Randomness) -> float:
     """The sum of ``counts * sizes``, at a loss of at most `share` times a person's size."""
     # Fine enough for the largest, and no finer than noise of scale 2**shift / share allows: at most 2**60.
     shift = min(_SUM_BITS - math.frexp(largest)[1], 59 - math.ceil(math.log2(1 / share)))
@@ -125,7 +84,7 @@ def noisy_sum(
     return math.ldexp(randomness.add_laplace(total, laplace_scale(2**shift, share)), -shift)
 
 
-def expected_census(budgets: ArrayLike | Mapping[float, int], model: Model, share: Fraction) -> Census:
+def expected_census(budgets: Source | Mapping[float, float], model: Model, share: Fraction) -> Census:
     """The census of budgets that are known, or of tiers ``{budget: people}``: for planning ahead."""
     if isinstance(budgets, Mapping):
         levels = model.allowances(check_budgets(list(budgets)))
@@ -133,10 +92,8 @@ def expected_census(budgets: ArrayLike | Mapping[float, int], model: Model, shar
         if not ((counts >= 0) & np.isfinite(counts)).all():
             raise InvalidInputError("a tier must have 0 or more people", name="budgets")
     else:
-        levels = model.allowances(check_budgets(budgets))
-        counts = np.ones(levels.size)
-        if levels.size >= SMALLEST_BATCH:
-            levels, counts = _histogram(levels)
+        (held,) = Cells(model).census(budgets)
+        levels, counts = held.middles, held.counts.astype(np.float64)
     profile = Profile.of(levels, counts)
     if model.budget_range is None:
         return Census(profile, Fraction(0), 0.0, left_out=float(counts[levels == 0].sum()))
@@ -144,14 +101,6 @@ def expected_census(budgets: ArrayLike | Mapping[float, int], model: Model, shar
     most = edges[1:][_bucket_of(profile.levels, edges)]
     cautious = Profile.of(most, profile.counts * profile.levels / most)
     return Census(profile, share, _doubt(edges.size - 1, share), cautious=cautious)
-
-
-def _histogram(allowances: Floats) -> tuple[Floats, Floats]:
-    """Few levels instead of many allowances: 64 an octave, each at the middle of its cell."""
-    cells = np.bincount(allowances.view(np.int64) >> _CELL_SHIFT)
-    held = np.flatnonzero(cells)
-    levels = (held << _CELL_SHIFT).view(np.float64)
-    return np.where(np.isfinite(levels), levels * (1 + 2.0**-8), levels), cells[held].astype(np.float64)
 
 
 def bucket_edges(budget_range: tuple[float, float]) -> Floats:

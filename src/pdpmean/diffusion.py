@@ -7,8 +7,9 @@ by the amplification theorem its loss is w all the same (docs/guarantee.md, "Dif
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
@@ -16,8 +17,9 @@ from numpy.typing import NDArray
 
 from pdpmean.inputs import Floats
 from pdpmean.model import Model
+from pdpmean.planned import Plan
 from pdpmean.randomness import Randomness
-from pdpmean.threads import SMALLEST_BATCH
+from pdpmean.sources import Batch
 
 __all__ = ["WEIGHT_UNIT", "Thinning", "round_down"]
 
@@ -32,37 +34,54 @@ def round_down(numbers: Number) -> Number:
 
 @dataclass(frozen=True)
 class Thinning:
-    """Keep a record of weight w with probability ``min(1, density * w)``."""
+    """Keep a record of weight w with probability ``min(1, density * w)``.
+
+    Share, cap and density have one entry a group, and a last one of zeros for everybody else; or a single one, where
+    there are no groups.
+    """
 
     model: Model
-    share: Fraction
-    cap: float
-    density: float
+    share: Floats
+    cap: Floats
+    density: Floats
+
+    @classmethod
+    def of(cls, plans: Sequence[Plan | None], *, grouped: bool) -> Thinning:
+        """As planned, one plan a group; nobody is kept where there is none."""
+        rows = [
+            (float(plan.shares["center"] + plan.shares["scale"]), plan.locate_cap, plan.thinning) if plan else (0, 0, 0)
+            for plan in (*plans, *([None] if grouped else []))
+        ]
+        model = next(plan.model for plan in plans if plan)
+        return cls(model, *np.array(rows, dtype=np.float64).T.copy())
+
+    def at(self, groups: NDArray[np.int32] | None) -> Thinning:
+        """The rule of each record, by its group."""
+        where = 0 if groups is None else groups
+        return Thinning(self.model, self.share[where], self.cap[where], self.density[where])
 
     def weights(self, budgets: Floats) -> Floats:
         """What each record may cost, in nats."""
-        return np.minimum(self.model.allowances(budgets) * round_down(float(self.share)), self.cap)
+        return np.minimum(self.model.allowances(budgets) * round_down(self.share), self.cap)
 
     def rates(self, weights: Floats) -> Floats:
         """The probability with which each is kept."""
         return np.minimum(weights * self.density, 1.0)
 
-    def keep(self, randomness: Randomness, budgets: Floats) -> NDArray[np.intp]:
-        """Which records are kept: one coin a record."""
-        if budgets.size < SMALLEST_BATCH:
-            return np.flatnonzero(randomness.coins(self.rates(self.weights(budgets))))
-        from pdpmean.kernels import find_candidates
+    def keep(self, batch: Batch, randomness: Randomness) -> NDArray[np.intp]:
+        """Which records are kept: one coin a record, whose first byte says tails for most."""
+        largest = math.ceil(256 * min(float(np.max(self.cap * self.density)), 1.0))
+        first = randomness.first_bytes(batch.budgets.size)
+        maybe = np.flatnonzero(first < largest)
+        rule = self.at(None if batch.groups is None else batch.groups[maybe])
+        rates = rule.rates(rule.weights(batch.budgets[maybe]))
+        return maybe[randomness.finish_coins(first[maybe], rates)]
 
-        first, found = randomness.first_bytes(budgets.size), np.empty(budgets.size, dtype=np.intp)
-        share = round_down(float(self.share))
-        count = find_candidates(budgets, first, *self.model.limits, share, self.cap, self.density, found)
-        found = found[:count].copy()
-        return found[randomness.finish_coins(first[found], self.rates(self.weights(budgets[found])))]
-
-    def kept_weights(self, budgets: Floats) -> Floats:
+    def kept_weights(self, batch: Batch) -> Floats:
         """What each kept record weighs, so that its loss is what `weights` says."""
-        weights = self.weights(budgets)
-        rates = self.rates(weights)
+        rule = self.at(batch.groups)
+        weights = rule.weights(batch.budgets)
+        rates = rule.rates(weights)
         with np.errstate(invalid="ignore", divide="ignore"):
             raised = round_down(np.log1p(np.expm1(weights) / rates))
         return np.where(rates < 1, raised, weights)

@@ -1,35 +1,52 @@
-"""The whole method on one page: census, plan, locate, average, result; one call a step."""
+"""The whole method on one page: read, census, plan, locate, average, result; one call a step."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Unpack, overload
 
 from pdpmean.average import average
-from pdpmean.census import CENSUS_PART, Cells, Census, Held, noisy_census, public_census
+from pdpmean.cells import Cells, Held
+from pdpmean.census import CENSUS_PART, Census, noisy_census, public_census
 from pdpmean.choices import Choices, ShapeName, check_choices, check_shape, check_share, check_support, floor_share
 from pdpmean.diffusion import Thinning
-from pdpmean.errors import PopulationWarning
-from pdpmean.inputs import budgets_of_tiers
+from pdpmean.errors import InsufficientBudgetError, PopulationWarning
+from pdpmean.grouped import GroupedEstimate
+from pdpmean.grouping import check_groups
+from pdpmean.guarantee import Promise
 from pdpmean.locate import Location, locate
 from pdpmean.model import Model, make_model
-from pdpmean.plan import Plan, make_plan
+from pdpmean.options import Options
+from pdpmean.plan import Plan, PlanOptions, plan_groups
 from pdpmean.randomness import Randomness, check_randomness
+from pdpmean.read import Columns, read
 from pdpmean.result import MeanEstimate, conclude
-from pdpmean.sources import Source
-from pdpmean.sources.arrays import ArraySource
+from pdpmean.sources import Progress, Source
 from pdpmean.squares import weight_squares
 
 __all__ = ["estimate_mean"]
 
 
+@overload
+def estimate_mean(
+    values: Any, budgets: Any = None, *, by: None = None, groups: None = None, **options: Unpack[Options]
+) -> MeanEstimate: ...
+@overload
+def estimate_mean(
+    values: Any, budgets: Any = None, *, by: Any, groups: Iterable[Hashable], **options: Unpack[Options]
+) -> GroupedEstimate: ...
 def estimate_mean(
     values: Any,
-    budgets: Any,
+    budgets: Any = None,
     *,
+    value: str | None = None,
+    budget: str | None = None,
     tiers: Mapping[Any, float] | None = None,
+    by: Any = None,
+    groups: Iterable[Hashable] | None = None,
+    person: Any = None,
     model: str = "bounded",
     budget_range: tuple[float, float] | None = None,
     shape: ShapeName = "gaussian",
@@ -37,19 +54,28 @@ def estimate_mean(
     share: float | Fraction = 1,
     choices: Choices | None = None,
     randomness: Randomness | None = None,
-) -> MeanEstimate:
+    progress: Progress | None = None,
+) -> MeanEstimate | GroupedEstimate:
     """The mean of the population behind `values`, at every person's own budget, with an interval.
 
     Parameters
     ----------
     values
         One number a person. Missing and infinite ones are data like any other; what is no number (text is not read as
-        one) counts as missing, and missing as the located centre.
+        one) counts as missing, and missing as the located centre. Or a table: the path of a Parquet, CSV or Arrow file
+        (a glob, a list of them), an Arrow table, a pandas or polars frame, a DuckDB relation, a Spark DataFrame.
     budgets
         One budget a person, or one for all: 0 leaves a person out, inf makes them public. With `tiers`, a column
         of tier names instead.
+    value, budget
+        The names of the two columns, if a table is given.
     tiers
         The budget of each tier.
+    by, groups
+        A column (in a table, its name), and which of its entries to report: one estimate a group, everybody's whole
+        budget spent in their own. The list is public; records of other groups are left out.
+    person
+        A column (in a table, its name) of ids, checked to be unique; in the bounded model alone.
     model
         "bounded": replacing a value is protected; who takes part, and everybody's budget, are public. "unbounded":
         taking part is protected, too.
@@ -66,6 +92,9 @@ def estimate_mean(
         What to decide instead of the plan.
     randomness
         Secure unless given; `Randomness.seeded(...)` is for simulations and protects nobody.
+    progress
+        Called as ``progress(step, done, total)`` now and then, with the step ("census", "sample" or "sum") and how many
+        records it has seen of how many (None while unknown); in the unbounded model, how many hundredths of 100.
 
     Raises
     ------
@@ -73,23 +102,31 @@ def estimate_mean(
         Something public is wrong. Values never raise.
     InsufficientBudgetError
         The budgets cannot carry an answer; says what would. In the unbounded model the noisy census, a sixteenth of
-        the share, has then been used.
+        the share, has then been used. With groups, those refused are listed in the result instead.
 
     """
-    chosen, whole = make_model(model, budget_range), check_share(share)
-    kind, interval = check_shape(shape), check_support(support)
+    chosen, whole, labels = make_model(model, budget_range), check_share(share), check_groups(by, groups)
+    options = PlanOptions(chosen, check_shape(shape), check_support(support), whole, check_choices(choices))
     randomness = check_randomness(randomness)
-    if tiers is not None:
-        budgets = budgets_of_tiers(budgets, tiers, public=chosen.budget_range is None)
-    source = ArraySource(*chosen.records(values, budgets))
+    source = read(values, budgets, Columns(value, budget, tiers, by, labels, person), chosen)
+    source.watch(progress, counted=chosen.budget_range is None)
 
-    held = Cells(chosen).census(source)
-    census = take_census(held, chosen, whole, randomness)
-    plan = make_plan(census, chosen, kind, interval, whole, check_choices(choices))
-    squares = weight_squares(held, plan, randomness)
-    location, half = locate_in(source, plan, randomness)
-    averaged = average(source, plan, location.center, half, randomness)
-    result = conclude(plan, location, half, averaged, census.profile, squares, private=randomness.private)
+    held = Cells(chosen, source.groups).census(source)
+    censuses = [take_census(one, chosen, whole, randomness) for one in held]
+    outcomes = plan_groups(censuses, options)
+    plans = [outcome if isinstance(outcome, Plan) else None for outcome in outcomes]
+    if labels is None and isinstance(outcomes[0], InsufficientBudgetError):
+        raise outcomes[0]
+    squares = [weight_squares(one, plan, randomness) for one, plan in zip(held, plans, strict=True)]
+    located = locate_groups(source, plans, randomness)
+    averaged = average(source, plans, located, randomness)
+    promise = Promise(chosen, whole, randomness.private, grouped=labels is not None, unique=person is not None)
+    estimates = [
+        conclude(plan, *where, released, square, promise) if plan and where and released else None
+        for plan, where, released, square in zip(plans, located, averaged, squares, strict=True)
+    ]
+    result = estimates[0] if labels is None else GroupedEstimate.of(labels, estimates, outcomes, promise)
+    assert result is not None
     for text in result.warnings:
         warnings.warn(text, PopulationWarning, stacklevel=2)
     return result
@@ -102,8 +139,16 @@ def take_census(held: Held, model: Model, share: Fraction, randomness: Randomnes
     return noisy_census(held, model, floor_share(CENSUS_PART * share), randomness)
 
 
-def locate_in(source: Source, plan: Plan, randomness: Randomness) -> tuple[Location, float]:
-    """Where the population lies, and half the width to clip to."""
-    thinning = Thinning(plan.model, plan.shares["center"] + plan.shares["scale"], plan.locate_cap, plan.thinning)
-    values, budgets = source.sample(thinning.keep, randomness)
-    return locate(values, thinning.kept_weights(budgets), plan, randomness)
+def locate_groups(
+    source: Source, plans: Sequence[Plan | None], randomness: Randomness
+) -> list[tuple[Location, float] | None]:
+    """Where each group lies, and half the width to clip it to; all in one pass."""
+    if not any(plans):
+        return [None] * len(plans)
+    thinning = Thinning.of(plans, grouped=source.groups is not None)
+    kept = source.sample(thinning, randomness)
+    weights = thinning.kept_weights(kept)
+    return [
+        locate(kept.values[where], weights[where], plan, randomness) if plan else None
+        for plan, where in zip(plans, kept.by_group(len(plans)), strict=True)
+    ]

@@ -1,8 +1,8 @@
 """The compiled loops: what each pass does to a large batch, without copies and without the interpreter.
 
-Each has a plain NumPy twin beside the rule it serves (`census.Cells`, `diffusion.Thinning`, `average.Summing`), which
-takes small batches and is the reference in the tests. Twins are the same IEEE operations in the same order, so that
-their integers are equal. The loops release the interpreter's lock, so that threads run them side by side.
+Each has a plain NumPy twin beside the rule it serves (`census.Cells`, `average.Summing`), which takes small batches and
+is the reference in the tests. Twins are the same IEEE operations in the same order, so that their integers are equal.
+The loops release the interpreter's lock, so that threads run them side by side.
 """
 
 from __future__ import annotations
@@ -10,80 +10,123 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-__all__ = ["count_cells", "find_candidates", "sum_blocks"]
+__all__ = [
+    "count_cells",
+    "count_group_cells",
+    "sum_blocks",
+    "sum_groups",
+]
+
+_LOW_BITS = 24  # as in `average`
+
+
+@numba.njit(nogil=True, inline="always")
+def _allowance(budget, low, high, factor):
+    return min(budget, high) * factor if budget >= low else 0.0
+
+
+@numba.njit(nogil=True, inline="always")
+def _cell(allowance, bits, shift, base, top):
+    return max(min(np.int64(bits >> shift) - base, top) + (allowance == np.inf), 0)
 
 
 @numba.njit(nogil=True, cache=True)
-def count_cells(budgets, low, high, factor, shift, counts):
+def count_cells(budgets, low, high, factor, shift, base, top, counts):
     """Add each allowance's cell to `counts`; returns how many budgets are negative or missing."""
     wrong = 0
     one = np.empty(1, np.float64)
     bits = one.view(np.uint64)
     for i in range(budgets.size):
-        budget = budgets[i]
-        if not budget >= 0.0:
-            wrong += 1
-        one[0] = min(budget, high) * factor if budget >= low else 0.0
-        counts[bits[0] >> shift] += 1
+        wrong += not budgets[i] >= 0.0
+        one[0] = _allowance(budgets[i], low, high, factor)
+        counts[_cell(one[0], bits[0], shift, base, top)] += 1
     return wrong
 
 
 @numba.njit(nogil=True, cache=True)
-def find_candidates(budgets, first, low, high, factor, share, cap, density, found):
-    """Write to `found` where a coin may be heads, judging by the first byte of its word; returns how many."""
-    count = 0
+def count_group_cells(budgets, groups, low, high, factor, shift, base, top, counts):
+    """Add each allowance's cell to its group's row of `counts`; returns how many budgets are negative or missing."""
+    wrong = 0
+    one = np.empty(1, np.float64)
+    bits = one.view(np.uint64)
     for i in range(budgets.size):
-        budget = budgets[i]
-        allowance = min(budget, high) * factor if budget >= low else 0.0
-        weight = min(allowance * share, cap)
-        if first[i] < min(weight * density, 1.0) * 256.0:
-            found[count] = i
-            count += 1
-    return count
+        wrong += not budgets[i] >= 0.0
+        one[0] = _allowance(budgets[i], low, high, factor)
+        counts[np.uint32(groups[i]), _cell(one[0], bits[0], shift, base, top)] += 1
+    return wrong
+
+
+@numba.njit(nogil=True, inline="always")
+def _place(value, middle, lift, per_unit):
+    steps = 16777216.0
+    return min(max((value - middle) * lift * per_unit, -steps), steps)
 
 
 @numba.njit(nogil=True, cache=True)
-def _sum_near(values, budgets, low, high, factor, share, cap, unit, middle, lift, per_unit, steps, near):
+def _sum_near(values, budgets, low, high, factor, share, cap, unit, middle, lift, per_unit, near):
     """The sums of W z, of W, and of W where z is within `near`, over so few records that none overflows a word."""
     total, weights, close = 0, 0, 0
     for i in range(values.size):
-        budget = budgets[i]
-        allowance = min(budget, high) * factor if budget >= low else 0.0
-        weight = np.int64(min(allowance * share, cap) * unit)
-        place = min(max((values[i] - middle) * lift * per_unit, -steps), steps)
-        step = np.int64(np.rint(place)) if place == place else np.int64(0)
-        total += weight * step
+        weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap) * unit)
+        place = np.rint(_place(values[i], middle, lift, per_unit))
+        total += weight * (np.int64(place) if place == place else np.int64(0))
         weights += weight
-        close += weight if abs(np.rint(place)) < near else np.int64(0)
+        close += weight if abs(place) < near else np.int64(0)
     return total, weights, close
 
 
 @numba.njit(nogil=True, cache=True)
-def _sum_squares(values, budgets, low, high, factor, share, cap, unit, middle, lift, per_unit, steps):
+def _sum_squares(values, budgets, low, high, factor, share, cap, unit, middle, lift, per_unit):
     """The sums of W z, of W, and of W z**2 / 2**24, over so few records that none overflows a word."""
     total, weights, squares = 0, 0, 0
     for i in range(values.size):
-        budget = budgets[i]
-        allowance = min(budget, high) * factor if budget >= low else 0.0
-        weight = np.int64(min(allowance * share, cap) * unit)
-        place = min(max((values[i] - middle) * lift * per_unit, -steps), steps)
-        step = np.int64(np.rint(place)) if place == place else np.int64(0)
+        weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap) * unit)
+        place = np.rint(_place(values[i], middle, lift, per_unit))
+        step = np.int64(place) if place == place else np.int64(0)
         total += weight * step
         weights += weight
         squares += weight * (step * step >> 24)
     return total, weights, squares
 
 
+@numba.njit(nogil=True, inline="always")
+def _add(sums, total, weights, extra):
+    """Add three sums to a row of the table, two of them split into a high and a low word."""
+    low = (np.int64(1) << _LOW_BITS) - 1
+    sums[0] += total >> _LOW_BITS
+    sums[1] += total & low
+    sums[2] += weights
+    sums[3] += extra >> _LOW_BITS
+    sums[4] += extra & low
+
+
 @numba.njit(nogil=True, cache=True)
-def sum_blocks(values, budgets, low, high, factor, share, cap, unit, middle, lift, per_unit, steps, near, block):
-    """The three sums over each block of so many records that none overflows a word; squares where `near` is 0."""
-    count = (values.size + block - 1) // block
-    sums = np.empty((3, count), np.int64)
-    for i in range(count):
-        v, b = values[i * block : (i + 1) * block], budgets[i * block : (i + 1) * block]
-        if near > 0:
-            found = _sum_near(v, b, low, high, factor, share, cap, unit, middle, lift, per_unit, steps, near)
+def sum_blocks(values, budgets, low, high, factor, rule, squares, block, sums):
+    """Add the three sums to `sums`, block by block, each of so many records that none overflows a word."""
+    share, cap, unit, middle, lift, per_unit, near = rule
+    for start in range(0, values.size, block):
+        v, b = values[start : start + block], budgets[start : start + block]
+        if squares:
+            found = _sum_squares(v, b, low, high, factor, share, cap, unit, middle, lift, per_unit)
         else:
-            found = _sum_squares(v, b, low, high, factor, share, cap, unit, middle, lift, per_unit, steps)
-        sums[0, i], sums[1, i], sums[2, i] = found
-    return sums
+            found = _sum_near(v, b, low, high, factor, share, cap, unit, middle, lift, per_unit, near)
+        _add(sums, found[0], found[1], found[2])
+
+
+@numba.njit(nogil=True, cache=True)
+def sum_groups(values, budgets, groups, low, high, factor, rules, squares, block, sums):
+    """Add each record to the sums of its group, which has a rule of its own."""
+    part = np.zeros((sums.shape[0], 3), np.int64)
+    for start in range(0, values.size, block):
+        for i in range(start, min(start + block, values.size)):
+            rule, own = rules[np.uint32(groups[i])], part[np.uint32(groups[i])]
+            weight = np.int64(min(_allowance(budgets[i], low, high, factor) * rule[0], rule[1]) * rule[2])
+            place = np.rint(_place(values[i], rule[3], rule[4], rule[5]))
+            step = np.int64(place) if place == place else np.int64(0)
+            close = weight if abs(place) < rule[6] else np.int64(0)
+            own[0] += weight * step
+            own[1] += weight
+            own[2] += weight * (step * step >> 24) if squares else close
+        for g in range(sums.shape[0]):
+            _add(sums[g], part[g, 0], part[g, 1], part[g, 2])
+            part[g, :] = 0

@@ -9,11 +9,11 @@ docs/how-it-works.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,16 +35,18 @@ from pdpmean.choices import (
 )
 from pdpmean.clipped_normal import clipped_variance, inside
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError
-from pdpmean.inputs import people_of_tiers
 from pdpmean.interval import half_width
 from pdpmean.model import Model, make_model
 from pdpmean.planned import Plan, Shares
 from pdpmean.prediction import Sums, product_error
 from pdpmean.profile import Profile
+from pdpmean.read import Columns, read_people
+from pdpmean.sources import Progress, Source
 
-__all__ = ["Plan", "Shares", "make_plan", "plan_mean", "with_people"]
+__all__ = ["Plan", "PlanOptions", "Shares", "make_plan", "plan_groups", "plan_mean", "with_people"]
 
 _SAMPLE = 50_000  # about so many records `locate` looks at, at most
+_GROUP_SAMPLE = 4_000  # at least so many in each group, where there are groups
 _KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
 _LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
 _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
@@ -62,6 +64,7 @@ _ANY_CONSTANT, _ANY_LEAST = 200.0, 300.0
 def plan_mean(
     budgets: Any,
     *,
+    budget: str | None = None,
     tiers: Mapping[Any, float] | None = None,
     model: str = "bounded",
     budget_range: tuple[float, float] | None = None,
@@ -69,6 +72,7 @@ def plan_mean(
     support: tuple[float, float] | None = None,
     share: float | Fraction = 1,
     choices: Choices | None = None,
+    progress: Progress | None = None,
 ) -> Plan:
     """The plan for these budgets: what to expect before any value is read. Errors are in standard deviations.
 
@@ -76,10 +80,12 @@ def plan_mean(
     ----------
     budgets
         One budget a person, or how many people hold which: ``{0.1: 5400, 0.5: 3700, 1.0: 900}``. With `tiers`, names
-        stand for budgets in either.
+        stand for budgets in either. Or a table, as for `estimate_mean`.
+    budget
+        The name of the column of budgets, if a table is given; no other is read.
     tiers
         The budget of each tier, by name.
-    model, budget_range, shape, support, share, choices
+    model, budget_range, shape, support, share, choices, progress
         As for `estimate_mean`.
 
     Raises
@@ -90,15 +96,10 @@ def plan_mean(
     """
     chosen = make_model(model, budget_range)
     whole = check_share(share)
-    if np.ndim(budgets) == 0 and not isinstance(budgets, Mapping):
-        raise InvalidInputError(
-            f"plan_mean needs to know how many people there are: {{{budgets!r}: people}}, or one budget a person",
-            name="budgets",
-            value=budgets,
-        )
-    if tiers is not None:
-        budgets = people_of_tiers(budgets, tiers)
-    census = expected_census(budgets, chosen, floor_share(CENSUS_PART * whole))
+    people = read_people(budgets, Columns(budget=budget, tiers=tiers), chosen)
+    if isinstance(people, Source):
+        people.watch(progress, counted=True)
+    census = expected_census(people, chosen, floor_share(CENSUS_PART * whole))
     return make_plan(census, chosen, check_shape(shape), check_support(support), whole, check_choices(choices))
 
 
@@ -109,8 +110,10 @@ def make_plan(
     support: tuple[float, float] | None,
     share: Fraction,
     choices: Choices,
+    *,
+    sample: int = _SAMPLE,
 ) -> Plan:
-    """The best plan for a census, refused where `locate` would miss too often."""
+    """The best plan for a census, refused where `locate` would miss too often; it looks at about `sample` records."""
     if census.profile.levels.size == 0:
         raise InsufficientBudgetError(
             "nobody grants any budget, so nothing can be said about the mean",
@@ -131,7 +134,7 @@ def make_plan(
             name="choices",
             value=choices,
         )
-    planner = _Planner(census, model, shape, support, share, choices)
+    planner = _Planner(census, model, shape, support, share, choices, sample)
     plan = planner.best()
     chance = plan.failure_probability(choices.max_ratio)
     if chance > choices.max_failure or (shape == "any" and plan.scale.weight < _ANY_LEAST):
@@ -154,6 +157,29 @@ def make_plan(
     return plan
 
 
+class PlanOptions(NamedTuple):
+    """What a plan is made with, beside a census; as `make_plan` takes it."""
+
+    model: Model
+    shape: ShapeName
+    support: tuple[float, float] | None
+    share: Fraction
+    choices: Choices
+
+
+def plan_groups(censuses: Sequence[Census], options: PlanOptions) -> list[Plan | InsufficientBudgetError]:
+    """The best plan of each group, or why it is refused."""
+    sample = max(_SAMPLE // len(censuses), min(_GROUP_SAMPLE, _SAMPLE))
+
+    def outcome(census: Census) -> Plan | InsufficientBudgetError:
+        try:
+            return make_plan(census, *options, sample=sample)
+        except InsufficientBudgetError as refusal:
+            return refusal
+
+    return [outcome(census) for census in censuses]
+
+
 def with_people(plan: Plan, factor: float) -> Plan | None:
     """The plan for `factor` times as many people who grant the same budgets; None where it would be refused."""
     share = sum(plan.shares.values(), Fraction(0))
@@ -170,6 +196,7 @@ class _Planner:
     support: tuple[float, float] | None
     share: Fraction
     choices: Choices
+    sample: int = _SAMPLE
 
     def best(self) -> Plan:
         """The plan of least predicted error."""
@@ -292,9 +319,9 @@ class _Planner:
         shares = {**shares, "sum": self.share - sum(shares.values())}
         locating = float(shares["center"] + shares["scale"])
         locate_cap, located = self._capped(locating, _LOCATE_CONSTANT)
-        thinning = _SAMPLE / located.weight if self.census.profile.people > _SAMPLE else _KEEP_ALL
+        thinning = self.sample / located.weight if self.census.profile.people > self.sample else _KEEP_ALL
         # A sample of so many records has no smaller relative squared weight.
-        located = Sums(located.weight, max(located.square, located.weight**2 / _SAMPLE))
+        located = Sums(located.weight, max(located.square, located.weight**2 / self.sample))
         center, scale = (located.scaled(float(shares[name]) / locating) for name in ("center", "scale"))
         weight_cap, mean = self._capped(float(shares["sum"]), constant)
         if self.choices.saturation:

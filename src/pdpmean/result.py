@@ -13,6 +13,7 @@ import numpy as np
 
 from pdpmean.average import Average
 from pdpmean.clipped_normal import clipped_variance, inside, undo_clipping
+from pdpmean.guarantee import Promise
 from pdpmean.inputs import Floats, check_probability
 from pdpmean.interval import ErrorLaw, half_width, rank_nodes
 from pdpmean.locate import Location
@@ -41,7 +42,7 @@ class MeanEstimate:
     scale: float
     law: ErrorLaw
     plan: Plan
-    private: bool
+    promise: Promise
     selection_bound: float
     warnings: tuple[str, ...]
 
@@ -67,27 +68,17 @@ class MeanEstimate:
     @property
     def spent(self) -> Fraction:
         """The part of every budget that was used."""
-        return sum(self.plan.shares.values(), Fraction(0))
+        return self.promise.spent
+
+    @property
+    def private(self) -> bool:
+        """Whether the randomness protects anyone."""
+        return self.promise.private
 
     @property
     def guarantee(self) -> str:
         """What was promised to whom, in words."""
-        if not self.private:
-            return "NOT PRIVATE: made with seeded randomness, for simulation only. Do not publish."
-        factor = "exp(budget)" if self.spent == 1 else f"exp({float(self.spent):.6g} * budget)"
-        promise = "Pure personalized differential privacy, at every person's own budget:"
-        if self.plan.model.budget_range is None:
-            return (
-                f"{promise} replacing one person's value changes the probability of any output by at most a factor "
-                f"{factor}. Who takes part and everybody's budget are taken to be public. One record a person is "
-                "assumed."
-            )
-        low, high = self.plan.model.budget_range
-        return (
-            f"{promise} one person's taking part or not changes the probability of any output by at most a factor "
-            f"{factor}. Only the range of budgets, {low:g} to {high:g}, is taken to be public. One record a person is "
-            "assumed."
-        )
+        return str(self.promise)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
@@ -151,14 +142,7 @@ class MeanEstimate:
 
 
 def conclude(
-    plan: Plan,
-    location: Location,
-    half: float,
-    averaged: Average,
-    profile: Profile,
-    squares: float | None = None,
-    *,
-    private: bool,
+    plan: Plan, location: Location, half: float, averaged: Average, squares: float | None, promise: Promise
 ) -> MeanEstimate:
     """The estimate behind the released numbers; `squares`, of the weights, where they are not in the plan."""
     grown = _growth(plan, averaged)
@@ -175,8 +159,8 @@ def conclude(
         scale=_finite(sigma),
         law=law,
         plan=plan,
-        private=private,
-        selection_bound=_finite(2 * (half * _uneven(plan, profile) / slope)),
+        promise=promise,
+        selection_bound=_finite(2 * (half * _uneven(plan, plan.census.profile) / slope)),
         warnings=_warnings(plan, location, averaged, gap, grown),
     )
 

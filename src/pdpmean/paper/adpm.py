@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pdpmean.average import STEPS, exact_dot, steps_of, weight_shift
+from pdpmean.average import STEPS, from_words, steps_of, steps_per_unit, weight_shift, words_of
 from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import Floats, public_records
 from pdpmean.paper.saturation import saturation
@@ -41,7 +41,8 @@ def adpm(
     numbers, granted = public_records(values, budgets)
     weights, scale = _integer_weights(granted)
     middle, half = lower / 2 + upper / 2, max(upper / 2 - lower / 2, 5e-324)
-    total = exact_dot(weights, steps_of(np.clip(numbers, lower, upper), middle, half))
+    steps = steps_of(np.clip(numbers, lower, upper), middle, *steps_per_unit(half))
+    total = from_words(*(int(words.sum()) for words in words_of(weights * steps)))
     released = randomness.add_laplace(total, scale)
     total_weight = int(weights.sum())
     if total_weight == 0:

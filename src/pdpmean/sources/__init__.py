@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,49 +15,131 @@ from pdpmean.inputs import Floats
 from pdpmean.randomness import Randomness
 from pdpmean.threads import in_threads
 
-__all__ = ["Batch", "Source"]
+__all__ = ["Batch", "Counts", "Keeping", "Progress", "Source", "Tallying"]
 
-Batch = tuple[Floats, Floats]  # values and budgets
+Counts = NDArray[np.int64]
+Progress = Callable[[str, int, int | None], None]  # the pass, how many records it has seen, of how many
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some records: values (none where a pass needs none), budgets and, if they are grouped, the group of each.
+
+    Groups are numbered in the order in which they were asked for; one beyond the last means a group not asked for.
+    """
+
+    values: Floats
+    budgets: Floats
+    groups: NDArray[np.int32] | None = None
+    first: int = 0
+    """The number of the first record."""
+
+    def by_group(self, groups: int) -> list[NDArray[np.intp]]:
+        """Where the records of each group are; all are in the first where there are none."""
+        if self.groups is None:
+            return [np.arange(self.budgets.size)]
+        order = np.argsort(self.groups, kind="stable")
+        ends = np.searchsorted(self.groups[order], np.arange(groups + 1))
+        return [order[start:end] for start, end in itertools.pairwise(ends.tolist())]
+
+
+class Tallying(Protocol):
+    """What the passes census and sum do to a batch: add small integers to a table of this shape."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, one a group, and columns of the table."""
+
+    def tally(self, batch: Batch, table: Counts) -> None:
+        """Add what the batch contributes."""
+
+
+class Keeping(Protocol):
+    """What the pass sample does to a batch: keep some records, by their budgets and groups."""
+
+    def keep(self, batch: Batch, randomness: Randomness) -> NDArray[np.intp]:
+        """Which records are kept."""
 
 
 class Source(ABC):
     """Records that can be passed over three times; every pass merges small results, in any order."""
 
+    groups: int | None = None
+    """How many groups were asked for."""
+    rows: int | None = None
+    """How many records there are, where that is known."""
+    _tell: Callable[[str, int], None] | None = None
+
     @abstractmethod
-    def batches(self) -> Iterator[Batch]:
-        """Values and budgets, a batch at a time, from the start."""
+    def batches(self, *, values: bool = True) -> Iterator[Batch]:
+        """All records, a batch at a time, from the start; without `values`, budgets and groups alone."""
 
-    def census(self, count: Callable[[Floats, int], NDArray[np.int64]]) -> NDArray[np.int64]:
-        """How many records are in each cell, as `count` counts a batch of budgets, given its first record's number."""
-        total = np.zeros(1, dtype=np.int64)
-        for counts in in_threads(lambda task: count(*task), self._numbered_budgets()):
-            longer, shorter = (counts, total) if counts.size > total.size else (total, counts)
-            longer[: shorter.size] += shorter
-            total = longer
-        return total
+    def watch(self, progress: Progress | None, *, counted: bool) -> None:
+        """Have `progress` told how far each pass is: in records if they may be `counted`, otherwise in hundredths."""
 
-    def _numbered_budgets(self) -> Iterator[tuple[Floats, int]]:
-        first = 0
-        for _, budgets in self.batches():
-            yield budgets, first
-            first += budgets.size
+        def tell(step: str, seen: int) -> None:
+            assert progress
+            if counted:
+                progress(step, seen, self.rows)
+            else:
+                progress(step, 100 * seen // self.rows if self.rows else 0, 100)
 
-    def sample(self, keep: Callable[[Randomness, Floats], NDArray[np.intp]], randomness: Randomness) -> Batch:
-        """Values and budgets of the records that `keep` keeps, by their budgets and coins of the batch's own."""
+        self._tell = tell if progress else None
+
+    def census(self, rule: Tallying) -> Counts:
+        """The table of who holds which budget."""
+        return self._tally("census", rule, values=False)
+
+    def sample(self, rule: Keeping, randomness: Randomness) -> Batch:
+        """The records that are kept, with coins of each batch's own."""
 
         def kept(task: tuple[Batch, Randomness]) -> Batch:
-            (values, budgets), coins = task
-            where = keep(coins, budgets)
-            return values[where], budgets[where]
+            batch, coins = task
+            where = rule.keep(batch, coins)
+            groups = None if batch.groups is None else batch.groups[where]
+            return Batch(batch.values[where], batch.budgets[where], groups)
 
         own = randomness.spawn()  # one draw of the caller's, however many batches there are
-        tasks = ((batch, own.spawn()) for batch in self.batches())
-        values, budgets = zip((np.empty(0), np.empty(0)), *in_threads(kept, tasks), strict=True)
-        return np.concatenate(values), np.concatenate(budgets)
+        tasks = ((batch, own.spawn()) for batch in self._watched("sample", self.batches()))
+        return _joined(list(in_threads(kept, tasks)), grouped=self.groups is not None)
 
-    def sum(self, contributions: Callable[[Floats, Floats], tuple[int, ...]]) -> tuple[int, ...]:
-        """The sums of what each batch contributes, as integers of any size."""
-        total = contributions(np.empty(0), np.empty(0))
-        for part in in_threads(lambda batch: contributions(*batch), self.batches()):
-            total = tuple(a + b for a, b in zip(total, part, strict=True))
+    def sum(self, rule: Tallying) -> Counts:
+        """The table of what all records contribute."""
+        return self._tally("sum", rule, values=True)
+
+    def _tally(self, name: str, rule: Tallying, *, values: bool) -> Counts:
+        tables: list[Counts] = []  # one a thread, each in use or in this list
+
+        def add(batch: Batch) -> None:
+            try:
+                table = tables.pop()
+            except IndexError:
+                table = np.zeros(rule.shape, dtype=np.int64)
+            rule.tally(batch, table)
+            tables.append(table)
+
+        for _ in in_threads(add, self._watched(name, self.batches(values=values))):
+            pass
+        total = np.zeros(rule.shape, dtype=np.int64)
+        for table in tables:
+            total += table
         return total
+
+    def _watched(self, name: str, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """The same batches, with their first record's number, telling how far they are."""
+        seen = 0
+        for batch in batches:
+            yield Batch(batch.values, batch.budgets, batch.groups, seen)
+            seen += batch.budgets.size
+            if self._tell:
+                self._tell(name, seen)
+
+
+def _joined(parts: list[Batch], *, grouped: bool) -> Batch:
+    return Batch(
+        np.concatenate([np.empty(0), *(part.values for part in parts)]),
+        np.concatenate([np.empty(0), *(part.budgets for part in parts)]),
+        np.concatenate([np.empty(0, np.int32), *(part.groups for part in parts if part.groups is not None)])
+        if grouped
+        else None,
+    )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pdpmean.inputs import Floats
 from pdpmean.sources import Batch, Source
 
@@ -13,12 +16,17 @@ _BATCH = 2**20
 
 
 class ArraySource(Source):
-    """Two arrays of one length."""
+    """Arrays of one length."""
 
-    def __init__(self, values: Floats, budgets: Floats) -> None:
-        self._values, self._budgets = values, budgets
+    def __init__(
+        self, values: Floats, budgets: Floats, codes: NDArray[np.int32] | None = None, groups: int | None = None
+    ) -> None:
+        self._values, self._budgets, self._codes = values, budgets, codes
+        self.groups, self.rows = groups, budgets.size
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, *, values: bool = True) -> Iterator[Batch]:  # noqa: ARG002 (leaving them out saves nothing)
         """Slices of the arrays; nothing is copied."""
-        for start in range(0, self._values.size, _BATCH):
-            yield self._values[start : start + _BATCH], self._budgets[start : start + _BATCH]
+        for start in range(0, self._budgets.size, _BATCH):
+            part = slice(start, start + _BATCH)
+            codes = None if self._codes is None else self._codes[part]
+            yield Batch(self._values[part], self._budgets[part], codes)

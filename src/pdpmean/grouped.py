@@ -1,0 +1,148 @@
+"""Results by group: one estimate a group, or why there is none."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pdpmean.guarantee import Promise
+from pdpmean.result import MeanEstimate, rounded
+
+__all__ = ["GroupedEstimate"]
+
+
+_NAMED = 5  # groups that a warning names
+
+
+@dataclass(frozen=True, repr=False)
+class GroupedEstimate(Mapping[Any, MeanEstimate]):
+    """The estimate of every group that was asked for, in that order; `refused` says why some have none.
+
+    A mapping from group to `MeanEstimate`. `to_arrow` and `to_pandas` give one row a group.
+    """
+
+    groups: tuple[Hashable, ...]
+    estimates: dict[Hashable, MeanEstimate]
+    refused: dict[Hashable, str]
+    promise: Promise
+
+    @classmethod
+    def of(
+        cls,
+        groups: tuple[Hashable, ...],
+        estimates: Sequence[MeanEstimate | None],
+        outcomes: Sequence[object],
+        promise: Promise,
+    ) -> GroupedEstimate:
+        """The estimates, and the reasons where there are none."""
+        made = {group: estimate for group, estimate in zip(groups, estimates, strict=True) if estimate}
+        refused = {group: str(outcome) for group, outcome in zip(groups, outcomes, strict=True) if group not in made}
+        return cls(groups, made, refused, promise)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the estimates warn of, and for which groups."""
+        texts = dict.fromkeys(text for estimate in self.estimates.values() for text in estimate.warnings)
+        return tuple(f"{text} (groups: {', '.join(self._warned(text))})" for text in texts)
+
+    def _warned(self, text: str) -> list[str]:
+        named = [str(group) for group, estimate in self.estimates.items() if text in estimate.warnings]
+        return named if len(named) <= _NAMED else [*named[:_NAMED], f"and {len(named) - _NAMED} more"]
+
+    @property
+    def guarantee(self) -> str:
+        """What was promised to whom, in words."""
+        return str(self.promise)
+
+    @property
+    def private(self) -> bool:
+        """Whether the randomness protects anyone."""
+        return self.promise.private
+
+    def __getitem__(self, group: Any) -> MeanEstimate:
+        if group in self.refused:
+            raise KeyError(f"{group!r} has no estimate: {self.refused[group]}")
+        return self.estimates[group]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.estimates)
+
+    def __len__(self) -> int:
+        return len(self.estimates)
+
+    def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """One row a group, as plain numbers and words; those of a refused group are None."""
+        return [self._row(group, level) for group in self.groups]
+
+    def _row(self, group: Hashable, level: float) -> dict[str, Any]:
+        estimate = self.estimates.get(group)
+        low, high = estimate.interval(level) if estimate else (None, None)
+        return {
+            "group": group,
+            "mean": estimate and estimate.mean,
+            "low": low,
+            "high": high,
+            "std": estimate and estimate.std,
+            "noise_std": estimate and estimate.noise_std,
+            "sampling_std": estimate and estimate.sampling_std,
+            "scale": estimate and estimate.scale,
+            "refused": self.refused.get(group),
+            "warning": "; ".join(estimate.warnings) or None if estimate else None,
+        }
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Plain numbers and words, ready for JSON."""
+        return {
+            "level": level,
+            "groups": self.rows(level),
+            "private": self.private,
+            "guarantee": self.guarantee,
+        }
+
+    def to_arrow(self, level: float = 0.95) -> Any:
+        """An Arrow table, one row a group."""
+        import pyarrow as pa
+
+        numbers = ("mean", "low", "high", "std", "noise_std", "sampling_std", "scale")
+        rows = self.rows(level)
+        columns: dict[str, Any] = {"group": pa.array([row["group"] for row in rows])}
+        columns |= {name: pa.array([row[name] for row in rows], pa.float64()) for name in numbers}
+        columns |= {name: pa.array([row[name] for row in rows], pa.string()) for name in ("refused", "warning")}
+        return pa.table(columns)
+
+    def to_pandas(self, level: float = 0.95) -> Any:
+        """A pandas frame, one row a group."""
+        return self.to_arrow(level).to_pandas()
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        return [("group", "mean", "95 % interval", "error (std)", ""), *(self._line(group) for group in self.groups)]
+
+    def _line(self, group: Hashable) -> tuple[str, ...]:
+        if group in self.refused:
+            return str(group), "-", "", "", f"refused: {self.refused[group]}"
+        estimate = self.estimates[group]
+        low, high = (rounded(end, estimate.std) for end in estimate.interval())
+        mean = rounded(estimate.mean, estimate.std)
+        return str(group), mean, f"{low} to {high}", f"{estimate.std:.3g}", "; ".join(estimate.warnings)
+
+    def __repr__(self) -> str:
+        marks = f", {len(self.refused)} refused" * bool(self.refused) + ", NOT PRIVATE" * (not self.private)
+        return f"<GroupedEstimate of {len(self.groups)} groups{marks}>"
+
+    def __str__(self) -> str:
+        table = self._cells()
+        widths = [max(len(row[i]) for row in table) for i in range(4)]
+        lines = [
+            "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]).rstrip()
+            for row in table
+        ]
+        banner = [] if self.private else ["NOT PRIVATE: seeded randomness, for simulation only", ""]
+        return "\n".join([*banner, *lines, "", self.guarantee])
+
+    def _repr_html_(self) -> str:
+        head, *body = self._cells()
+        rows = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in body)
+        titles = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+        return f"<table><tr>{titles}</tr>{rows}</table><p>{html.escape(self.guarantee)}</p>"

@@ -1,0 +1,113 @@
+"""Read: whatever a caller hands in, as a source of batches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pdpmean.errors import InvalidInputError
+from pdpmean.grouping import codes_of
+from pdpmean.inputs import budgets_of_tiers, check_budgets, people_of_tiers
+from pdpmean.model import Model
+from pdpmean.sources import Source
+from pdpmean.sources.arrays import ArraySource
+from pdpmean.threads import SMALLEST_BATCH
+
+__all__ = ["Columns", "read", "read_people"]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where everything is: names of columns in a table, or columns beside arrays."""
+
+    value: str | None = None
+    budget: str | None = None
+    tiers: Mapping[Any, float] | None = None
+    by: Any = None
+    groups: tuple[Hashable, ...] | None = None
+    person: Any = None
+
+
+def read(data: Any, budgets: Any, columns: Columns, model: Model) -> Source:
+    """The records: columns of a table if they are named, otherwise arrays."""
+    if columns.value is None and columns.budget is None:
+        return _read_arrays(data, budgets, columns, model)
+    return _read_table(data, budgets, columns, model)
+
+
+def read_people(budgets: Any, columns: Columns, model: Model) -> Source | Mapping[float, float]:
+    """Who holds which budget, where the caller knows: a column of them, or how many people hold each."""
+    if columns.budget is not None:
+        return _read_table(budgets, None, columns, model)
+    if np.ndim(budgets) == 0 and not isinstance(budgets, Mapping):
+        raise InvalidInputError(
+            f"plan_mean needs to know how many people there are: {{{budgets!r}: people}}, or one budget a person",
+            name="budgets",
+            value=budgets,
+        )
+    if columns.tiers is not None:
+        budgets = people_of_tiers(budgets, columns.tiers)
+    if isinstance(budgets, Mapping):
+        return budgets
+    granted = check_budgets(budgets)
+    if granted.size >= SMALLEST_BATCH:
+        return ArraySource(granted, granted)
+    levels, counts = np.unique(granted, return_counts=True)
+    return dict(zip(levels.tolist(), counts.tolist(), strict=True))
+
+
+def _read_arrays(values: Any, budgets: Any, columns: Columns, model: Model) -> Source:
+    if budgets is None or isinstance(values, (str, os.PathLike)):
+        raise InvalidInputError(
+            "estimate_mean takes two columns, (values, budgets), or a table with the names of two, "
+            "(table, value='...', budget='...')",
+            name="budgets",
+        )
+    if columns.tiers is not None:
+        budgets = budgets_of_tiers(budgets, columns.tiers, public=model.budget_range is None)
+    numbers, granted = model.records(values, budgets)
+    codes = None
+    if columns.groups is not None:
+        codes = codes_of(_column("by", columns.by), columns.groups)
+        _check_length("by", codes.size, numbers.size)
+    if columns.person is not None:
+        ids = list(_column("person", columns.person))
+        _check_length("person", len(ids), numbers.size)
+        check_people(len(set(ids)) < len(ids), model)
+    return ArraySource(numbers, granted, codes, None if columns.groups is None else len(columns.groups))
+
+
+def _column(name: str, column: Any) -> Any:
+    if isinstance(column, str):
+        raise InvalidInputError(f"{name}={column!r} names a column, but no table was given", name=name, value=column)
+    return column
+
+
+def _check_length(name: str, found: int, wanted: int) -> None:
+    if found != wanted:
+        raise InvalidInputError(
+            f"values and {name} must go together, one entry a value; their lengths differ", name=name
+        )
+
+
+def check_people(repeated: bool, model: Model) -> None:
+    """Refuse two records of one person, where who takes part is public."""
+    if model.budget_range is not None:
+        raise InvalidInputError(
+            "person can be checked in the bounded model alone: who takes part is private in the unbounded one. "
+            "See to it that nobody has two records",
+            name="person",
+        )
+    if repeated:
+        raise InvalidInputError(
+            "a person has two records or more; the guarantee is for one record a person. Merge them first",
+            name="person",
+        )
+
+
+def _read_table(data: Any, budgets: Any, columns: Columns, model: Model) -> Source:
+    raise NotImplementedError
