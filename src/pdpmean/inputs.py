@@ -30,6 +30,8 @@ __all__ = [
     "private_records",
     "public_columns",
     "public_records",
+    "tier_budgets",
+    "unknown_tier",
 ]
 
 Floats = NDArray[np.float64]
@@ -200,17 +202,20 @@ def _is_single(budgets: Any) -> bool:
 
 def budgets_of_tiers(column: Any, tiers: Mapping[Any, float], *, public: bool) -> Floats:
     """The budget of each record's tier. An unknown tier is an error if tiers are public; otherwise it is no budget."""
-    known = _tier_budgets(tiers)
+    known = tier_budgets(tiers)
     entries = column.tolist() if hasattr(column, "tolist") else list(column)
     names = [_name_of(entry) for entry in entries]
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None and public:
-        raise InvalidInputError(
-            f"budgets holds the tier {unknown!r}, which tiers does not list: {', '.join(known)}",
-            name="tiers",
-            value=unknown,
-        )
+        raise unknown_tier(unknown, known)
     return np.array([known.get(name, math.nan) for name in names], dtype=np.float64)
+
+
+def unknown_tier(name: str, known: Iterable[str]) -> InvalidInputError:
+    """What to raise when public tiers hold a name that is not listed."""
+    return InvalidInputError(
+        f"budgets holds the tier {name!r}, which tiers does not list: {', '.join(known)}", name="tiers", value=name
+    )
 
 
 def _name_of(entry: object) -> str:
@@ -230,7 +235,8 @@ def people_of_tiers(people: Any, tiers: Mapping[Any, float]) -> Any:
     return held
 
 
-def _tier_budgets(tiers: Any) -> dict[str, float]:
+def tier_budgets(tiers: Any) -> dict[str, float]:
+    """The budget of each tier, by its name as text, checked and ready for use."""
     if not isinstance(tiers, Mapping):
         raise InvalidInputError(f"tiers must be {{name: budget}}; got {tiers!r}", name="tiers", value=tiers)
     for name, budget in tiers.items():

@@ -130,3 +130,13 @@ def sum_groups(values, budgets, groups, low, high, factor, rules, squares, block
         for g in range(sums.shape[0]):
             _add(sums[g], part[g, 0], part[g, 1], part[g, 2])
             part[g, :] = 0
+
+
+@numba.njit(nogil=True, cache=True)
+def hash_texts(ends, text, hashes):
+    """The 64-bit FNV-1a hash of each entry, the bytes of `text` between two `ends`; its high bits are mixed well."""
+    for i in range(hashes.size):
+        h = np.uint64(0xCBF29CE484222325)
+        for j in range(ends[i], ends[i + 1]):
+            h = (h ^ np.uint64(text[j])) * np.uint64(0x100000001B3)
+        hashes[i] = (h ^ (h >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)

@@ -9,9 +9,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from typing import TypeVar
 
-__all__ = ["SMALLEST_BATCH", "in_threads"]
+__all__ = ["SMALLEST_BATCH", "in_threads", "read_ahead"]
 
 SMALLEST_BATCH = 2**17  # from this size on a batch goes to the compiled loops; below, NumPy needs no compiling
+_READERS = 8  # at most, so that what is read ahead stays small
+_AHEAD = 4
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -33,3 +35,23 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterato
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+def read_ahead(streams: Iterable[Iterator[Item]]) -> Iterator[Item]:
+    """The items of all streams, one stream after the other; the next ones are being read while one is used."""
+
+    def take(stream: Iterator[Item]) -> list[Item]:
+        return list(islice(stream, _AHEAD))
+
+    waiting = iter(streams)
+    workers = min(os.cpu_count() or 1, _READERS)
+    with ThreadPoolExecutor(workers) as pool:
+        reading = deque((stream, pool.submit(take, stream)) for stream in islice(waiting, workers + 1))
+        while reading:
+            stream, future = reading.popleft()
+            items = future.result()
+            if len(items) == _AHEAD:
+                reading.appendleft((stream, pool.submit(take, stream)))
+            else:
+                reading.extend((other, pool.submit(take, other)) for other in islice(waiting, 1))
+            yield from items

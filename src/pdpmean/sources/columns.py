@@ -1,0 +1,122 @@
+"""Arrow columns as arrays: numbers, and places in a public list. Types are checked; an entry never raises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from pdpmean.errors import InvalidInputError
+from pdpmean.inputs import Floats
+
+__all__ = ["check_numeric", "listed", "numbers", "places"]
+
+_FEW = 64
+_NO_NUMBERS = pa.array(["", "-", "?", ".", "NA", "N/A", "n/a", "#N/A", "null", "NULL", "None", "none", "missing"])
+# Types that can be compared with a list only after a cast.
+_CAST = {
+    pa.string_view(): pa.large_string(),
+    pa.binary_view(): pa.large_binary(),
+    pa.float16(): pa.float32(),
+}
+
+
+def check_numeric(kind: pa.DataType, role: str, name: str) -> None:
+    """Raise unless columns of this type hold numbers; `role` is the argument that names the column."""
+    held = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_null)
+    if not any(test(held) for test in is_number):
+        raise InvalidInputError(
+            f"{role}={name!r} must be a column of numbers; its type is {kind}"
+            + "; for names of tiers give tiers={name: budget}" * (role == "budget"),
+            name=role,
+            value=name,
+        )
+
+
+def numbers(column: pa.Array) -> Floats:
+    """A column as doubles, without a copy where it holds nothing else; missing ones, and text that is none, are NaN."""
+    if pa.types.is_dictionary(column.type):
+        return _taken(numbers(column.dictionary), column.indices, math.nan)
+    if pa.types.is_string(column.type):
+        return _numbers_in_text(column)
+    return _doubles(column)
+
+
+def _doubles(column: pa.Array) -> Floats:
+    doubles: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return doubles
+
+
+def _taken(of_dictionary: NDArray[Any], indices: pa.Array, missing: float) -> NDArray[Any]:
+    """What each entry of a dictionary column is, given what each entry of its dictionary is."""
+    known = np.append(of_dictionary, np.array([missing], of_dictionary.dtype))
+    where = indices.cast(pa.int64(), safe=False).fill_null(of_dictionary.size)
+    taken: NDArray[Any] = known[where.to_numpy()]
+    return taken
+
+
+def _numbers_in_text(column: pa.Array) -> Floats:
+    """Every entry is read by itself: fast or slowly, and whatever its neighbours are, it is the same number."""
+    try:
+        return _doubles(column)
+    except pa.ArrowInvalid:
+        return _slowly(pc.if_else(pc.is_in(column, value_set=_NO_NUMBERS), None, column))
+
+
+def _slowly(column: pa.Array) -> Floats:
+    try:
+        return _doubles(column)
+    except pa.ArrowInvalid:
+        if len(column) <= _FEW:
+            return np.fromiter(map(_number, column.to_pylist()), np.float64, len(column))
+    middle = len(column) // 2
+    return np.concatenate([_slowly(column[:middle]), _slowly(column[middle:])])
+
+
+def _number(entry: str | None) -> float:
+    try:
+        return math.nan if entry is None or "_" in entry else float(entry)
+    except ValueError:
+        return math.nan
+
+
+@lru_cache(maxsize=32)  # asked for with every batch
+def listed(labels: tuple[str, ...], kind: pa.DataType, role: str, name: str) -> pa.Array:
+    """A public list, written as text, in the type of the column `name` that it is to be compared with."""
+    held = kind.value_type if pa.types.is_dictionary(kind) else kind
+    held = _CAST.get(held, held)
+    if not _fit(labels, held):
+        wrong = next(label for label in labels if not _fit((label,), held))
+        raise InvalidInputError(
+            f"{role} must be entries that column {name!r}, of type {kind}, can have; got {wrong!r}",
+            name=role,
+            value=wrong,
+        )
+    entries = pa.array(labels, pa.string()).cast(held)
+    if len(entries.unique()) < len(entries):
+        raise InvalidInputError(f"{role} must differ also as entries of column {name!r}, of type {kind}", name=role)
+    return entries
+
+
+def _fit(labels: Sequence[str], kind: pa.DataType) -> bool:
+    try:
+        entries = pa.array(labels, pa.string()).cast(kind)
+        return bool(pc.index_in(entries, value_set=entries).null_count == 0)
+    except pa.ArrowException:
+        return False
+
+
+def places(column: pa.Array, entries: pa.Array) -> NDArray[np.int32]:
+    """The place of each entry of the column in a list without repetition; the list's length if it is not there."""
+    if pa.types.is_dictionary(column.type):
+        return _taken(places(column.dictionary, entries), column.indices, len(entries))
+    found = pc.index_in(column.cast(entries.type), value_set=entries)
+    codes: NDArray[np.int32] = found.fill_null(len(entries)).to_numpy(zero_copy_only=False)
+    return codes

@@ -1,0 +1,121 @@
+"""CSV files. Everything is read as text, so that no entry, whatever it is, decides on a type or an error."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+
+from pdpmean.sources.columns import numbers
+from pdpmean.sources.files import File, Records
+
+__all__ = ["DelimitedFile"]
+
+_BLOCK = 2**22  # bytes parsed at a time; a row must fit in
+
+
+class DelimitedFile(File):
+    """A CSV file, perhaps compressed; separated by commas, by tabs, or by semicolons, which allow decimal commas."""
+
+    format = "CSV"
+
+    def read_schema(self) -> pa.Schema:
+        """The names in the first line, and the types that their columns will be taken for."""
+        with closing(_Utf8(self.path)) as file:
+            first, *rest = re.split(r"\r\n|\r|\n", file.read_some().decode("utf-8-sig"), maxsplit=1)
+        self._has_rows = bool(rest)
+        self._delimiter = "\t" if ".tsv" in self.path else ";" if ";" in first and "," not in first else ","
+        names = next(csv.reader([first], delimiter=self._delimiter))
+        self._check_header(names)
+        numeric = set(self.layout.numeric.values())
+        return pa.schema([(name, pa.float64() if name in numeric else pa.string()) for name in names])
+
+    def _check_header(self, names: list[str]) -> None:
+        """Raise if the first line may be somebody's record, and do not quote it as names of columns."""
+        as_numbers = numbers(pa.array(names, pa.string())).tolist()
+        if not set(self.layout.roles.values()) <= set(names) and not all(map(math.isnan, as_numbers)):
+            raise self.problem("must start with a line of column names; its first line holds numbers")
+
+    def streams(self, names: Sequence[str]) -> Iterator[Records]:
+        """One stream, since where a row begins is known only to those who have read all before it."""
+        if self._has_rows:
+            yield self._stream(names)
+
+    def _stream(self, names: Sequence[str]) -> Records:
+        wrong: list[str] = []
+
+        def leave_out(row: arrow_csv.InvalidRow) -> str:
+            wrong.append(f"has {row.actual_columns} fields in row {row.number}, not {row.expected_columns}")
+            return "skip"
+
+        with closing(_Utf8(self.path)) as file:
+            for records in self._reader(file, names, leave_out):
+                self._check_rows(wrong)
+                yield records if self._delimiter != ";" else self._with_points(records)
+        self._check_rows(wrong)
+
+    def _reader(self, file: _Utf8, names: Sequence[str], leave_out: object) -> Any:
+        return arrow_csv.open_csv(
+            file,
+            arrow_csv.ReadOptions(use_threads=False, block_size=_BLOCK),
+            arrow_csv.ParseOptions(
+                delimiter=self._delimiter,
+                newlines_in_values=True,
+                ignore_empty_lines=len(self.schema.names) > 1,  # in a single column, an empty line is a missing entry
+                invalid_row_handler=leave_out,
+            ),
+            arrow_csv.ConvertOptions(
+                include_columns=names, column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+            ),
+        )
+
+    def _check_rows(self, wrong: list[str]) -> None:
+        """Rows with fields too many or too few are left out, unless everyone who takes part is public."""
+        if wrong and self.layout.public:
+            raise self.problem(wrong[0])
+        wrong.clear()
+
+    def _with_points(self, records: pa.RecordBatch) -> pa.RecordBatch:
+        for name in set(self.layout.numeric.values()) & set(records.schema.names):
+            column = pc.replace_substring(records.column(name), ",", ".")
+            records = records.set_column(records.schema.get_field_index(name), name, column)
+        return records
+
+
+class _Utf8:
+    """The bytes of a file, decompressed, with a question mark for what is no UTF-8: no reader stumbles over it."""
+
+    def __init__(self, path: str) -> None:
+        self._raw = pa.input_stream(path)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes, none at the end."""
+        while True:
+            data: bytes = self._raw.read(max(size - 4, 1))  # four may be left over from the last time
+            text = self._decoder.decode(data, final=not data)
+            if text or not data:
+                return text.replace("\ufffd", "?").encode()
+
+    def read_some(self) -> bytes:
+        """The first line, at least, or all."""
+        found = b""
+        while b"\n" not in found and b"\r" not in found and (more := self.read(_BLOCK)):
+            found += more
+        return found
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._raw.closed)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._raw.close()

@@ -1,0 +1,167 @@
+"""Files: paths and globs, one format by its suffix, read anew and unchanged in every pass."""
+
+from __future__ import annotations
+
+import glob
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pdpmean.errors import InvalidInputError
+from pdpmean.sources import Batch, Source
+from pdpmean.sources.layout import Layout
+from pdpmean.sources.people import check_ids, has_repeated
+from pdpmean.threads import SMALLEST_BATCH, in_threads, read_ahead
+
+__all__ = ["File", "FileSource", "find_paths"]
+
+Fingerprint = tuple[int, int, int]
+Records = Iterator[pa.RecordBatch]
+
+
+class File(ABC):
+    """A file of one format: what it holds, and streams over it. What goes wrong is told without a word of its data."""
+
+    format: str
+
+    def __init__(self, path: str, layout: Layout) -> None:
+        self.path, self.layout = path, layout
+        self.fingerprint = _fingerprint(path)
+        if self.fingerprint[0] == 0:
+            raise self.problem("is empty")
+        self.schema: pa.Schema = self.attempt(self.read_schema)
+        layout.check_names(self.schema.names, path)
+        layout.check_types(self.schema)
+
+    rows: int | None = None
+    """How many records it has, where that is known without reading them."""
+
+    @abstractmethod
+    def read_schema(self) -> pa.Schema:
+        """The names and types of its columns."""
+
+    @abstractmethod
+    def streams(self, names: Sequence[str]) -> Iterator[Records]:
+        """Its records, as streams that can be read side by side, and whose records go one after the other."""
+
+    def problem(self, text: str) -> InvalidInputError:
+        """What to raise when there is something wrong with the file."""
+        return InvalidInputError(f"{self.path} {text}", name="values", value=self.path)
+
+    def attempt(self, work: Callable[[], Any]) -> Any:
+        """What `work` gives. Errors of the reader may quote entries, so they are not passed on, nor chained."""
+        try:
+            return work()
+        except (InvalidInputError, MemoryError):
+            raise
+        except Exception:  # told below, outside of its context
+            pass
+        self.check_unchanged()
+        raise self.problem(f"cannot be read as {self.format}")
+
+    def guarded(self, stream: Records) -> Records:
+        """The same stream, with the errors of `attempt`."""
+        while (records := self.attempt(lambda: next(stream, None))) is not None:
+            yield records
+
+    def check_unchanged(self) -> None:
+        """Raise if this is not the file that it was: passes over different records would mean nothing."""
+        if _fingerprint(self.path) != self.fingerprint:
+            raise self.problem("changed while it was read; start again with a file that stays as it is")
+
+
+def _fingerprint(path: str) -> Fingerprint:
+    try:
+        with open(path, "rb"):
+            found = os.stat(path)
+    except OSError as error:
+        reason = error.strerror or "no reason given"
+    else:
+        return found.st_size, found.st_mtime_ns, found.st_ino
+    raise InvalidInputError(f"{path} cannot be read: {reason}", name="values", value=path)
+
+
+class FileSource(Source):
+    """The records of one file or several, read as streams in bounded memory."""
+
+    def __init__(self, files: Sequence[File], layout: Layout) -> None:
+        self._files, self._layout = files, layout
+        self.groups = None if layout.groups is None else len(layout.groups)
+        counts = [file.rows for file in files]
+        self.rows = None if None in counts else sum(count or 0 for count in counts)
+
+    def batches(self, *, values: bool = True) -> Iterator[Batch]:
+        """The records, converted in threads; the files must be what they were when they were first opened."""
+        convert = partial(self._layout.batch, values=values)
+        seen = 0
+        for batch in _merged(in_threads(convert, self._records(self._layout.names(values=values)))):
+            seen += batch.budgets.size
+            yield batch
+        self.rows = seen
+
+    def _records(self, names: Sequence[str]) -> Records:
+        yield from read_ahead(file.guarded(stream) for file in self._files for stream in file.streams(names))
+        for file in self._files:
+            file.check_unchanged()
+
+    def duplicate_person(self) -> bool:
+        """Whether two records have the same id."""
+        name = self._layout.person
+        assert name is not None
+        check_ids([file.schema.field(name).type for file in self._files], name)
+        return has_repeated(lambda: (records.column(name) for records in self._records([name])), name)
+
+
+def _merged(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """The same records in fewer batches, each large enough for the compiled loops."""
+    held: list[Batch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(part.budgets.size for part in held) >= SMALLEST_BATCH:
+            yield _joined(held)
+            held = []
+    if held:
+        yield _joined(held)
+
+
+def _joined(parts: list[Batch]) -> Batch:
+    if len(parts) == 1:
+        return parts[0]
+    groups = [part.groups for part in parts if part.groups is not None]
+    return Batch(
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.budgets for part in parts]),
+        np.concatenate(groups) if groups else None,
+    )
+
+
+def find_paths(patterns: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """The files that paths, globs and folders name, each once, in the order of their names in each."""
+    paths = [path for pattern in patterns for path in _matches(os.path.expanduser(os.fspath(pattern)))]
+    if len({os.path.realpath(path) for path in paths}) < len(paths):
+        raise InvalidInputError("a file is named twice; nobody may be counted twice", name="values", value=paths)
+    return paths
+
+
+def _matches(pattern: str) -> list[str]:
+    """A folder means the files in it, at any depth; names that start with a dot or an underscore are not data."""
+    found = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
+    paths = [path for match in found for path in (_inside(match) if os.path.isdir(match) else [match])]
+    if not paths:
+        raise InvalidInputError(f"no file matches {pattern!r}", name="values", value=pattern)
+    return paths
+
+
+def _inside(folder: str) -> list[str]:
+    inner = (path.relative_to(folder) for path in Path(folder).rglob("*"))
+    return [
+        os.path.join(folder, path)
+        for path in sorted(inner)
+        if not any(part.startswith((".", "_")) for part in path.parts) and os.path.isfile(os.path.join(folder, path))
+    ]

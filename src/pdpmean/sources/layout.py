@@ -1,0 +1,114 @@
+"""Which columns of a table hold what, and batches made of them."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pdpmean.errors import InvalidInputError
+from pdpmean.inputs import Floats, tier_budgets, unknown_tier
+from pdpmean.sources import Batch
+from pdpmean.sources.columns import check_numeric, listed, numbers, places
+
+__all__ = ["Layout"]
+
+_NAMED = 12  # columns that a message lists
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The names of the columns, the public lists that go with them, and whether budgets are public.
+
+    Without `value`, batches have no values; a number as `budget` is everyone's.
+    """
+
+    value: str | None
+    budget: str | float
+    tiers: Mapping[Any, float] | None = None
+    by: str | None = None
+    groups: Sequence[Hashable] | None = None
+    person: str | None = None
+    public: bool = True
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The column of each role."""
+        columns = {"value": self.value, "budget": self.budget, "by": self.by, "person": self.person}
+        return {role: name for role, name in columns.items() if isinstance(name, str)}
+
+    @property
+    def numeric(self) -> dict[str, str]:
+        """The roles that need numbers, and their columns."""
+        plain = {"value"} if self.tiers is not None else {"value", "budget"}
+        return {role: name for role, name in self.roles.items() if role in plain}
+
+    def names(self, *, values: bool) -> list[str]:
+        """The columns that a pass reads: one at least, since even one budget for all must be counted."""
+        needed = {"value", "budget", "by"} if values else {"budget", "by"}
+        names = [name for role, name in self.roles.items() if role in needed]
+        return list(dict.fromkeys(names)) or list(self.roles.values())[:1]
+
+    @cached_property
+    def _tiers(self) -> dict[str, float]:
+        return {} if self.tiers is None else tier_budgets(self.tiers)
+
+    @cached_property
+    def _labels(self) -> tuple[str, ...]:
+        return tuple(str(group) for group in self.groups or ())
+
+    def check_names(self, present: Sequence[str], table: str = "the table") -> None:
+        """Raise unless every column is there, once."""
+        for role, name in self.roles.items():
+            if name not in present:
+                raise InvalidInputError(f"{table} has no column {name!r}{_hint(name, present)}", name=role, value=name)
+            if list(present).count(name) > 1:
+                raise InvalidInputError(f"{table} has two columns {name!r}; name one anew", name=role, value=name)
+
+    def check_types(self, schema: pa.Schema) -> None:
+        """Raise unless every column can hold what it is said to."""
+        for role, name in self.numeric.items():
+            check_numeric(schema.field(name).type, role, name)
+        if self.tiers is not None and isinstance(self.budget, str):
+            listed(tuple(self._tiers), schema.field(self.budget).type, "tiers", self.budget)
+        if self.by is not None:
+            listed(self._labels, schema.field(self.by).type, "groups", self.by)
+
+    def batch(self, records: pa.RecordBatch, *, values: bool) -> Batch:
+        """The records as arrays."""
+        numbers_of_value = numbers(records.column(self.value)) if values and self.value is not None else np.empty(0)
+        return Batch(numbers_of_value, self._budgets(records), self._groups(records))
+
+    def _budgets(self, records: pa.RecordBatch) -> Floats:
+        if not isinstance(self.budget, str):
+            return np.broadcast_to(np.float64(self.budget), records.num_rows)
+        column = records.column(self.budget)
+        return numbers(column) if self.tiers is None else self._budgets_of_tiers(column)
+
+    def _budgets_of_tiers(self, column: pa.Array) -> Floats:
+        tier = places(column, listed(tuple(self._tiers), column.type, "tiers", str(self.budget)))
+        unknown = np.flatnonzero(tier == len(self._tiers))
+        if unknown.size and self.public:
+            raise unknown_tier(str(column[int(unknown[0])].as_py()), self._tiers)
+        budgets: Floats = np.array([*self._tiers.values(), math.nan])[tier]
+        return budgets
+
+    def _groups(self, records: pa.RecordBatch) -> NDArray[np.int32] | None:
+        if self.by is None:
+            return None
+        column = records.column(self.by)
+        return places(column, listed(self._labels, column.type, "groups", self.by))
+
+
+def _hint(name: str, present: Sequence[str]) -> str:
+    """The closest column and the list of them, in a few words."""
+    close = difflib.get_close_matches(name, [str(other) for other in present], n=1)
+    names = ", ".join(map(str, present[:_NAMED])) + f" and {len(present) - _NAMED} more" * (len(present) > _NAMED)
+    return "".join(f"; did you mean {other!r}?" for other in close) + f"\nIts columns: {names}"

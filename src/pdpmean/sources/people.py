@@ -1,0 +1,115 @@
+"""Whether a person has two records: exactly, and in bounded memory however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pdpmean.errors import InvalidInputError
+
+__all__ = ["Ids", "check_ids", "has_repeated"]
+
+Ids = Callable[[], Iterator[pa.Array]]  # the column of ids, in parts, from the start
+Hashes = NDArray[np.uint64]
+
+_HELD = 2**25  # hashes at a time: 256 MiB
+_LAST = 2**64 - 1
+_SUSPECTS = 2**16
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two integers get one hash
+
+
+def check_ids(kinds: Iterable[pa.DataType], name: str) -> None:
+    """Raise unless columns of these types hold ids that can be compared with each other."""
+    if len({_comparable(kind, name) for kind in kinds}) > 1:
+        found = ", ".join(sorted({str(kind) for kind in kinds}))
+        raise InvalidInputError(f"person={name!r} is of several types ({found}); make them alike", name="person")
+
+
+def _comparable(kind: pa.DataType, name: str) -> pa.DataType:
+    """The type in which ids are compared: whole numbers as such, everything else as text or bytes."""
+    if pa.types.is_dictionary(kind):
+        return _comparable(kind.value_type, name)
+    if pa.types.is_integer(kind):
+        return pa.uint64() if kind == pa.uint64() else pa.int64()
+    if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
+        raise InvalidInputError(f"person={name!r} must be a column of ids; its type is {kind}", name="person")
+    return pa.large_binary() if "binary" in str(kind) else pa.large_string()
+
+
+def has_repeated(ids: Ids, name: str) -> bool:
+    """Whether two entries of the column are equal. A missing one is an error: its record is nobody's."""
+    low = 0
+    while low <= _LAST:
+        hashes, last = _sorted_hashes(_hashed(ids, name), low)
+        suspects = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+        parts = range(0, suspects.size, _SUSPECTS)
+        if any(_are_repeated(ids, name, suspects[start : start + _SUSPECTS]) for start in parts):
+            return True
+        low = last + 1
+    return False
+
+
+def _hashed(ids: Ids, name: str) -> Iterator[tuple[pa.Array, Hashes]]:
+    record = 0
+    for part in ids():
+        if part.null_count:
+            missing = record + int(np.argmin(part.is_valid().to_numpy(zero_copy_only=False)))
+            raise InvalidInputError(
+                f"person={name!r} must name the person of every record; record {missing} has none", name="person"
+            )
+        comparable = part.cast(_comparable(part.type, name), safe=False)
+        yield comparable, _hashes(comparable)
+        record += len(part)
+
+
+def _hashes(ids: pa.Array) -> Hashes:
+    if pa.types.is_integer(ids.type):
+        numbers: Hashes = ids.to_numpy().view(np.uint64)
+        return numbers * _MULTIPLIER
+    from pdpmean.kernels import hash_texts
+
+    hashes = np.empty(len(ids), np.uint64)
+    _, offsets, text = ids.buffers()
+    ends = np.frombuffer(offsets, np.int64)[ids.offset : ids.offset + len(ids) + 1]
+    hash_texts(ends, np.frombuffer(text or b"", np.uint8), hashes)
+    return hashes
+
+
+def _sorted_hashes(parts: Iterator[tuple[pa.Array, Hashes]], low: int) -> tuple[Hashes, int]:
+    """All hashes from `low` to the second result, sorted: as many as there is room for."""
+    held, count, last = np.empty(_HELD, np.uint64), 0, _LAST
+    for _, hashes in parts:
+        for few in np.array_split(hashes, 1 + hashes.size // (_HELD // 4)):
+            wanted = few[(few >= low) & (few <= last)]
+            if count + wanted.size > _HELD:
+                count, last = _lower_half(held[:count])
+                wanted = wanted[wanted <= last]
+            held[count : count + wanted.size] = wanted
+            count += wanted.size
+    held[:count].sort()
+    return held[:count], last
+
+
+def _lower_half(held: Hashes) -> tuple[int, int]:
+    """Sort, and say how many to go on with and the last of them; of many equal ones two are enough to be found."""
+    held.sort()
+    new = held[2:] != held[:-2]
+    if not new.all():
+        kept = held[2:][new]
+        held = held[: 2 + kept.size]
+        held[2:] = kept
+    last = held[(held.size - 1) // 2]
+    return int(np.searchsorted(held, last, side="right")), int(last)
+
+
+def _are_repeated(ids: Ids, name: str, suspects: Hashes) -> bool:
+    """Whether two equal ids have one of these hashes; two different ones may, too."""
+    found = [
+        entry
+        for part, hashes in _hashed(ids, name)
+        for entry in part.filter(pa.array(np.isin(hashes, suspects))).to_pylist()
+    ]
+    return len(set(found)) < len(found)

@@ -1,0 +1,125 @@
+"""Tables in memory: Arrow, pandas, and whatever gives an Arrow stream, such as polars and DuckDB."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pdpmean.errors import InvalidInputError
+from pdpmean.inputs import private_numbers
+from pdpmean.sources import Batch, Source
+from pdpmean.sources.layout import Layout
+from pdpmean.sources.people import check_ids, has_repeated
+from pdpmean.threads import SMALLEST_BATCH, in_threads
+
+__all__ = ["TableSource", "is_table"]
+
+_BATCH = 2**20
+
+
+class TableSource(Source):
+    """A table in memory; a stream is read into memory, only the columns that are needed."""
+
+    def __init__(self, data: Any, layout: Layout) -> None:
+        table = _as_table(data, layout)
+        layout.check_types(table.schema)
+        if table.num_columns and table.column(0).num_chunks > 1 + table.num_rows // SMALLEST_BATCH:
+            table = table.combine_chunks()
+        self._table, self._layout = table, layout
+        self.groups = None if layout.groups is None else len(layout.groups)
+        self.rows = table.num_rows
+
+    def batches(self, *, values: bool = True) -> Iterator[Batch]:
+        """Slices of the columns; doubles are not copied."""
+        convert = partial(self._layout.batch, values=values)
+        return in_threads(convert, self._table.to_batches(max_chunksize=_BATCH))
+
+    def duplicate_person(self) -> bool:
+        """Whether two records have the same id."""
+        name = self._layout.person
+        assert name is not None
+        column = self._table.column(name)
+        check_ids({column.type}, name)
+        return has_repeated(lambda: iter(column.chunks), name)
+
+
+def is_table(data: Any) -> bool:
+    """Whether this can be read as a table."""
+    return _is_pandas(data) or isinstance(data, pa.RecordBatch) or hasattr(data, "__arrow_c_stream__")
+
+
+def _is_pandas(data: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(data, pandas.DataFrame)
+
+
+def _as_table(data: Any, layout: Layout) -> pa.Table:
+    names = list(dict.fromkeys(layout.roles.values()))
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if isinstance(data, pa.Table):
+        layout.check_names(data.column_names)
+        return data.select(names)
+    if _is_pandas(data):
+        layout.check_names(list(data.columns))
+        numeric = set(layout.numeric.values())
+        return pa.table({name: _from_pandas(data[name], numeric=name in numeric) for name in names})
+    return _streamed(data, layout, names)
+
+
+def _streamed(data: Any, layout: Layout, names: Sequence[str]) -> pa.Table:
+    """A stream in memory. Errors of its engine may quote entries, so they are not passed on."""
+    try:
+        present = list(getattr(data, "columns", ()))
+        if present:
+            layout.check_names(present)
+            data = _selected(data, names)
+        reader = pa.RecordBatchReader.from_stream(data)
+        layout.check_names(reader.schema.names)
+        schema = pa.schema([reader.schema.field(name) for name in names])
+        return pa.Table.from_batches([batch.select(names) for batch in reader], schema)
+    except InvalidInputError:
+        raise
+    except Exception:
+        problem = f"the {type(data).__name__} failed while it was read; run it by itself to see why"
+    raise InvalidInputError(problem, name="values")
+
+
+def _selected(data: Any, names: Sequence[str]) -> Any:
+    """The same with these columns only, where there is a way to say so that takes names for names."""
+    if type(data).__module__.startswith("polars"):
+        return data[names]
+    if type(data).__name__ == "DuckDBPyRelation":
+        return data.project(", ".join('"' + name.replace('"', '""') + '"' for name in names))
+    return data
+
+
+def _from_pandas(column: Any, *, numeric: bool) -> pa.Array:
+    """A column, converted by its type alone: where that allows anything, every entry is read by itself."""
+    held = getattr(column.dtype, "categories", column).dtype
+    if held.kind != "O" or not isinstance(held, np.dtype):
+        if numeric and isinstance(column.dtype, np.dtype) and held.kind in "biuf":
+            return pa.array(column.to_numpy())  # without a copy
+        try:
+            return pa.array(column, from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError):  # a type that Arrow lacks, such as a sparse one
+            pass
+    entries = np.asarray(column)
+    return pa.array(private_numbers(entries, "value")) if numeric else _texts(entries, column.isna().to_numpy())
+
+
+def _texts(entries: Any, missing: Any) -> pa.Array:
+    texts = (None if absent else _text(entry) for entry, absent in zip(entries, missing, strict=True))
+    return pa.array(texts, pa.large_string())
+
+
+def _text(entry: object) -> str | None:
+    try:
+        return str(entry).encode("utf-8", "replace").decode()
+    except Exception:  # whatever an entry does, it is data
+        return None
