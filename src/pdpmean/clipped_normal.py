@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 
 MEDIAN_SIZE = 0.6744897501960817  # the median of |Z|, Z standard normal
 _DENSITY = 1 / math.sqrt(2 * math.pi)
+_CLOSE = 1e-9  # Newton's method squares it in the step it is found in
 _FARTHEST = 1.5  # beyond the clip by this much, the clipped mean says nothing more
 
 
@@ -53,18 +54,22 @@ def size_quantile(shift: Any, level: Any) -> Any:
         slope = np.maximum(_density(size - shift) + _density(size + shift), 0.02)
         step = (inside(size, shift) - level) / slope
         size = np.maximum(size - np.clip(step, -0.5 * size, 0.5 * size), 1e-3)
+        if np.abs(step).max() < _CLOSE:
+            break
     return size
 
 
-def _undo(width: Any, mean: Any) -> Any:
-    """The shift whose clipped mean is `mean`, at most `_FARTHEST` beyond the clip."""
+def _undo(width: Any, mean: Any, shift: Any = None) -> Any:
+    """The shift whose clipped mean is `mean`, at most `_FARTHEST` beyond the clip; by Newton's method from `shift`."""
     farthest = width + _FARTHEST
     limit = clipped_mean(width, farthest)
     mean = np.clip(mean, -limit, limit)
-    shift = np.clip(mean / inside(width), -farthest, farthest)
+    shift = np.clip(mean / inside(width) if shift is None else shift, -farthest, farthest)
     for _ in range(9):
         step = (clipped_mean(width, shift) - mean) / np.maximum(inside(width, shift), 1e-3)
         shift = np.clip(shift - np.clip(step, -0.7, 0.7), -farthest, farthest)
+        if np.abs(step).max() < _CLOSE:
+            break
     return shift
 
 
@@ -74,8 +79,8 @@ def undo_clipping(mean: Floats, half: float, level: Floats) -> tuple[Floats, Flo
     `mean` is its mean after clipping to [-half, half], over half; 1 is the `level` quantile of its absolute value. Two
     equations, solved in turns.
     """
-    sigma = 1 / ndtri((1 + level) / 2)
+    sigma, shift = 1 / ndtri((1 + level) / 2), None
     for _ in range(4):
-        shift = np.clip(_undo(half / sigma, mean * half / sigma), -_FARTHEST, _FARTHEST)
-        sigma = 1 / size_quantile(shift, level)
-    return _undo(half / sigma, mean * half / sigma), sigma
+        shift = _undo(half / sigma, mean * half / sigma, shift)
+        sigma = 1 / size_quantile(np.clip(shift, -_FARTHEST, _FARTHEST), level)
+    return _undo(half / sigma, mean * half / sigma, shift), sigma

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from pdpmean.bounds import lower_bound
 from pdpmean.census import Census
 from pdpmean.choices import Choices, ShapeName
 from pdpmean.inputs import check_probability
@@ -52,7 +54,6 @@ class Plan:
     mean: Sums = field(repr=False)
     noise_scale: float
     sampling_std: float
-    lower_bound: float
     census: Census = field(repr=False, compare=False)
     choices: Choices = field(repr=False)
 
@@ -118,6 +119,16 @@ class Plan:
     def half_width(self, level: float = 0.95) -> float:
         """Predicted half width of the confidence interval."""
         return half_width(check_probability("level", level), self.noise_scale, self.sampling_std)
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """An error that every private estimator exceeds one time in four, for these budgets."""
+        profile = self.census.profile
+        # Hardly changed by rounding how many hold at most so much.
+        people = np.diff(np.rint(np.cumsum(profile.counts)), prepend=0.0)
+        budgets = profile.levels * self.model.budget_per_allowance
+        held = np.flatnonzero(people)
+        return lower_bound({float(budgets[j]): int(people[j]) for j in held}, model=self.model.name)
 
     @property
     def ratio_to_lower_bound(self) -> float:
