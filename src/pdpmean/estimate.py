@@ -20,10 +20,11 @@ from pdpmean.locate import Location, locate
 from pdpmean.model import Model, make_model
 from pdpmean.options import Options
 from pdpmean.plan import Plan, PlanOptions, plan_groups
+from pdpmean.progress import Progress, Watch
 from pdpmean.randomness import Randomness, check_randomness
 from pdpmean.read import Columns, read
 from pdpmean.result import MeanEstimate, conclude
-from pdpmean.sources import Progress, Source
+from pdpmean.sources import Source
 from pdpmean.squares import weight_squares
 
 __all__ = ["estimate_mean"]
@@ -109,7 +110,7 @@ def estimate_mean(
     options = PlanOptions(chosen, check_shape(shape), check_support(support), whole, check_choices(choices))
     randomness = check_randomness(randomness)
     source = read(values, budgets, Columns(value, budget, tiers, by, labels, person), chosen)
-    source.watch(progress, counted=chosen.budget_range is None)
+    source.watch = progress and Watch(progress, counted=chosen.budget_range is None)
 
     held = Cells(chosen, source.groups).census(source)
     censuses = [take_census(one, chosen, whole, randomness) for one in held]

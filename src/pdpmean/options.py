@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any, TypedDict
 
 from pdpmean.choices import Choices, ShapeName
+from pdpmean.progress import Progress
 from pdpmean.randomness import Randomness
-from pdpmean.sources import Progress
 
 __all__ = ["Options"]
 

@@ -22,8 +22,9 @@ from pdpmean.errors import InsufficientBudgetError, InvalidInputError
 from pdpmean.model import Model, make_model
 from pdpmean.planned import Plan, Shares
 from pdpmean.planner import Planner
+from pdpmean.progress import Progress, Watch
 from pdpmean.read import Columns, read_people
-from pdpmean.sources import Progress, Source
+from pdpmean.sources import Source
 
 __all__ = ["Plan", "PlanOptions", "Shares", "make_plan", "plan_groups", "plan_mean", "with_people"]
 
@@ -65,7 +66,7 @@ def plan_mean(
     whole = check_share(share)
     people = read_people(budgets, Columns(budget=budget, tiers=tiers), chosen)
     if isinstance(people, Source):
-        people.watch(progress, counted=True)
+        people.watch = progress and Watch(progress, counted=chosen.budget_range is None)
     census = expected_census(people, chosen, floor_share(CENSUS_PART * whole))
     return make_plan(census, chosen, check_shape(shape), check_support(support), whole, check_choices(choices))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,21 @@ class Columns:
 
 def read(data: Any, budgets: Any, columns: Columns, model: Model) -> Source:
     """The records: columns of a table if they are named, otherwise arrays."""
-    if columns.value is None and columns.budget is None:
-        return _read_arrays(data, budgets, columns, model)
-    return _read_table(data, budgets, columns, model)
+    if columns.person is not None and model.budget_range is not None:
+        raise InvalidInputError(
+            "person can be checked in the bounded model alone: who takes part is private in the unbounded one. "
+            "See to it that nobody has two records",
+            name="person",
+        )
+    if columns.value is None and columns.budget is not None:
+        raise InvalidInputError("name the column of values, value='...', as well", name="value")
+    source = (_read_arrays if columns.value is None else _read_table)(data, budgets, columns, model)
+    if columns.person is not None and source.duplicate_person():
+        raise InvalidInputError(
+            "a person has two records or more; the guarantee is for one record a person. Merge them first",
+            name="person",
+        )
+    return source
 
 
 def read_people(budgets: Any, columns: Columns, model: Model) -> Source | Mapping[float, float]:
@@ -74,11 +87,11 @@ def _read_arrays(values: Any, budgets: Any, columns: Columns, model: Model) -> S
     if columns.groups is not None:
         codes = codes_of(_column("by", columns.by), columns.groups)
         _check_length("by", codes.size, numbers.size)
+    people: list[Any] = []
     if columns.person is not None:
-        ids = list(_column("person", columns.person))
-        _check_length("person", len(ids), numbers.size)
-        check_people(len(set(ids)) < len(ids), model)
-    return ArraySource(numbers, granted, codes, None if columns.groups is None else len(columns.groups))
+        people = list(_column("person", columns.person))
+        _check_length("person", len(people), numbers.size)
+    return ArraySource(numbers, granted, codes, None if columns.groups is None else len(columns.groups), people)
 
 
 def _column(name: str, column: Any) -> Any:
@@ -94,20 +107,39 @@ def _check_length(name: str, found: int, wanted: int) -> None:
         )
 
 
-def check_people(repeated: bool, model: Model) -> None:
-    """Refuse two records of one person, where who takes part is public."""
-    if model.budget_range is not None:
-        raise InvalidInputError(
-            "person can be checked in the bounded model alone: who takes part is private in the unbounded one. "
-            "See to it that nobody has two records",
-            name="person",
-        )
-    if repeated:
-        raise InvalidInputError(
-            "a person has two records or more; the guarantee is for one record a person. Merge them first",
-            name="person",
-        )
-
-
 def _read_table(data: Any, budgets: Any, columns: Columns, model: Model) -> Source:
-    raise NotImplementedError
+    """The records of a table; Arrow, and whatever engine it is, are imported for tables alone."""
+    from pdpmean.sources.layout import Layout
+    from pdpmean.sources.opening import open_table
+
+    public = model.budget_range is None
+    for name in ("by", "person"):
+        column = getattr(columns, name)
+        if column is not None and not isinstance(column, str):
+            raise InvalidInputError(f"{name} must be the name of a column of the table", name=name)
+    layout = Layout(
+        columns.value,
+        _budget_of(budgets, columns, public=public),
+        columns.tiers,
+        columns.by,
+        columns.groups,
+        columns.person,
+        public=public,
+    )
+    return open_table(data, layout)
+
+
+def _budget_of(budgets: Any, columns: Columns, *, public: bool) -> str | float:
+    """The column of budgets, or the one budget for all."""
+    if (budgets is None) == (columns.budget is None):
+        raise InvalidInputError("name the column of budgets, budget='...', or give one budget for all", name="budget")
+    if columns.budget is not None:
+        return columns.budget
+    if columns.tiers is not None:
+        raise InvalidInputError("tiers go with a column of tier names, budget='...'", name="tiers")
+    if not isinstance(budgets, Real):
+        raise InvalidInputError(
+            "beside a table, budgets must be one number, for all; for a column say budget='its name'", name="budgets"
+        )
+    one = float(budgets)
+    return float(check_budgets(one)[0]) if public else one

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdpmean.inputs import Floats
+from pdpmean.progress import Watch
 from pdpmean.randomness import Randomness
 from pdpmean.threads import in_threads
 
-__all__ = ["Batch", "Counts", "Keeping", "Progress", "Source", "Tallying"]
+__all__ = ["Batch", "Counts", "Keeping", "Source", "Tallying"]
 
 Counts = NDArray[np.int64]
-Progress = Callable[[str, int, int | None], None]  # the pass, how many records it has seen, of how many
 
 
 @dataclass(frozen=True)
@@ -68,23 +68,16 @@ class Source(ABC):
     """How many groups were asked for."""
     rows: int | None = None
     """How many records there are, where that is known."""
-    _tell: Callable[[str, int], None] | None = None
+    watch: Watch | None = None
+    """Told after every batch how far a pass is."""
 
     @abstractmethod
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
         """All records, a batch at a time, from the start; without `values`, budgets and groups alone."""
 
-    def watch(self, progress: Progress | None, *, counted: bool) -> None:
-        """Have `progress` told how far each pass is: in records if they may be `counted`, otherwise in hundredths."""
-
-        def tell(step: str, seen: int) -> None:
-            assert progress
-            if counted:
-                progress(step, seen, self.rows)
-            else:
-                progress(step, 100 * seen // self.rows if self.rows else 0, 100)
-
-        self._tell = tell if progress else None
+    @abstractmethod
+    def duplicate_person(self) -> bool:
+        """Whether two records have the same person's id, where ids were given."""
 
     def census(self, rule: Tallying) -> Counts:
         """The table of who holds which budget."""
@@ -131,8 +124,10 @@ class Source(ABC):
         for batch in batches:
             yield Batch(batch.values, batch.budgets, batch.groups, seen)
             seen += batch.budgets.size
-            if self._tell:
-                self._tell(name, seen)
+            if self.watch:
+                self.watch.at(name, seen, self.rows)
+        if self.watch:
+            self.watch.done(name)
 
 
 def _joined(parts: list[Batch], *, grouped: bool) -> Batch:

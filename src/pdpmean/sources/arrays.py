@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,14 @@ class ArraySource(Source):
     """Arrays of one length."""
 
     def __init__(
-        self, values: Floats, budgets: Floats, codes: NDArray[np.int32] | None = None, groups: int | None = None
+        self,
+        values: Floats,
+        budgets: Floats,
+        codes: NDArray[np.int32] | None = None,
+        groups: int | None = None,
+        people: Sequence[Hashable] = (),
     ) -> None:
-        self._values, self._budgets, self._codes = values, budgets, codes
+        self._values, self._budgets, self._codes, self._people = values, budgets, codes, people
         self.groups, self.rows = groups, budgets.size
 
     def batches(self, *, values: bool = True) -> Iterator[Batch]:  # noqa: ARG002 (leaving them out saves nothing)
@@ -30,3 +35,7 @@ class ArraySource(Source):
             part = slice(start, start + _BATCH)
             codes = None if self._codes is None else self._codes[part]
             yield Batch(self._values[part], self._budgets[part], codes)
+
+    def duplicate_person(self) -> bool:
+        """Whether two records have the same id."""
+        return len(set(self._people)) < len(self._people)
