@@ -1,0 +1,90 @@
+"""The rules of the three passes from a few numbers, and what they make of some records, by the shipped code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pdpmean import average, cells
+from pdpmean.average import Clip, Summing, from_words, weights_of
+from pdpmean.cells import Cells, Held
+from pdpmean.diffusion import Thinning
+from pdpmean.inputs import Floats
+from pdpmean.model import Model
+from pdpmean.sources import Batch, Counts, Tallying
+from pdpmean.sources.arrays import ArraySource
+
+Sums = tuple[int, int, int]  # of W z, of W, of the extra
+
+
+def batch_of(values: ArrayLike, budgets: ArrayLike, groups: ArrayLike | None = None) -> Batch:
+    codes = None if groups is None else np.asarray(groups, dtype=np.int32)
+    return Batch(np.asarray(values, dtype=np.float64), np.asarray(budgets, dtype=np.float64), codes)
+
+
+def holders(budgets: ArrayLike, groups: ArrayLike | None = None) -> Batch:
+    """Records of which only the budgets matter."""
+    granted = np.asarray(budgets, dtype=np.float64)
+    return batch_of(np.zeros(granted.size), granted, groups)
+
+
+def held_by(budgets: Floats, model: Model) -> Held:
+    """Who holds what, where there are no groups."""
+    (held,) = Cells(model).census(ArraySource(np.zeros(budgets.size), budgets))
+    return held
+
+
+def thinning_of(model: Model, share: Fraction | float, cap: float, density: float) -> Thinning:
+    """One rule for all."""
+    return Thinning(model, np.array([float(share)]), np.array([cap]), np.array([density]))
+
+
+def table_of(rule: Tallying, batch: Batch) -> Counts:
+    """What one batch adds to a table of zeros."""
+    table = np.zeros(rule.shape, dtype=np.int64)
+    rule.tally(batch, table)
+    return table
+
+
+def three(row: Sequence[int]) -> Sums:
+    """The sums behind a row of words."""
+    assert len(row) == 5
+    return from_words(*row[:2]), row[2], from_words(*row[3:])
+
+
+def sums_of(clip: Clip, values: ArrayLike, budgets: ArrayLike) -> Sums:
+    """What records of one group add up to."""
+    (row,) = table_of(Summing.of([clip], grouped=False), batch_of(values, budgets)).tolist()
+    return three(row)
+
+
+def group_sums(clips: Sequence[Clip | None], values: ArrayLike, budgets: ArrayLike, groups: ArrayLike) -> list[Sums]:
+    """What records add up to, one entry a group and a last one for those of no group asked for."""
+    table = table_of(Summing.of(clips, grouped=True), batch_of(values, budgets, groups))
+    return [three(row) for row in table.tolist()]
+
+
+def clip_weights(clip: Clip, budgets: Floats) -> NDArray[np.int64]:
+    """The integer weight of each record."""
+    share, cap, unit = clip.rule[:3]
+    return weights_of(clip.model.allowances(budgets), share, cap, unit)
+
+
+@contextmanager
+def compiled() -> Iterator[None]:
+    """Every batch, however small, goes to the compiled loops."""
+    with smallest_batch(0):
+        yield
+
+
+@contextmanager
+def smallest_batch(size: Any) -> Iterator[None]:
+    """Batches from this size on go to the compiled loops."""
+    with mock.patch.object(average, "SMALLEST_BATCH", size), mock.patch.object(cells, "SMALLEST_BATCH", size):
+        yield
