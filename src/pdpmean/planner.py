@@ -32,7 +32,7 @@ __all__ = ["Planner"]
 
 # About so many records `locate` looks at, times the root of all there are: what a sample errs in centre and scale
 # reaches the mean as a product, which then stays small beside the sampling error of all.
-_SAMPLE_RATE, _LEAST_SAMPLE, _LARGEST_SAMPLE = 8.0, 4_000, 200_000
+_SAMPLE_RATE, _LEAST_SAMPLE, _LARGEST_SAMPLE = 8.0, 6_000, 200_000
 _KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
 _LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
 _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
