@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from recorder import Recorder
+from rules import clip_weights, sums_of, three
 from statistical.laws import assert_accepts_and_rejects, discrete_laplace_cdf, discrete_laplace_size_cdf, kolmogorov
 
 from pdpmean import Plan, Randomness, plan_mean
@@ -18,15 +21,20 @@ from pdpmean.average import (
     LARGEST_SQUARES_SHIFT,
     STEPS,
     WEIGHT_BITS,
+    Average,
+    Clip,
     Summing,
     average,
-    exact_dot,
+    from_words,
     steps_of,
+    steps_per_unit,
     weight_shift,
+    words_of,
 )
 from pdpmean.choices import ShapeName
 from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.inputs import Floats
+from pdpmean.locate import Location
 from pdpmean.model import BOUNDED, make_model
 from pdpmean.sources.arrays import ArraySource
 
@@ -58,32 +66,47 @@ def quiet() -> Randomness:
     ],
 )
 def test_steps_by_hand(value: float, expected: int) -> None:
-    assert steps_of(np.array([value]), 10.0, 2.0).tolist() == [expected]
+    assert steps_of(np.array([value]), 10.0, *steps_per_unit(2.0)).tolist() == [expected]
 
 
 @given(st.lists(st.floats(), min_size=1, max_size=20), st.floats(-1e308, 1e308), st.floats(2.0**-1000, 1e307))
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_steps_never_leave_their_range(values: list[float], middle: float, half: float) -> None:
-    steps = steps_of(np.array(values), middle, half)
+    steps = steps_of(np.array(values), middle, *steps_per_unit(half))
     assert steps.dtype == np.int64
     assert np.abs(steps).max() <= STEPS
 
 
+def products(weights: NDArray[np.int64], steps: NDArray[np.int64]) -> int:
+    """The sum of the products, by way of words."""
+    return from_words(*(int(words.sum()) for words in words_of(weights * steps)))
+
+
 def test_the_largest_products_do_not_overflow() -> None:
-    # 5 000 times 2**26 * 2**24 exceeds 2**62, a bit more than one block; three blocks exceed 2**63.
+    # 5 000 times 2**26 * 2**24 exceeds 2**62, and so does twice that 2**63.
     for sign in (1, -1):
         for size in (1, 4096, 4097, 5000, 12_289):
             weights, steps = np.full(size, 2**WEIGHT_BITS), np.full(size, sign * STEPS)
-            assert exact_dot(weights, steps) == sign * size * 2 ** (WEIGHT_BITS + 24)
-    assert exact_dot(np.full(20_000, 2**WEIGHT_BITS), np.full(20_000, STEPS)) > 2**63
-    assert exact_dot(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)) == 0
+            assert products(weights, steps) == sign * size * 2 ** (WEIGHT_BITS + 24)
+    assert products(np.full(20_000, 2**WEIGHT_BITS), np.full(20_000, STEPS)) > 2**63
+    assert products(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)) == 0
 
 
-def test_dot_against_python_integers() -> None:
+def test_products_against_python_integers() -> None:
     generator = np.random.default_rng(1)
     weights = generator.integers(0, 2**WEIGHT_BITS, 9001, endpoint=True)
     steps = generator.integers(-STEPS, STEPS, 9001, endpoint=True)
-    assert exact_dot(weights, steps) == sum(a * b for a, b in zip(weights.tolist(), steps.tolist(), strict=True))
+    assert products(weights, steps) == sum(a * b for a, b in zip(weights.tolist(), steps.tolist(), strict=True))
+
+
+@given(st.lists(st.integers(-(2**50), 2**50), max_size=20))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_words_hold_what_they_are_made_of(numbers: list[int]) -> None:
+    high, low = words_of(np.array(numbers, dtype=np.int64))
+    assert ((low >= 0) & (low < 2**24)).all()
+    assert (np.abs(high) <= 2**26).all()  # so that 2**37 of them fit a word
+    assert [from_words(*pair) for pair in zip(high.tolist(), low.tolist(), strict=True)] == numbers
+    assert from_words(int(high.sum()), int(low.sum())) == sum(numbers)
 
 
 @given(st.floats(2.0**-60, 50.0))
@@ -107,50 +130,50 @@ def test_weights_fit_their_bits_and_the_noise_its_limit(largest: float) -> None:
 )
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_bounded_weights_are_at_most_the_share(budget: float, share: Fraction, cap: float, near: int | None) -> None:
-    summing = Summing(BOUNDED, share, cap, 0.0, 1.0, near)
-    (weight,) = summing.weights(np.array([budget])).tolist()
+    clip = Clip(BOUNDED, share, cap, 0.0, 1.0, near)
+    _, weight, _ = sums_of(clip, [0.0], [budget])
     allowed = Fraction(cap) if math.isinf(budget) else min(share * Fraction(budget) / 2, Fraction(cap))
-    assert Fraction(weight, 2**summing.shift) <= allowed
+    assert Fraction(weight, 2**clip.shift) <= allowed
     # And hardly less: rounded down by 2**-40 of itself and then by less than one unit.
-    assert Fraction(weight) > allowed * 2**summing.shift * (1 - Fraction(1, 2**38)) - 1
+    assert Fraction(weight) > allowed * 2**clip.shift * (1 - Fraction(1, 2**38)) - 1
 
 
 @given(st.floats(), shares, st.floats(2.0**-30, 50.0), nears)
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_unbounded_weights_are_at_most_the_share(budget: float, share: Fraction, cap: float, near: int | None) -> None:
-    summing = Summing(UNBOUNDED, share, cap, 0.0, 1.0, near)
-    (weight,) = summing.weights(np.array([budget])).tolist()
+    clip = Clip(UNBOUNDED, share, cap, 0.0, 1.0, near)
+    _, weight, _ = sums_of(clip, [0.0], [budget])
     granted = Fraction(min(budget, 2.0)) if budget >= 0.01 else Fraction(0)
-    assert 0 <= Fraction(weight, 2**summing.shift) <= min(share * granted, Fraction(cap))
+    assert 0 <= Fraction(weight, 2**clip.shift) <= min(share * granted, Fraction(cap))
 
 
 def test_the_unbounded_shift_depends_on_public_numbers_alone() -> None:
     # min(cap, 2.0 / 2) = 1 has 26 bits at shift 25; the budgets present do not matter.
     for near in (None, 7):
-        assert Summing(UNBOUNDED, Fraction(1, 2), 50.0, 0.0, 1.0, near).shift == 25
-        assert Summing(UNBOUNDED, Fraction(1, 2), 0.3, 0.0, 1.0, near).shift == 27
-        assert Summing(BOUNDED, Fraction(1, 2), 0.3, 0.0, 1.0, near).shift == 27
+        assert Clip(UNBOUNDED, Fraction(1, 2), 50.0, 0.0, 1.0, near).shift == 25
+        assert Clip(UNBOUNDED, Fraction(1, 2), 0.3, 0.0, 1.0, near).shift == 27
+        assert Clip(BOUNDED, Fraction(1, 2), 0.3, 0.0, 1.0, near).shift == 27
 
 
 def test_the_shift_has_an_upper_limit_and_a_lower_one_with_squares() -> None:
     # The noise of the sum has scale 2**24 * 2**35 < 2**60; that of the squares is up to 2**6 times larger.
     assert (LARGEST_SHIFT, LARGEST_SQUARES_SHIFT) == (35, 30)
     for model in (BOUNDED, UNBOUNDED):
-        assert Summing(model, Fraction(1, 2), 2.0**-20, 0.0, 1.0, 7).shift == 35
-        assert Summing(model, Fraction(1, 2), 2.0**-20, 0.0, 1.0, None).shift == 30
+        assert Clip(model, Fraction(1, 2), 2.0**-20, 0.0, 1.0, 7).shift == 35
+        assert Clip(model, Fraction(1, 2), 2.0**-20, 0.0, 1.0, None).shift == 30
 
 
 # Sums
 
 
-def by_hand(summing: Summing, values: Floats, budgets: Floats) -> tuple[int, ...]:
+def by_hand(clip: Clip, values: Floats, budgets: Floats) -> tuple[int, ...]:
     """The three sums in Python integers."""
     total = all_weight = extra = 0
-    for weight, value in zip(summing.weights(budgets).tolist(), values.tolist(), strict=True):
+    for weight, value in zip(clip_weights(clip, budgets).tolist(), values.tolist(), strict=True):
         missing = math.isnan(value)
-        z = 0 if missing else round(min(max((value - summing.middle) / summing.half, -1.0), 1.0) * STEPS)
+        z = 0 if missing else round(min(max((value - clip.middle) / clip.half, -1.0), 1.0) * STEPS)
         total, all_weight = total + weight * z, all_weight + weight
-        extra += weight * (z * z // STEPS if summing.near is None else int(not missing and abs(z) < summing.near))
+        extra += weight * (z * z // STEPS if clip.near is None else int(not missing and abs(z) < clip.near))
     return total, all_weight, extra
 
 
@@ -167,9 +190,9 @@ def test_sums_against_python_integers(model: object) -> None:
     values, budgets = records(9000)
     chosen = BOUNDED if model is BOUNDED else UNBOUNDED
     for near in (None, 1, STEPS // 8, STEPS + 1):
-        summing = Summing(chosen, Fraction(5, 7), 0.7, 5.0, 4.0, near)
-        expected = by_hand(summing, values, budgets)
-        assert summing(values, budgets) == expected
+        clip = Clip(chosen, Fraction(5, 7), 0.7, 5.0, 4.0, near)
+        expected = by_hand(clip, values, budgets)
+        assert sums_of(clip, values, budgets) == expected
         if near in (STEPS // 8, STEPS + 1):
             assert 0 < expected[2] < expected[1]
 
@@ -180,24 +203,31 @@ def test_sums_against_python_integers(model: object) -> None:
 )
 def test_near_by_hand(value: float, near: bool) -> None:
     # An eighth of 4 on either side of 5; a missing value is 0 in the sum, yet not near.
-    summing = Summing(BOUNDED, Fraction(1, 2), 1.0, 5.0, 4.0, STEPS // 8)
-    _, weight, extra = summing(np.array([value]), np.array([1.0]))
-    assert weight in (2**summing.shift // 4, 2**summing.shift // 4 - 1)
+    clip = Clip(BOUNDED, Fraction(1, 2), 1.0, 5.0, 4.0, STEPS // 8)
+    _, weight, extra = sums_of(clip, [value], [1.0])
+    assert weight in (2**clip.shift // 4, 2**clip.shift // 4 - 1)
     assert extra == (weight if near else 0)
+
+
+def passed(clip: Clip, values: Floats, budgets: Floats) -> tuple[int, ...]:
+    """The sums by a whole pass, of as many batches as there are."""
+    (row,) = ArraySource(values, budgets).sum(Summing.of([clip], grouped=False)).tolist()
+    return three(row)
 
 
 def test_order_and_parts_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     values, budgets = records(9000)
     for near in (None, STEPS // 8):
         monkeypatch.undo()
-        summing = Summing(BOUNDED, Fraction(5, 7), 50.0, 5.0, 4.0, near)
-        expected = ArraySource(values, budgets).sum(summing)
+        clip = Clip(BOUNDED, Fraction(5, 7), 50.0, 5.0, 4.0, near)
+        expected = passed(clip, values, budgets)
+        assert expected == by_hand(clip, values, budgets)
         order = np.random.default_rng(3).permutation(values.size)
-        assert ArraySource(values[order], budgets[order]).sum(summing) == expected
+        assert passed(clip, values[order], budgets[order]) == expected
         for batch in (1000, 4096, 8999):
             monkeypatch.setattr("pdpmean.sources.arrays._BATCH", batch)
-            assert ArraySource(values, budgets).sum(summing) == expected
-            assert ArraySource(values[order], budgets[order]).sum(summing) == expected
+            assert passed(clip, values, budgets) == expected
+            assert passed(clip, values[order], budgets[order]) == expected
 
 
 def test_who_grants_nothing_has_no_influence() -> None:
@@ -205,8 +235,8 @@ def test_who_grants_nothing_has_no_influence() -> None:
     granted = budgets > 0
     for model in (BOUNDED, UNBOUNDED):
         for near in (None, STEPS // 8):
-            summing = Summing(model, Fraction(1, 2), 50.0, 5.0, 4.0, near)
-            assert summing(values, budgets) == summing(values[granted], budgets[granted])
+            clip = Clip(model, Fraction(1, 2), 50.0, 5.0, 4.0, near)
+            assert sums_of(clip, values, budgets) == sums_of(clip, values[granted], budgets[granted])
 
 
 # Release
@@ -216,11 +246,19 @@ def small_plan(shape: str = "gaussian", *, unbounded: bool = False) -> Plan:
     kind: ShapeName = "any" if shape == "any" else "gaussian"
     tiers = {1.0: 4000, 2.0: 1000}
     if unbounded:
-        return plan_mean(tiers, model="unbounded", budget_range=(0.5, 2.0), shape=kind)
+        return plan_mean(tiers, shape=kind, **UNBOUNDED_OPTIONS)
     return plan_mean(tiers, shape=kind)
 
 
+UNBOUNDED_OPTIONS: dict[str, Any] = {"model": "unbounded", "budget_range": (0.5, 2.0)}
 BUDGETS: NDArray[np.float64] = np.repeat([1.0, 2.0], [4000, 1000])
+
+
+def averaged(source: ArraySource, plan: Plan, middle: float, half: float, randomness: Randomness) -> Average:
+    """The average of all records, clipped to middle +- half."""
+    (released,) = average(source, [plan], [(Location(middle, half), half)], randomness)
+    assert released
+    return released
 
 
 @pytest.mark.parametrize("shape", ["gaussian", "any"])
@@ -229,7 +267,7 @@ def test_without_noise_it_is_the_weighted_clipped_mean(shape: str, unbounded: bo
     plan = small_plan(shape, unbounded=unbounded)
     values = np.random.default_rng(4).normal(1.0, 2.0, 5000)
     values[7] = math.nan
-    released = average(ArraySource(values, BUDGETS), plan, 0.5, 3.0, quiet())
+    released = averaged(ArraySource(values, BUDGETS), plan, 0.5, 3.0, quiet())
     # In floating point, from the definition.
     weights = np.minimum(plan.model.allowances(BUDGETS) * float(plan.shares["sum"]), plan.weight_cap)
     clipped = np.nan_to_num(np.clip((values - 0.5) / 3.0, -1, 1))
@@ -252,14 +290,14 @@ def noise_of(plan: Plan, name: str, draws: int = 3000) -> tuple[list[int], float
     From DESIGN.md: 2**q H for the sum, so that the share `sum` costs a record W / 2**q; in proportion for the others.
     """
     near = None if plan.shape == "any" else 1
-    shift = Summing(plan.model, plan.shares["sum"], plan.weight_cap, 0.0, 1.0, near).shift
+    shift = Clip(plan.model, plan.shares["sum"], plan.weight_cap, 0.0, 1.0, near).shift
     unit = 2.0**shift
     source = ArraySource(np.zeros(5000), BUDGETS)
-    exact = average(source, plan, 0.0, 1.0, quiet()).weight * unit
+    exact = averaged(source, plan, 0.0, 1.0, quiet()).weight * unit
     randomness = Randomness.seeded(5)
     sample = []
     for _ in range(draws):
-        released = average(source, plan, 0.0, 1.0, randomness)
+        released = averaged(source, plan, 0.0, 1.0, randomness)
         if name == "weights":
             sample.append(round(released.weight * unit - exact))
         elif name == "check":  # all values are near
@@ -303,5 +341,42 @@ def test_noise_has_its_scale(name: str, shape: str, unbounded: bool) -> None:
 def test_small_budgets_of_any_shape_keep_the_noise_inside_its_limit() -> None:
     # The share of the squares is a small part of that of the sum, so their noise is larger: 2**60 is the limit.
     plan = plan_mean({0.001: 4_000_000}, model="unbounded", budget_range=(0.001, 0.001), shape="any")
-    released = average(ArraySource(np.ones(10), np.full(10, 0.001)), plan, 0.0, 2.0, Randomness.seeded(1))
+    released = averaged(ArraySource(np.ones(10), np.full(10, 0.001)), plan, 0.0, 2.0, Randomness.seeded(1))
     assert math.isfinite(released.mean)
+
+
+# Groups
+
+CODES: NDArray[np.int32] = np.random.default_rng(8).integers(0, 4, 5000).astype(np.int32)  # 3 is no group asked for
+PLACES = [(Location(0.5, 1.0), 3.0), (Location(-2.0, 1.0), 1.5), (Location(1e6, 1.0), 2.0**-910)]
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+@pytest.mark.parametrize("unbounded", [False, True])
+@pytest.mark.parametrize("refused", [None, 0, 2])
+def test_a_group_is_released_as_its_records_alone(shape: str, unbounded: bool, refused: int | None) -> None:
+    """The integers under the noise and its scales, to the last bit; nothing of a group without a plan."""
+    plans = [
+        plan_mean(tiers, shape="any" if shape == "any" else "gaussian", **(UNBOUNDED_OPTIONS if unbounded else {}))
+        for tiers in ({1.0: 9000}, {0.5: 9000, 2.0: 3000}, {1.0: 40_000})
+    ]
+    asked: list[Plan | None] = [None if number == refused else plan for number, plan in enumerate(plans)]
+    located = [place if plan else None for plan, place in zip(asked, PLACES, strict=True)]
+    values = np.random.default_rng(4).normal(1.0, 2.0, 5000)
+    values[:3] = math.nan, math.inf, -math.inf
+    together, apart = Recorder(), Recorder()
+    found = average(ArraySource(values, BUDGETS, CODES, 3), asked, located, together)
+    expected = []
+    for group, (plan, (where, half)) in enumerate(zip(asked, PLACES, strict=True)):
+        own = np.flatnonzero(np.equal(CODES, group))
+        alone = ArraySource(values[own], BUDGETS[own])
+        expected.append(averaged(alone, plan, where.center, half, apart) if plan else None)
+    assert found == expected
+    assert together.asked == apart.asked
+    assert len(together.asked) == (3 if unbounded else 2) * (3 if refused is None else 2)
+
+
+def test_where_no_group_has_a_plan_nothing_is_summed() -> None:
+    recorder = Recorder()
+    assert average(ArraySource(np.zeros(5000), BUDGETS, CODES, 3), [None] * 3, [None] * 3, recorder) == [None] * 3
+    assert recorder.asked == []

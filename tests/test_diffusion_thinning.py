@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from rules import holders, thinning_of
 from scipy.stats import binom
 
-from pdpmean import Randomness
+from pdpmean import Randomness, plan_mean
 from pdpmean.diffusion import Thinning, round_down
-from pdpmean.model import BOUNDED, make_model
+from pdpmean.model import BOUNDED, Model, make_model
 
 UNBOUNDED = make_model("unbounded", (0.01, 4.0))
+MODELS = pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED], ids=["bounded", "unbounded"])
 shares = st.integers(1, 2**20).map(lambda units: Fraction(units, 2**20))
 
 
@@ -40,10 +42,10 @@ def other_way(rate: float, weight: float) -> mpmath.mpf:
 def test_the_loss_is_at_most_the_share_and_nearly_all_of_it(
     budget: float, share: Fraction, density: float, cap: float
 ) -> None:
-    thinning = Thinning(BOUNDED, share, cap, density)
+    thinning = thinning_of(BOUNDED, share, cap, density)
     budgets = np.array([budget])
     rate = float(thinning.rates(thinning.weights(budgets))[0])
-    weight = float(thinning.kept_weights(budgets)[0])
+    weight = float(thinning.kept_weights(holders(budgets))[0])
     assume(rate >= 2.0**-64)
     with mpmath.workprec(200):
         allowed = min(mpmath.mpf(budget) / 2 * share.numerator / share.denominator, mpmath.mpf(cap))
@@ -55,8 +57,8 @@ def test_the_loss_is_at_most_the_share_and_nearly_all_of_it(
 @given(st.floats(2.0**-40, 100.0), shares)
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_whoever_is_surely_kept_weighs_no_more_than_the_share(budget: float, share: Fraction) -> None:
-    thinning = Thinning(BOUNDED, share, 50.0, 2.0**900)
-    (weight,) = thinning.kept_weights(np.array([budget])).tolist()
+    thinning = thinning_of(BOUNDED, share, 50.0, 2.0**900)
+    (weight,) = thinning.kept_weights(holders([budget])).tolist()
     assert thinning.rates(np.array([weight])).tolist() == [1.0]
     allowed = min(Fraction(budget) / 2 * share, Fraction(50))
     assert allowed * (1 - Fraction(1, 2**38)) <= Fraction(weight) <= allowed
@@ -68,35 +70,94 @@ def test_round_down_is_a_trillionth_less() -> None:
 
 
 def test_rates_and_weights_by_hand() -> None:
-    thinning = Thinning(UNBOUNDED, Fraction(1, 4), 0.5, 2.0)
+    thinning = thinning_of(UNBOUNDED, Fraction(1, 4), 0.5, 2.0)
     budgets = np.array([0.001, 0.4, 1.0, 3.0, math.inf, math.nan])
     down = 1 - 2.0**-40
     # Below the range or missing: nothing. 0.4 / 4, 1 / 4; 3 / 4 and 4 / 4 are capped.
     assert thinning.weights(budgets) == pytest.approx(np.array([0.0, 0.1, 0.25, 0.5, 0.5, 0.0]) * down, rel=1e-15)
     assert thinning.rates(thinning.weights(budgets)) == pytest.approx([0.0, 0.2, 0.5, 1.0, 1.0, 0.0], rel=1e-11)
     # ln(1 + (e**0.1 - 1) / 0.2) and ln(1 + (e**0.25 - 1) / 0.5)
-    assert thinning.kept_weights(budgets[1:3]) == pytest.approx(
+    assert thinning.kept_weights(holders(budgets[1:3])) == pytest.approx(
         [math.log(1 + math.expm1(0.1) / 0.2), math.log(1 + math.expm1(0.25) / 0.5)], rel=1e-11
     )
 
 
 def test_public_records_are_capped() -> None:
-    thinning = Thinning(BOUNDED, Fraction(1, 2), 50.0, 1.0)
-    assert thinning.kept_weights(np.array([math.inf])).tolist() == [50.0]
+    thinning = thinning_of(BOUNDED, Fraction(1, 2), 50.0, 1.0)
+    assert thinning.kept_weights(holders([math.inf])).tolist() == [50.0]
 
 
 def test_who_grants_nothing_is_never_kept() -> None:
-    thinning = Thinning(UNBOUNDED, Fraction(1), 50.0, 2.0**900)
+    thinning = thinning_of(UNBOUNDED, Fraction(1), 50.0, 2.0**900)
     budgets = np.array([0.0, 0.005, math.nan, -1.0, 0.01])
     for seed in range(20):
-        assert thinning.keep(Randomness.seeded(seed), budgets).tolist() == [4]
+        assert thinning.keep(holders(budgets), Randomness.seeded(seed)).tolist() == [4]
 
 
 def test_records_are_kept_at_their_rates() -> None:
     # 40 000 coins of rate 0.2 and of 0.5: counts inside the central binomial range but for one in a million.
-    thinning = Thinning(UNBOUNDED, Fraction(1, 4), 0.5, 2.0)
+    thinning = thinning_of(UNBOUNDED, Fraction(1, 4), 0.5, 2.0)
     kept = np.zeros(80_000, dtype=bool)
-    kept[thinning.keep(Randomness.seeded(1), np.repeat([0.4, 1.0], 40_000))] = True
+    kept[thinning.keep(holders(np.repeat([0.4, 1.0], 40_000)), Randomness.seeded(1))] = True
     for part, rate in ((kept[:40_000], 0.2), (kept[40_000:], 0.5)):
         low, high = (float(binom.ppf(chance, 40_000, rate)) for chance in (5e-7, 1 - 5e-7))
         assert low <= part.sum() <= high
+
+
+# Groups
+
+HELD = np.array([0.0, 0.001, 0.01, 0.4, 1.0, 3.0, math.inf])
+RULES = [(0.25, 0.5, 2.0), (0.5, 0.1, 3.0), (1.0, 50.0, 2.0**900), (0.0, 0.0, 0.0)]  # the last for everybody else
+
+
+def grouped(model: Model) -> Thinning:
+    return Thinning(model, *np.array(RULES).T.copy())
+
+
+@MODELS
+def test_each_group_has_a_rule_of_its_own(model: Model) -> None:
+    codes = np.repeat(np.arange(4, dtype=np.int32), HELD.size)
+    everyone = holders(np.tile(HELD, 4), codes)
+    rule = grouped(model).at(codes)
+    weights = rule.weights(everyone.budgets)
+    for group, numbers in enumerate(RULES[:3]):
+        own, alone = codes == group, thinning_of(model, *numbers)
+        assert weights[own].tolist() == alone.weights(HELD).tolist()
+        assert rule.rates(weights)[own].tolist() == alone.rates(alone.weights(HELD)).tolist()
+        found, expected = grouped(model).kept_weights(everyone)[own], alone.kept_weights(holders(HELD))
+        assert np.array_equal(found, expected, equal_nan=True)
+        assert (expected[alone.rates(alone.weights(HELD)) > 0] > 0).all()
+
+
+@MODELS
+def test_who_is_of_no_group_asked_for_weighs_nothing_and_is_never_kept(model: Model) -> None:
+    others = holders(HELD, np.full(HELD.size, 3))
+    rule = grouped(model).at(others.groups)
+    assert rule.weights(HELD).tolist() == [0.0] * HELD.size
+    assert rule.rates(rule.weights(HELD)).tolist() == [0.0] * HELD.size
+    for seed in range(20):
+        assert grouped(model).keep(others, Randomness.seeded(seed)).size == 0
+
+
+def test_records_are_kept_at_the_rates_of_their_groups() -> None:
+    codes = np.tile(np.arange(4, dtype=np.int32), 40_000)
+    kept = np.zeros(160_000, dtype=bool)
+    kept[grouped(UNBOUNDED).keep(holders(np.full(160_000, 0.4), codes), Randomness.seeded(2))] = True
+    # 0.4 / 4 at density 2; 0.4 / 2 capped to 0.1 at density 3; everybody; nobody.
+    for group, rate in ((0, 0.2), (1, 0.3)):
+        low, high = (float(binom.ppf(chance, 40_000, rate)) for chance in (5e-7, 1 - 5e-7))
+        assert low <= kept[codes == group].sum() <= high
+    assert kept[codes == 2].all()
+    assert not kept[codes == 3].any()
+
+
+@MODELS
+def test_a_rule_is_as_planned_and_keeps_nobody_where_there_is_no_plan(model: Model) -> None:
+    name, budget_range = model.name, model.budget_range
+    plans = [plan_mean({0.5: people}, model=name, budget_range=budget_range) for people in (2000, 400_000)]
+    rows = [(float(p.shares["center"] + p.shares["scale"]), p.locate_cap, p.thinning) for p in plans]
+    found = Thinning.of([plans[0], None, plans[1]], grouped=True)
+    assert found.model == model
+    assert list(zip(found.share, found.cap, found.density, strict=True)) == [rows[0], (0, 0, 0), rows[1], (0, 0, 0)]
+    alone = Thinning.of(plans[:1], grouped=False)
+    assert list(zip(alone.share, alone.cap, alone.density, strict=True)) == rows[:1]
