@@ -21,12 +21,14 @@ from pdpmean.choices import (
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError
 from pdpmean.model import Model, make_model
 from pdpmean.planned import Plan, Shares
-from pdpmean.planner import Planner
+from pdpmean.planner import LARGEST_SAMPLE, Planner
 from pdpmean.progress import Progress, Watch
 from pdpmean.read import Columns, read_people
 from pdpmean.sources import Source
 
 __all__ = ["Plan", "PlanOptions", "Shares", "make_plan", "plan_groups", "plan_mean", "with_people"]
+
+_GROUPS_SAMPLE, _LEAST_SAMPLE = 3_000_000, 500  # records that `locate` may look at, in all groups and in each
 
 
 def plan_mean(
@@ -80,8 +82,12 @@ def make_plan(
     choices: Choices,
     *,
     near: Plan | None = None,
+    room: int = LARGEST_SAMPLE,
 ) -> Plan:
-    """The best plan for a census, refused where `locate` would miss too often; one much like it is `near`."""
+    """The best plan for a census, refused where `locate` would miss too often.
+
+    One much like it may be `near`; `locate` will look at about `room` records at most.
+    """
     if census.profile.levels.size == 0:
         raise InsufficientBudgetError(
             "nobody grants any budget, so nothing can be said about the mean",
@@ -102,7 +108,7 @@ def make_plan(
             name="choices",
             value=choices,
         )
-    planner = Planner(census, model, shape, support, share, choices)
+    planner = Planner(census, model, shape, support, share, choices, room)
     plan = planner.best(near)
     chance = plan.failure_probability(choices.max_ratio)
     if chance > choices.max_failure or (shape == "any" and not planner.wide_enough(plan)):
@@ -138,11 +144,11 @@ class PlanOptions(NamedTuple):
 def plan_groups(censuses: Sequence[Census], options: PlanOptions) -> list[Plan | InsufficientBudgetError]:
     """The best plan of each group, or why it is refused."""
     outcomes: dict[int, Plan | InsufficientBudgetError] = {}
-    near = None
+    near, room = None, min(max(_GROUPS_SAMPLE // len(censuses), _LEAST_SAMPLE), LARGEST_SAMPLE)
     # From the largest down, so that each is planned near one much like it.
     for place in sorted(range(len(censuses)), key=lambda place: -censuses[place].profile.total):
         try:
-            outcomes[place] = near = make_plan(censuses[place], *options, near=near)
+            outcomes[place] = near = make_plan(censuses[place], *options, near=near, room=room)
         except InsufficientBudgetError as refusal:
             outcomes[place] = refusal
     return [outcomes[place] for place in range(len(censuses))]

@@ -28,11 +28,11 @@ from pdpmean.model import Model
 from pdpmean.planned import Plan, Shares
 from pdpmean.prediction import Sums, product_error
 
-__all__ = ["Planner"]
+__all__ = ["LARGEST_SAMPLE", "Planner"]
 
-# About so many records `locate` looks at, times the root of all there are: what a sample errs in centre and scale
-# reaches the mean as a product, which then stays small beside the sampling error of all.
-_SAMPLE_RATE, _LEAST_SAMPLE, _LARGEST_SAMPLE = 8.0, 6_000, 200_000
+# Of more than a few records `locate` looks at so many times the root of all there are: what a sample errs in centre and
+# scale reaches the mean as a product, which then stays small beside the sampling error of all.
+_FEW, _SAMPLE_RATE, LARGEST_SAMPLE = 16_000, 12.0, 200_000
 _KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
 _LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
 _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
@@ -59,6 +59,8 @@ class Planner:
     support: tuple[float, float] | None
     share: Fraction
     choices: Choices
+    room: int = LARGEST_SAMPLE
+    """How many records `locate` may look at, about."""
 
     def best(self, near: Plan | None = None) -> Plan:
         """The plan of least predicted error; the best of a census much like this one is `near` it."""
@@ -153,7 +155,7 @@ class Planner:
         locating = float(shares["center"] + shares["scale"])
         locate_cap, located = self._capped(locating, _LOCATE_CONSTANT)
         people = self.census.profile.people
-        sample = min(max(_SAMPLE_RATE * math.sqrt(people), _LEAST_SAMPLE), _LARGEST_SAMPLE)
+        sample = min(people if people <= _FEW else _SAMPLE_RATE * math.sqrt(people), self.room)
         thinning = sample / located.weight if people > sample else _KEEP_ALL
         # A sample of so many records has no smaller relative squared weight.
         located = Sums(located.weight, max(located.square, located.weight**2 / sample))

@@ -186,10 +186,10 @@ def _behind_the_clip(
     """Mean and scale of the normal population, and the law of the error, mixed over the true rank of the spread."""
     spread = location.spread
     ratio = half / spread
-    clipped = np.array([averaged.mean])
-    shift, sigma = undo_clipping(clipped, ratio, np.array([0.5]))
-    levels = rank_nodes(plan.scale.weight * grown, plan.scale.square * grown)
+    # The last one is the median itself; the others are what its rank may have been.
+    levels = np.append(rank_nodes(plan.scale.weight * grown, plan.scale.square * grown), 0.5)
     shifts, sigmas = undo_clipping(np.full(levels.size, averaged.mean), ratio, levels)
+    shift, sigma, shifts, sigmas = float(shifts[-1]), float(sigmas[-1]), shifts[:-1], sigmas[:-1]
     slopes = np.maximum(inside(ratio / sigmas, shifts), 0.05)
     variances = clipped_variance(ratio / sigmas, shifts) * square
     sampling = np.sqrt(variances) * sigmas / (averaged.weight * slopes)
@@ -202,7 +202,7 @@ def _behind_the_clip(
         noise=half / (averaged.weight * slopes),
         sampling=sampling * spread,
     )
-    return location.center + float((shift * sigma)[0]) * spread, float(sigma[0]) * spread, law
+    return location.center + shift * sigma * spread, sigma * spread, law
 
 
 def _as_it_is(
