@@ -1,0 +1,177 @@
+"""One estimate a group: the numbers, the refusals, and the forms they come in."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pdpmean import GroupedEstimate, InvalidInputError, MeanEstimate, PopulationWarning, Randomness, estimate_mean
+
+MEANS = {"north": 10.0, "south": 30.0, "east": -5.0}
+LABELS = [*MEANS, "empty"]
+UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.1, 1.0)}
+MODELS = pytest.mark.parametrize("options", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
+SHAPES = pytest.mark.parametrize("shape", ["gaussian", "any"])
+RNG = np.random.default_rng(5)
+REGION = RNG.choice([*MEANS, "elsewhere"], 60_000)
+VALUES = RNG.normal([MEANS.get(region, 1e6) for region in REGION], 2.0)
+BUDGETS = RNG.choice([0.1, 0.5, 1.0], REGION.size)
+
+
+def grouped(**options: Any) -> GroupedEstimate:
+    options = {"by": REGION, "groups": LABELS, "randomness": Randomness.seeded(3), **options}
+    found = estimate_mean(VALUES, BUDGETS, **options)
+    assert isinstance(found, GroupedEstimate)
+    return found
+
+
+@MODELS
+@SHAPES
+def test_each_group_gets_its_own_mean(options: dict[str, Any], shape: str) -> None:
+    result = grouped(shape=shape, **options)
+    assert list(result) == list(MEANS)
+    for group, mean in MEANS.items():
+        low, high = result[group].interval(0.9999)
+        assert low < mean < high
+        assert high - low < 0.5
+
+
+@MODELS
+def test_a_group_that_cannot_be_answered_is_refused(options: dict[str, Any]) -> None:
+    result = grouped(**options)
+    assert list(result.refused) == ["empty"]
+    assert len(result) == 3
+    assert "empty" not in result
+    with pytest.raises(KeyError, match=r"empty.*has no estimate: "):
+        result["empty"]
+
+
+@MODELS
+def test_all_refused(options: dict[str, Any]) -> None:
+    result = grouped(groups=["nobody", "none"], **options)
+    assert len(result) == 0
+    assert list(result.refused) == ["nobody", "none"]
+    assert "refused" in str(result)
+
+
+@MODELS
+def test_one_group_of_all_is_the_estimate(options: dict[str, Any]) -> None:
+    """The same coins and noise, so nearly the same number: only the grid of the census is coarser."""
+    everyone = np.zeros(BUDGETS.size, dtype=int)
+    values = VALUES - np.array([MEANS.get(region, 1e6) for region in REGION])
+    result = estimate_mean(values, BUDGETS, by=everyone, groups=[0], randomness=Randomness.seeded(3), **options)
+    alone = estimate_mean(values, BUDGETS, randomness=Randomness.seeded(3), **options)
+    assert result[0].mean == pytest.approx(alone.mean, abs=4 * alone.std)
+    assert result[0].std == pytest.approx(alone.std, rel=0.2)
+
+
+def test_unlisted_groups_are_left_out() -> None:
+    """Values far away, in a group nobody asked for, change nothing."""
+    others = REGION == "elsewhere"
+    moved = np.where(others, np.inf, VALUES)
+    once = estimate_mean(VALUES, BUDGETS, by=REGION, groups=list(MEANS), randomness=Randomness.seeded(3))
+    again = estimate_mean(moved, BUDGETS, by=REGION, groups=list(MEANS), randomness=Randomness.seeded(3))
+    assert once.to_dict() == again.to_dict()
+
+
+def test_groups_are_independent() -> None:
+    """Other values in one group leave the others' centres and means where they were."""
+    moved = np.where(REGION == "east", VALUES * 3 + 100, VALUES)
+    once, again = grouped(), estimate_mean(moved, BUDGETS, by=REGION, groups=LABELS, randomness=Randomness.seeded(3))
+    assert once["east"].mean != again["east"].mean
+    assert once["north"].mean == pytest.approx(again["north"].mean, abs=6 * once["north"].std)
+
+
+def test_rows_and_tables() -> None:
+    result = grouped()
+    rows = result.rows(level=0.8)
+    assert [row["group"] for row in rows] == LABELS
+    assert (rows[0]["low"], rows[0]["high"]) == result["north"].interval(0.8)
+    assert rows[-1]["mean"] is None
+    assert rows[-1]["refused"] == result.refused["empty"]
+    table = result.to_arrow(level=0.8)
+    assert table.column("group").to_pylist() == LABELS
+    assert table.column("mean").to_pylist()[:3] == [result[group].mean for group in MEANS]
+    frame = result.to_pandas()
+    assert frame.shape == (4, 10)
+    assert frame.loc[0, "std"] == result["north"].std
+    assert json.loads(json.dumps(result.to_dict())) == result.to_dict()
+
+
+def test_it_prints_as_a_table() -> None:
+    lines = str(grouped()).splitlines()
+    assert lines[0].startswith("NOT PRIVATE")
+    assert lines[2].split()[:2] == ["group", "mean"]
+    assert [line.split()[0] for line in lines[3:7]] == LABELS
+    assert len({line.index(" to ") for line in lines[3:6]}) <= 2
+    assert "refused: nobody grants any budget" in lines[6]
+    assert repr(grouped()) == "<GroupedEstimate of 4 groups, 1 refused, NOT PRIVATE>"
+
+
+def test_it_shows_itself_in_notebooks() -> None:
+    result = estimate_mean(
+        VALUES, BUDGETS, by=np.where(REGION == "north", "<b>", REGION), groups=["<b>"], randomness=Randomness.seeded(1)
+    )
+    assert "&lt;b&gt;" in result._repr_html_()
+    assert "<b>" not in result._repr_html_()
+
+
+def test_the_guarantee_speaks_of_groups() -> None:
+    result = estimate_mean(VALUES, BUDGETS, by=REGION, groups=["north"])
+    assert result.private
+    assert "all groups together" in result.guarantee
+    assert result["north"].guarantee == result.guarantee
+
+
+def test_warnings_name_their_groups() -> None:
+    skewed = np.where(REGION == "south", np.random.default_rng(1).exponential(2.0, REGION.size) ** 2, VALUES)
+    with pytest.warns(PopulationWarning, match=r"bell-shaped .*\(groups: south\)"):
+        estimate_mean(skewed, BUDGETS * 4, by=REGION, groups=["north", "south"], randomness=Randomness.seeded(3))
+
+
+def test_many_warned_groups_are_not_all_named() -> None:
+    group = np.arange(60_000) % 8
+    with pytest.warns(PopulationWarning, match=r"groups: 0, 1, 2, 3, 4, and 3 more"):
+        estimate_mean(np.ones(60_000), 1.0, by=group, groups=range(8), randomness=Randomness.seeded(3))
+
+
+def test_a_hundred_groups() -> None:
+    group = np.random.default_rng(1).integers(0, 100, 200_000)
+    values = group + np.random.default_rng(2).normal(0.0, 1.0, group.size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PopulationWarning)
+        result = estimate_mean(values, 0.5, by=group, groups=range(100), randomness=Randomness.seeded(1))
+    errors = np.array([(estimate.mean - label) / estimate.std for label, estimate in result.items()])
+    assert errors.size == 100
+    assert np.abs(errors).max() < 5
+    assert 0.7 < np.sqrt(np.mean(errors**2)) < 1.35
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"by": REGION[:-1]}, "values and by must go together"),
+        ({"by": "region"}, "by='region' names a column, but no table was given"),
+        ({"groups": None}, "by and groups go together"),
+    ],
+)
+def test_wrong_groups(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        estimate_mean(VALUES, BUDGETS, **{"by": REGION, "groups": LABELS, **options})
+
+
+def test_people_are_checked_where_they_are_public() -> None:
+    ids = list(range(BUDGETS.size))
+    result = estimate_mean(VALUES, BUDGETS, person=ids, shape="any")
+    assert isinstance(result, MeanEstimate)
+    assert "No two records have the same person's id." in result.guarantee
+    with pytest.raises(InvalidInputError, match="a person has two records"):
+        estimate_mean(VALUES, BUDGETS, person=[0, *ids[:-1]])
+    with pytest.raises(InvalidInputError, match="values and person must go together"):
+        estimate_mean(VALUES, BUDGETS, person=ids[1:])
+    with pytest.raises(InvalidInputError, match="in the bounded model alone"):
+        estimate_mean(VALUES, BUDGETS, person=ids, **UNBOUNDED)

@@ -1,0 +1,80 @@
+"""Which groups are asked for, and which one each entry belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pdpmean import InvalidInputError
+from pdpmean.grouping import MOST_GROUPS, check_groups, codes_of
+
+
+class Odd:
+    """An entry that can be neither compared nor hashed."""
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_no_groups() -> None:
+    assert check_groups(None, None) is None
+
+
+def test_groups_keep_their_order() -> None:
+    assert check_groups("region", ["south", "north", 3]) == ("south", "north", 3)
+    assert check_groups("region", range(3)) == (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("by", "groups", "message"),
+    [
+        ("region", None, "groups=.*the public list of groups"),
+        (None, ["a"], "by, the column of groups, is missing"),
+        ("region", "north", "groups must be a list of groups; got 'north'"),
+        ("region", 3, "groups must be a list"),
+        ("region", [], "between 1 and 10,000 groups; got 0"),
+        ("region", range(MOST_GROUPS + 1), "got 10,001"),
+        ("region", ["a", "b", "a"], "different from each other"),
+        ("region", [["a"]], "different from each other"),
+    ],
+)
+def test_wrong_groups(by: Any, groups: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        check_groups(by, groups)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["b", "a", "c", None, "b"],
+        np.array(["b", "a", "c", "", "b"]),
+        np.array(["b", "a", "c", None, "b"], dtype=object),
+        ("b", "a", Odd(), ["a"], "b"),
+    ],
+)
+def test_codes(column: Any) -> None:
+    codes = codes_of(column, ["a", "b"])
+    assert codes.tolist() == [1, 0, 2, 2, 1]
+    assert codes.dtype == np.int32
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, np.float64, object])
+def test_codes_of_numbers(dtype: Any) -> None:
+    assert codes_of(np.array([7, 3, 5, 3], dtype=dtype), [3, 7]).tolist() == [1, 0, 2, 0]
+
+
+def test_codes_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdpmean.grouping._PART", 10)
+    column = np.arange(95) % 7
+    expected = [min(entry, 4) for entry in column.tolist()]
+    assert codes_of(column, range(4)).tolist() == expected
+    assert codes_of(column[:0], range(4)).size == 0
+
+
+def test_groups_that_an_array_cannot_hold() -> None:
+    with pytest.raises(InvalidInputError, match=r"groups must be entries that column 'by'.*got 'north'"):
+        codes_of(np.array([1, 2]), ["north"])

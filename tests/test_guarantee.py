@@ -1,0 +1,47 @@
+"""The guarantee in words says which model, which budgets, what is public, and what is assumed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from pdpmean.guarantee import Promise
+from pdpmean.model import BOUNDED, Model
+
+UNBOUNDED = Model("unbounded", (0.1, 1.0))
+
+
+def test_seeded_promises_nothing() -> None:
+    assert str(Promise(BOUNDED, Fraction(1), private=False)).startswith("NOT PRIVATE")
+
+
+def test_bounded() -> None:
+    words = str(Promise(BOUNDED, Fraction(1)))
+    assert (
+        "replacing one person's value changes the probability of any output by at most a factor exp(budget)." in words
+    )
+    assert "Who takes part and everybody's budget are taken to be public." in words
+    assert words.endswith("One record a person is assumed.")
+
+
+def test_unbounded() -> None:
+    words = str(Promise(UNBOUNDED, Fraction(1, 4)))
+    assert "one person's taking part or not" in words
+    assert "a factor exp(0.25 * budget)." in words
+    assert "Only the range of budgets, 0.1 to 1, is taken to be public." in words
+
+
+@pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED])
+def test_groups(model: Model) -> None:
+    words = str(Promise(model, Fraction(1), grouped=True))
+    assert "exp(budget), all groups together." in words
+    public = "budget and group are" if model is BOUNDED else "0.1 to 1, and the list of groups are"
+    assert f"{public} taken to be public." in words
+    assert words.endswith("One record a person, in one group, is assumed.")
+
+
+def test_ids_that_were_checked() -> None:
+    words = str(Promise(BOUNDED, Fraction(1), unique=True))
+    assert words.endswith("No two records have the same person's id.")
+    assert "assumed" not in words
