@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rules import held_by
 
 from pdpmean import InsufficientBudgetError, InvalidInputError, MeanEstimate, Randomness
 from pdpmean.baselines import (
@@ -18,12 +19,11 @@ from pdpmean.baselines import (
     sampling_mean,
     threshold_mean,
 )
-from pdpmean.census import Cells, public_census
+from pdpmean.census import public_census
 from pdpmean.inputs import Floats
 from pdpmean.interval import half_width
 from pdpmean.model import BOUNDED
 from pdpmean.profile import Profile
-from pdpmean.sources.arrays import ArraySource
 
 MEAN, STD = 170.0, 8.0
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.1, 1.0)}
@@ -145,7 +145,7 @@ def test_the_oracle_errs_as_predicted(options: dict[str, Any]) -> None:
     if options:
         profile = Profile.of(np.where(budgets >= 0.1, budgets, 0.0))
     else:
-        profile = public_census(Cells(BOUNDED).census(ArraySource(values, budgets))).profile
+        profile = public_census(held_by(budgets, BOUNDED)).profile
     predicted = 2.0 * best_clip(profile).error
     # 400 runs know this share to 0.022; a prediction off by a quarter would move it by 0.1.
     assert np.mean(np.array(errors) <= predicted) == pytest.approx(0.75, abs=0.08)

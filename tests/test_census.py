@@ -11,44 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from recorder import Recorder
+from rules import held_by
 from statistical.laws import assert_accepts_and_rejects, discrete_laplace_size_cdf, kolmogorov
 
 from pdpmean import InvalidInputError, Randomness
-from pdpmean.census import CENSUS_PART, Cells, Held, expected_census, noisy_census, public_census
+from pdpmean.cells import Held
+from pdpmean.census import CENSUS_PART, expected_census, noisy_census, public_census
 from pdpmean.inputs import Floats
 from pdpmean.model import BOUNDED, Model, make_model
-from pdpmean.sources.arrays import ArraySource
+from pdpmean.read import Columns, read_people
 
 UNBOUNDED = make_model("unbounded", (0.0625, 1.0))  # two buckets: [1/16, 1/4) and [1/4, 1]
 SHARE = Fraction(1, 20)
 PEOPLE: NDArray[np.float64] = np.repeat([0.0625, 0.5, 1.0], [800, 600, 100])
 
 
-def source(budgets: Floats) -> ArraySource:
-    return ArraySource(np.zeros(budgets.size), budgets)
-
-
 def held(budgets: Floats, model: Model = UNBOUNDED) -> Held:
-    return Cells(model).census(source(budgets))
-
-
-# Cells
-
-
-@given(st.floats(2.0**-40, 2.0**40))
-@settings(max_examples=200, deadline=None, derandomize=True)
-def test_a_cell_is_at_most_one_64th_wide_and_starts_below(budget: float) -> None:
-    (level,) = Cells(BOUNDED).census(source(np.array([budget])))[0].tolist()
-    assert level <= budget / 2 < level * (1 + 1 / 64)
-
-
-def test_cells_of_special_budgets() -> None:
-    levels, counts = Cells(BOUNDED).census(source(np.array([0.0, 2.0, math.inf])))
-    assert levels.tolist() == [0.0, 1.0, math.inf]
-    assert counts.tolist() == [1, 1, 1]
-    levels, counts = Cells(UNBOUNDED).census(source(np.array([0.0, 0.01, math.nan, -3.0, math.inf, 5.0, 1.0])))
-    assert levels.tolist() == [0.0, 1.0]
-    assert counts.tolist() == [4, 3]
+    return held_by(budgets, model)
 
 
 # Public
@@ -84,7 +63,7 @@ def test_the_expected_census_of_tiers() -> None:
     assert census.profile.levels.tolist() == [0.25, 1.0]
     assert census.profile.counts.tolist() == [30.0, 10.0]
     assert (census.share, census.doubt, census.left_out) == (Fraction(0), 0.0, 4.0)
-    people = expected_census(np.repeat([0.5, 0.0, 2.0], [30, 4, 10]), BOUNDED, SHARE)
+    people = expected_census(read_people(np.repeat([0.5, 0.0, 2.0], [30, 4, 10]), Columns(), BOUNDED), BOUNDED, SHARE)
     assert people.profile.levels.tolist() == census.profile.levels.tolist()
     assert people.profile.counts.tolist() == census.profile.counts.tolist()
     assert people.left_out == 4.0
@@ -109,7 +88,7 @@ def test_the_expected_census_of_many_at_an_end_of_the_range(budget: float) -> No
 @pytest.mark.parametrize("count", [-1, math.nan, math.inf])
 def test_a_tier_has_people(count: float) -> None:
     with pytest.raises(InvalidInputError, match="0 or more people"):
-        expected_census({0.5: count}, BOUNDED, SHARE)  # type: ignore[dict-item]
+        expected_census({0.5: count}, BOUNDED, SHARE)
 
 
 # Noisy
@@ -131,7 +110,7 @@ def test_what_the_noise_is_added_to() -> None:
 
 def test_the_cautious_profile_has_the_same_sums_and_the_fewest_people() -> None:
     noisy = noisy_census(held(PEOPLE), UNBOUNDED, SHARE, Recorder())
-    expected = expected_census(PEOPLE, UNBOUNDED, SHARE)
+    expected = expected_census(read_people(PEOPLE, Columns(), UNBOUNDED), UNBOUNDED, SHARE)
     for census in (noisy, expected, noisy.times(1.0)):
         assert census.cautious is not None
         assert census.cautious.levels.tolist() == [0.25, 1.0]

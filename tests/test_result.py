@@ -16,18 +16,19 @@ from scipy.stats import norm
 from pdpmean import Choices, InvalidInputError, MeanEstimate, Plan, Randomness, estimate_mean, plan_mean
 from pdpmean.average import Average
 from pdpmean.clipped_normal import MEDIAN_SIZE, clipped_mean
+from pdpmean.guarantee import Promise
 from pdpmean.interval import ErrorLaw, half_width
 from pdpmean.locate import Location
 from pdpmean.prediction import center_error
-from pdpmean.profile import Profile
 from pdpmean.result import conclude
 
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.25, 1.0)}
 TIERS = {0.5: 8000, 1.0: 4000}
 
 
-def profile_of(plan: Plan, tiers: dict[float, int]) -> Profile:
-    return Profile.of(plan.model.allowances(np.array(list(tiers))), np.array(list(tiers.values()), dtype=np.float64))
+def promised(plan: Plan, *, private: bool = True) -> Promise:
+    """What is promised where every share of the plan is used."""
+    return Promise(plan.model, sum(plan.shares.values(), Fraction(0)), private)
 
 
 def released(
@@ -48,7 +49,7 @@ def released(
     near = None if plan.shape == "any" else float(np.diff(norm.cdf(np.array([-1, 1]) * MEDIAN_SIZE / 4 - shift))[0])
     averaged = Average(clipped, plan.mean.weight if weight is None else weight, square, near)
     location = Location(center, half if plan.shape == "any" else spread)
-    return conclude(plan, location, half, averaged, profile_of(plan, TIERS), squares, private=private)
+    return conclude(plan, location, half, averaged, squares, promised(plan, private=private))
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_a_shifted_population_is_recovered(plan: Plan) -> None:
 def test_any_shape_by_hand() -> None:
     plan = plan_mean(TIERS, shape="any")
     averaged = Average(0.25, 1000.0, 0.3)
-    found = conclude(plan, Location(1.0, 8.0), 8.0, averaged, profile_of(plan, TIERS), private=True)
+    found = conclude(plan, Location(1.0, 8.0), 8.0, averaged, None, promised(plan))
     assert found.mean == 1.0 + 8.0 * 0.25
     assert found.noise_std == pytest.approx(math.sqrt(2) * 8.0 / 1000.0)
     # Variance 0.3 - 0.25**2, and one scale of the noise on the mean square.
@@ -93,7 +94,7 @@ def test_any_shape_by_hand() -> None:
 
 def test_a_negative_variance_is_none() -> None:
     plan = plan_mean(TIERS, shape="any")
-    found = conclude(plan, Location(1.0, 8.0), 8.0, Average(0.9, 1000.0, -0.1), profile_of(plan, TIERS), private=True)
+    found = conclude(plan, Location(1.0, 8.0), 8.0, Average(0.9, 1000.0, -0.1), None, promised(plan))
     assert found.sampling_std > 0
     assert math.isfinite(found.std)
 
@@ -150,8 +151,10 @@ def test_squares_that_cannot_be_are_brought_back_to_what_can() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"share": 0.25}, {"share": Fraction(1, 3)}, UNBOUNDED, {"shape": "any"}])
 def test_spent_is_the_share(options: dict[str, Any]) -> None:
-    found = released(plan_mean({0.5: 40_000}, **options), 0.0, 1.0)
+    values = np.random.default_rng(1).normal(size=40_000)
+    found = estimate_mean(values, 0.5, randomness=Randomness.seeded(1), **options)
     assert found.spent == Fraction(math.floor(Fraction(options.get("share", 1)) * 2**20), 2**20)
+    assert found.spent == sum(found.plan.shares.values())
 
 
 # The bound on selection
@@ -160,7 +163,7 @@ def test_spent_is_the_share(options: dict[str, Any]) -> None:
 def selection(tiers: dict[float, int], half: float) -> float:
     plan = plan_mean(tiers, shape="any", choices=Choices(saturation=10.0))
     averaged = Average(0.0, 1000.0, 0.1)
-    return conclude(plan, Location(0.0, half), half, averaged, profile_of(plan, tiers), private=True).selection_bound
+    return conclude(plan, Location(0.0, half), half, averaged, None, promised(plan)).selection_bound
 
 
 def test_the_selection_bound_by_hand() -> None:
@@ -201,7 +204,7 @@ EQUAL = "many of the values seem to be equal, or nearly: use shape='any'"
 def test_equal_values_warn(plan: Plan) -> None:
     location = Location(7.0, 7.0 * 2.0**-26, degenerate=True)
     averaged = Average(0.0, plan.mean.weight, near=0.1)
-    found = conclude(plan, location, 1e-8, averaged, profile_of(plan, TIERS), private=True)
+    found = conclude(plan, location, 1e-8, averaged, None, promised(plan))
     (warning,) = found.warnings
     assert warning == EQUAL
     assert f"warning{' ' * 11}{warning}" in str(found)
@@ -218,7 +221,7 @@ def test_too_many_values_near_the_centre_warn(options: dict[str, Any]) -> None:
     def warnings(near: float) -> tuple[str, ...]:
         half = plan.clip_width / MEDIAN_SIZE
         averaged = Average(0.0, weight, near=near)
-        return conclude(plan, Location(0.0, 1.0), half, averaged, profile_of(plan, TIERS), private=True).warnings
+        return conclude(plan, Location(0.0, 1.0), half, averaged, None, promised(plan)).warnings
 
     for near in (-0.5, 0.0, 0.13, 0.2, limit - 1e-9):
         assert warnings(near) == ()
@@ -231,7 +234,7 @@ def test_any_shape_has_nothing_to_warn_of(degenerate: bool) -> None:
     plan = plan_mean(TIERS, shape="any")
     location = Location(0.0, 1.0, degenerate)
     averaged = Average(0.9, plan.mean.weight, square=0.9)
-    assert conclude(plan, location, 1.0, averaged, profile_of(plan, TIERS), private=True).warnings == ()
+    assert conclude(plan, location, 1.0, averaged, None, promised(plan)).warnings == ()
 
 
 # Words

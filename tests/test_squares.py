@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from recorder import Recorder
+from rules import held_by
 
 from pdpmean import Randomness, plan_mean
-from pdpmean.census import Cells, Held
+from pdpmean.cells import Held
 from pdpmean.inputs import Floats
 from pdpmean.model import BOUNDED, Model, make_model
 from pdpmean.plan import Shares
-from pdpmean.sources.arrays import ArraySource
 from pdpmean.squares import weight_squares
 
 UNBOUNDED = make_model("unbounded", (0.0625, 1.0))
@@ -27,17 +27,18 @@ PLAN = plan_mean({0.0625: 8000, 0.5: 6000, 1.0: 1000}, model="unbounded", budget
 
 
 def held(budgets: Floats, model: Model = UNBOUNDED) -> Held:
-    return Cells(model).census(ArraySource(np.zeros(budgets.size), budgets))
+    return held_by(budgets, model)
 
 
 @pytest.mark.parametrize("cap", [0.25, 50.0])
 def test_the_squares_of_the_weights(cap: float) -> None:
     recorder, plan = Recorder(), replace(PLAN, weight_cap=cap)
-    squares = weight_squares(held(PEOPLE), plan, recorder)
+    people = held(PEOPLE)
+    squares = weight_squares(people, plan, recorder)
     share = float(plan.shares["sum"])
     weights = np.minimum(PEOPLE * share, cap)
     # All three budgets start a cell; others are taken to be at its middle.
-    assert squares == pytest.approx(float((weights**2).sum()) * (1 + 1 / 128), rel=1e-9)
+    assert squares == pytest.approx(float((weights**2).sum()) * people.middle**2, rel=1e-9)
     ((total, scale),) = recorder.asked
     largest = min(cap, share)
     unit = scale * float(plan.shares["weight_squares"]) / share  # one nat of weight
