@@ -104,6 +104,25 @@ def test_records_are_kept_at_their_rates() -> None:
         assert low <= part.sum() <= high
 
 
+@MODELS
+@pytest.mark.parametrize("densities", [(0.001, 0.3), (0.3, 2.0), (2.0, 2.0**900), (0.01, 0.01)])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_first_byte_decides_every_coin_that_it_can(
+    model: Model, densities: tuple[float, float], grouped: bool
+) -> None:
+    """Whoever's first byte is above their rate is dropped, and whoever's is well below is kept."""
+    budgets = np.random.default_rng(1).uniform(0.0, 3.0, 20_000)
+    codes = np.tile(np.array([0, 1], dtype=np.int32), 10_000) if grouped else None
+    rule = Thinning(model, np.array([0.5, 0.25]), np.array([0.4, 0.3]), np.array(densities))
+    rates = rule.at(codes).rates(rule.at(codes).weights(budgets))
+    kept = np.zeros(20_000, dtype=bool)
+    kept[rule.keep(holders(budgets, codes), Randomness.seeded(3))] = True
+    first = Randomness.seeded(3).first_bytes(20_000)
+    assert kept[first + 1.0 <= 256 * rates].all()
+    assert not kept[first >= 256 * rates].any()
+    assert 0 < kept.sum() < 20_000
+
+
 # Groups
 
 HELD = np.array([0.0, 0.001, 0.01, 0.4, 1.0, 3.0, math.inf])

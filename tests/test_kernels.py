@@ -1,34 +1,42 @@
-"""The compiled loops give the integers of their NumPy twins, whatever the batch holds."""
+"""The compiled loops give the integers of their NumPy twins, whatever the batch holds, with groups and without."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from rules import batch_of, clip_weights, compiled, group_sums, holders, sums_of, table_of, three
 
-from pdpmean import InvalidInputError, Randomness, average, census, diffusion, estimate_mean
-from pdpmean.average import STEPS, WEIGHT_BITS, Summing
-from pdpmean.census import Cells
-from pdpmean.diffusion import Thinning
+from pdpmean import InvalidInputError, Randomness, average, estimate_mean
+from pdpmean.average import STEPS, WEIGHT_BITS, Clip, Summing
+from pdpmean.cells import Cells
 from pdpmean.inputs import Floats
 from pdpmean.model import BOUNDED, Model, make_model
 from pdpmean.sources.arrays import ArraySource
+from pdpmean.threads import SMALLEST_BATCH
 
 UNBOUNDED = make_model("unbounded", (0.1, 2.0))
 MODELS = pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED], ids=["bounded", "unbounded"])
+NEARS = pytest.mark.parametrize("near", [None, 3_000_000])
+SIZES = pytest.mark.parametrize("size", [0, 1, 4095, 4096, 10_001])
+BOTH_WAYS = pytest.mark.parametrize("way", [nullcontext, compiled], ids=["NumPy", "compiled"])
 hostile_values = st.lists(st.floats(), max_size=60).map(np.array).map(np.float64)
+
+Way = Callable[[], AbstractContextManager[None]]
 
 
 @pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Every batch, however small, goes to the compiled loops."""
-    for module in (average, census, diffusion):
-        monkeypatch.setattr(module, "SMALLEST_BATCH", 0)
-    return monkeypatch
+def always_compiled() -> Iterator[None]:
+    with compiled():
+        yield
 
 
 def columns(size: int, seed: int = 1) -> tuple[Floats, Floats]:
@@ -40,105 +48,241 @@ def columns(size: int, seed: int = 1) -> tuple[Floats, Floats]:
     return values, rng.uniform(0.0, 3.0, size)
 
 
+# Sums
+
+
 @MODELS
-@pytest.mark.parametrize("near", [None, 3_000_000])
-@pytest.mark.parametrize("size", [0, 1, 4095, 4096, 10_001])
-def test_sums_are_those_of_the_twin(model: Model, near: int | None, size: int, compiled: pytest.MonkeyPatch) -> None:
-    summing = Summing(model, Fraction(3, 4), 0.7, 4.5, 2.5, near)
-    values, budgets = columns(size)
-    fast = summing(values, budgets)
-    compiled.undo()
-    assert fast == summing(values, budgets)
+@NEARS
+@SIZES
+def test_sums_are_those_of_the_twin(model: Model, near: int | None, size: int) -> None:
+    clip = Clip(model, Fraction(3, 4), 0.7, 4.5, 2.5, near)
+    with compiled():
+        fast = sums_of(clip, *columns(size))
+    assert fast == sums_of(clip, *columns(size))
+    assert size < 9 or len({0, *fast}) == 4
 
 
 @given(hostile_values, st.floats(-1e300, 1e300), st.floats(1e-280, 1e300), st.booleans())
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_sums_of_hostile_values(values: Floats, middle: float, half: float, squares: bool) -> None:
-    summing = Summing(BOUNDED, Fraction(1), 5.0, middle, half, None if squares else 2**22)
+    clip = Clip(BOUNDED, Fraction(1), 5.0, middle, half, None if squares else 2**22)
     budgets = np.linspace(0.0, 3.0, values.size)
-    assert summing._sum_compiled(values, budgets) == summing(values, budgets)
+    with compiled():
+        fast = sums_of(clip, values, budgets)
+    assert fast == sums_of(clip, values, budgets)
 
 
-def test_sums_at_the_edge_of_a_word() -> None:
-    # The largest weight, 2**26 - 1, times the largest step, over whole blocks: computed here in Python's integers.
-    summing = Summing(BOUNDED, Fraction(1), 1.0 - 2.0**-30, 0.0, 1.0, None)
-    size = 3 * average._BLOCK + 5
-    weight = int(summing.weights(np.array([2.0]))[0])
+def largest_clip(model: Model = BOUNDED) -> tuple[Clip, int]:
+    """A clip of which a budget of 2 has the largest weight, 2**26 - 1 or hardly less; and that weight."""
+    clip = Clip(model, Fraction(1), 1.0 - 2.0**-30, 0.0, 1.0, None)
+    weight = int(clip_weights(clip, np.array([2.0]))[0])
     assert weight >= 2 ** (WEIGHT_BITS - 1)
-    found = summing._sum_compiled(np.full(size, 9.0), np.full(size, 2.0))
-    assert found == (size * weight * STEPS, size * weight, size * weight * STEPS)
+    return clip, weight
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_sums_at_the_edge_of_a_word(sign: int) -> None:
+    # The largest weight, 2**26 - 1, times the largest step, over whole blocks: computed here in Python's integers.
+    clip, weight = largest_clip()
+    size = 3 * average._BLOCK + 5
+    with compiled():
+        found = sums_of(clip, np.full(size, sign * 9.0), np.full(size, 2.0))
+    assert found == (sign * size * weight * STEPS, size * weight, size * weight * STEPS)
+
+
+@pytest.mark.parametrize("grouped", [False, True], ids=["no groups", "all in one group"])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("size", [SMALLEST_BATCH - 1, SMALLEST_BATCH, SMALLEST_BATCH + 4097])
+def test_large_batches_of_the_largest_products(size: int, sign: int, grouped: bool) -> None:
+    """As large as a batch may be for NumPy, and beyond: the sums are far above 2**63."""
+    clip, weight = largest_clip()
+    values, budgets = np.full(size, sign * 9.0), np.full(size, 2.0)
+    expected = (sign * size * weight * STEPS, size * weight, size * weight * STEPS)
+    assert abs(expected[0]) > 2**64
+    if grouped:
+        found = group_sums([None, clip, clip], values, budgets, np.full(size, 2))
+        assert found == [(0, 0, 0), (0, 0, 0), expected, (0, 0, 0)]
+    else:
+        assert sums_of(clip, values, budgets) == expected
+
+
+# Sums by group
+
+NARROW_AND_FAR = [(Fraction(3, 4), 0.7, 4.5, 2.5, 3_000_000), (Fraction(1, 7), 0.02, -1e5, 3e5, 7)]
+
+
+def clips_of(model: Model, *, squares: bool) -> list[Clip | None]:
+    """Rules unlike each other, one of a clip so narrow that its steps need two factors; and a group without any."""
+    first, second = (
+        Clip(model, share, cap, middle, half, None if squares else near)
+        for share, cap, middle, half, near in NARROW_AND_FAR
+    )
+    return [first, None, second, Clip(model, Fraction(1, 2), 50.0, 5.0, 2.0**-910, None if squares else 1)]
+
+
+def some_groups(size: int, groups: int = 4) -> NDArray[np.int32]:
+    """One beyond the last is no group that was asked for."""
+    return np.random.default_rng(7).integers(0, groups + 1, size).astype(np.int32)
 
 
 @MODELS
-def test_cells_are_those_of_the_twin(model: Model, compiled: pytest.MonkeyPatch) -> None:
+@SIZES
+@pytest.mark.parametrize("squares", [False, True])
+def test_sums_by_group_are_those_of_the_twin(model: Model, squares: bool, size: int) -> None:
+    clips, codes = clips_of(model, squares=squares), some_groups(size)
+    with compiled():
+        fast = group_sums(clips, *columns(size), codes)
+    assert fast == group_sums(clips, *columns(size), codes)
+
+
+@MODELS
+@pytest.mark.parametrize("squares", [False, True])
+@BOTH_WAYS
+def test_a_group_adds_up_to_what_its_records_alone_do(model: Model, squares: bool, way: Way) -> None:
+    clips, codes = clips_of(model, squares=squares), some_groups(10_001)
+    values, budgets = columns(10_001)
+    with way():
+        found = group_sums(clips, values, budgets, codes)
+        for group, clip in enumerate(clips):
+            own = codes == group
+            assert found[group] == (sums_of(clip, values[own], budgets[own]) if clip else (0, 0, 0))
+    assert found[4] == (0, 0, 0)
+    assert all(weight > 0 for clip, (_, weight, _) in zip(clips, found, strict=False) if clip)
+
+
+@given(st.lists(st.tuples(st.floats(), st.integers(0, 4)), max_size=60), st.booleans())
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_sums_by_group_of_hostile_values(records: list[tuple[float, int]], squares: bool) -> None:
+    clips = clips_of(BOUNDED, squares=squares)
+    values, codes = [value for value, _ in records], [code for _, code in records]
+    budgets = np.linspace(0.0, 3.0, len(records))
+    with compiled():
+        fast = group_sums(clips, values, budgets, codes)
+    assert fast == group_sums(clips, values, budgets, codes)
+
+
+@MODELS
+@BOTH_WAYS
+def test_who_is_of_no_group_or_one_without_a_plan_adds_nothing(model: Model, way: Way) -> None:
+    """Whatever they hold and grant, even if that is without limit."""
+    values = [0.0, 5.0, math.nan, math.inf, -math.inf, 1e308]
+    budgets = [1.0, math.inf, 1e300, 0.0, math.inf, 2.0]
+    clips = clips_of(model, squares=False)
+    with way():
+        for code in (1, 4):
+            assert group_sums(clips, values, budgets, [code] * 6) == [(0, 0, 0)] * 5
+
+
+def test_blocks_of_groups_do_not_leak_into_each_other() -> None:
+    """A block of one group, then one of another: each block's sums are its own."""
+    clip, weight = largest_clip()
+    codes = np.arange(5 * average._BLOCK) // average._BLOCK % 2
+    with compiled():
+        found = group_sums([clip, clip], np.full(codes.size, 9.0), np.full(codes.size, 2.0), codes)
+    sizes = [3 * average._BLOCK, 2 * average._BLOCK]
+    assert [row[:2] for row in found[:2]] == [(size * weight * STEPS, size * weight) for size in sizes]
+
+
+# Cells
+
+
+@MODELS
+@pytest.mark.parametrize("groups", [None, 4])
+def test_cells_are_those_of_the_twin(model: Model, groups: int | None) -> None:
     budgets = np.concatenate([columns(5000)[1], [0.0, 1e-300, 2.0**-40, 0.1, 2.0, 1e300, math.inf]])
-    fast = np.trim_zeros(Cells(model).count(budgets), "b")
-    compiled.undo()
-    assert fast.tolist() == Cells(model).count(budgets).tolist()
+    batch = holders(budgets, None if groups is None else some_groups(budgets.size))
+    with compiled():
+        fast = table_of(Cells(model, groups), batch)
+    assert fast.tolist() == table_of(Cells(model, groups), batch).tolist()
+    assert fast.sum() == budgets.size
 
 
-@pytest.mark.usefixtures("compiled")
-def test_private_budgets_of_any_kind_are_cell_0() -> None:
-    wrong = np.array([-1.0, math.nan, -math.inf, 0.01])
-    assert np.trim_zeros(Cells(UNBOUNDED).count(wrong), "b").tolist() == [4]
+@given(st.lists(st.tuples(st.floats(), st.integers(0, 2)), max_size=60))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_cells_of_hostile_budgets(records: list[tuple[float, int]]) -> None:
+    batch = holders([budget for budget, _ in records], [code for _, code in records])
+    with compiled():
+        fast = table_of(Cells(UNBOUNDED, 2), batch)
+    assert fast.tolist() == table_of(Cells(UNBOUNDED, 2), batch).tolist()
+    assert fast.sum(axis=1).tolist() == [sum(code == group for _, code in records) for group in range(3)]
 
 
-@pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("wrong", [-0.3, math.nan, -math.inf])
-def test_public_budgets_are_checked_on_the_way(wrong: float) -> None:
-    with pytest.raises(InvalidInputError, match=r"budgets must be >= 0; record 2 has"):
-        Cells(BOUNDED).count(np.array([0.1, -0.0, wrong]))
+@MODELS
+def test_cells_of_a_group_are_those_of_its_records_alone(model: Model) -> None:
+    _, budgets = columns(5000)
+    codes = some_groups(5000)
+    with compiled():
+        found = table_of(Cells(model, 4), holders(budgets, codes))
+        for group in range(5):
+            own = budgets[codes == group]
+            assert found[group].tolist() == table_of(Cells(model, 1), holders(own, np.zeros(own.size)))[0].tolist()
 
 
-@pytest.mark.usefixtures("compiled")
-def test_a_wrong_budget_is_named_by_its_number_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_in_one_group_of_a_large_batch() -> None:
+    size = SMALLEST_BATCH + 4097
+    found = table_of(Cells(BOUNDED, 2), holders(np.full(size, 2.0), np.ones(size)))
+    cell = int(Cells(BOUNDED, 2).cells_of(np.array([2.0]))[0])
+    assert found[1, cell] == found.sum() == size
+
+
+@pytest.mark.usefixtures("always_compiled")
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_wrong_budget_is_named_by_its_number_in_the_table(monkeypatch: pytest.MonkeyPatch, grouped: bool) -> None:
     monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 100)
     budgets = np.ones(1000)
     budgets[789] = -2.0
+    groups: dict[str, Any] = {"by": ["a"] * 1000, "groups": ["b"]} if grouped else {}
     with pytest.raises(InvalidInputError, match="record 789 has -2"):
-        estimate_mean(np.zeros(1000), budgets)
+        estimate_mean(np.zeros(1000), budgets, **groups)
+
+
+# Whole passes
 
 
 @MODELS
-@pytest.mark.parametrize("density", [0.001, 0.3, 2.0, 2.0**900])
-def test_coins_are_those_of_the_twin(model: Model, density: float, compiled: pytest.MonkeyPatch) -> None:
-    thinning = Thinning(model, Fraction(1, 2), 0.4, density)
-    _, budgets = columns(20_000)
-    fast = thinning.keep(Randomness.seeded(3), budgets)
-    compiled.undo()
-    assert fast.tolist() == thinning.keep(Randomness.seeded(3), budgets).tolist()
-
-
-@MODELS
-def test_threads_change_nothing(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("grouped", [False, True])
+def test_threads_change_nothing(model: Model, grouped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many batches side by side, compiled, twice: the same seed gives the same result, bit for bit."""
     rng = np.random.default_rng(2)
     values, budgets = rng.normal(5.0, 1.0, 400_000), rng.uniform(0.1, 1.0, 400_000)
+    labels = rng.integers(0, 3, 400_000)
     monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 2**17)
 
-    def estimate() -> float:
-        name, budget_range = model.name, model.budget_range
-        return estimate_mean(
-            values, budgets, model=name, budget_range=budget_range, randomness=Randomness.seeded(4)
-        ).mean
+    def estimate() -> list[float]:
+        options: dict[str, Any] = {"model": model.name, "budget_range": model.budget_range}
+        options |= {"randomness": Randomness.seeded(4)}
+        if not grouped:
+            return [estimate_mean(values, budgets, **options).mean]
+        found = estimate_mean(values, budgets, by=labels, groups=[2, 0], **options)
+        return [found[2].mean, found[0].mean]
 
     assert estimate() == estimate()
-    assert abs(estimate() - 5.0) < 0.02
+    assert len(estimate()) == 1 + grouped
+    assert all(abs(mean - 5.0) < 0.02 for mean in estimate())
 
 
-def test_shuffled_and_split_sources_sum_alike(compiled: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("always_compiled")
+@pytest.mark.parametrize("grouped", [False, True])
+def test_shuffled_and_split_sources_sum_alike(grouped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     values, budgets = columns(9_000)
+    codes = some_groups(9_000) if grouped else None
     order = np.random.default_rng(5).permutation(9_000)
-    summing = Summing(BOUNDED, Fraction(3, 4), 0.7, 4.5, 2.5, 3_000_000)
-    whole = ArraySource(values, budgets).sum(summing)
-    compiled.setattr("pdpmean.sources.arrays._BATCH", 777)
-    assert ArraySource(values[order], budgets[order]).sum(summing) == whole
+    clips = clips_of(BOUNDED, squares=False) if grouped else clips_of(BOUNDED, squares=False)[:1]
+    summing = Summing.of(clips, grouped=grouped)
+
+    def sums(source: ArraySource) -> list[tuple[int, ...]]:
+        return [three(row) for row in source.sum(summing).tolist()]
+
+    whole = sums(ArraySource(values, budgets, codes, 4 if grouped else None))
+    assert whole == [three(row) for row in table_of(summing, batch_of(values, budgets, codes)).tolist()]
+    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 777)
+    shuffled = None if codes is None else codes[order]
+    assert sums(ArraySource(values[order], budgets[order], shuffled, 4 if grouped else None)) == whole
 
 
-def test_a_masked_budget_is_none(compiled: pytest.MonkeyPatch) -> None:
+def test_a_masked_budget_is_none() -> None:
     budgets = np.ma.masked_array(np.full(1000, 1.0), mask=[True] + [False] * 999)
-    with pytest.raises(InvalidInputError, match="record 0 has nan"):
+    with compiled(), pytest.raises(InvalidInputError, match="record 0 has nan"):
         estimate_mean(np.zeros(1000), budgets)
-    compiled.undo()
     with pytest.raises(InvalidInputError, match="record 0 has nan"):
         estimate_mean(np.zeros(1000), budgets)
