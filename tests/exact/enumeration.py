@@ -94,6 +94,13 @@ class Enumerator:
     def coins(self, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
         return np.array([self.heads(rate) for rate in rates.tolist()], dtype=bool)
 
+    def first_bytes(self, size: int) -> FirstBytes:
+        return FirstBytes(self, [1.0] * size)
+
+    def finish_coins(self, first: FirstBytes, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
+        chances = [min(rate / known, 1.0) for rate, known in zip(rates.tolist(), first.below, strict=True)]
+        return np.array([self.heads(chance) for chance in chances], dtype=bool)
+
     def below(self, bound: int) -> int:
         return self.choose([1 / bound] * bound)
 
@@ -109,6 +116,22 @@ class Enumerator:
             self.shifts.append(value)
             return value
         return Noisy(self, value, scale)
+
+
+class FirstBytes:
+    """The first bytes of coins, as far as they have been looked at: each is known to be below a part of 256."""
+
+    def __init__(self, source: Enumerator, below: list[float]) -> None:
+        self.source, self.below = source, below
+
+    def __lt__(self, limit: int) -> NDArray[np.bool_]:
+        assert set(self.below) <= {1.0}, "looked at twice: the two answers would not be independent"
+        found = [self.source.heads(min(limit / 256, 1.0)) for _ in self.below]
+        self.below = [min(limit / 256, 1.0) if less else math.nan for less in found]
+        return np.array(found, dtype=bool)
+
+    def __getitem__(self, where: NDArray[np.intp]) -> FirstBytes:
+        return FirstBytes(self.source, [self.below[place] for place in where.tolist()])
 
 
 class Noisy:

@@ -18,10 +18,11 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from rules import held_by, holders, thinning_of
 
 from exact.enumeration import Enumerator, Law, collapsed, law, loss, removal_losses, replacement_losses
 from pdpmean import average, census, estimate, locate, squares
-from pdpmean.average import Summing
+from pdpmean.cells import Held
 from pdpmean.census import Census
 from pdpmean.choices import Choices
 from pdpmean.diffusion import WEIGHT_UNIT, Thinning
@@ -32,6 +33,7 @@ from pdpmean.plan import Plan, Shares
 from pdpmean.prediction import Sums
 from pdpmean.profile import Profile
 from pdpmean.randomness import Randomness, laplace_scale
+from pdpmean.sources import Batch
 from pdpmean.sources.arrays import ArraySource
 
 EXACT = 1e-9  # the enumeration's stated error
@@ -83,7 +85,6 @@ def fixed_plan(
         mean=Sums(1.0, 1.0),
         noise_scale=1.0,
         sampling_std=1.0,
-        lower_bound=1.0,
         census=Census(Profile(np.ones(1), np.ones(1)), Fraction(0), 0.0),
         choices=Choices(),
     )
@@ -93,8 +94,8 @@ def source_of(present: Sequence[Person]) -> ArraySource:
     return ArraySource(np.array([value for value, _ in present]), np.array([budget for _, budget in present]))
 
 
-def held(present: Sequence[Person], model: Model) -> census.Held:
-    return census.Cells(model).census(source_of(present))
+def held(present: Sequence[Person], model: Model) -> Held:
+    return held_by(np.array([budget for _, budget in present]), model)
 
 
 def only(multiplicities: dict[float, int]) -> Lattice:
@@ -188,14 +189,14 @@ BUDGETS = [0.4, 1.0, 2.5, 6.0]
 def thinned_losses(thinning: Thinning) -> dict[Person, float]:
     """Losses of randomized response, at each record's kept weight, on who was kept: it attains every weight."""
     people = [(float(record), budget) for record, budget in enumerate(BUDGETS)]
-    kept_weights = thinning.kept_weights(np.array(BUDGETS))
+    kept_weights = thinning.kept_weights(holders(BUDGETS))
     odds = np.exp(kept_weights)
 
     def answers(present: tuple[Person, ...]) -> Law:
         def mechanism(randomness: Any) -> tuple[bool, ...]:
-            kept, budgets = source_of(present).sample(thinning.keep, randomness)
-            assert (thinning.kept_weights(budgets) == kept_weights[kept.astype(int)]).all()
-            seen = [float(record) in kept for record in range(len(BUDGETS))]
+            kept = source_of(present).sample(thinning, randomness)
+            assert (thinning.kept_weights(kept) == kept_weights[kept.values.astype(int)]).all()
+            seen = [float(record) in kept.values for record in range(len(BUDGETS))]
             return tuple(
                 randomness.heads(odd / (1 + odd) if yes else 1 / (1 + odd))
                 for yes, odd in zip(seen, odds.tolist(), strict=True)
@@ -209,32 +210,33 @@ def thinned_losses(thinning: Thinning) -> dict[Person, float]:
 @pytest.mark.parametrize("model", [BOUNDED, Model("unbounded", (0.1, 8.0))], ids=["bounded", "unbounded"])
 def test_thinning_costs_each_weight_to_the_last_bit(model: Model) -> None:
     """With coins that keep 10 %, some, and all of the records, beyond the cap and below it."""
-    thinning = Thinning(model, Fraction(1, 2), cap=2.0, density=0.9)
+    thinning = thinning_of(model, Fraction(1, 2), cap=2.0, density=0.9)
     weights = thinning.weights(np.array(BUDGETS))
     rates = thinning.rates(weights)
     assert rates[0] < 0.2
     assert rates[-1] == 1.0
-    assert (thinning.kept_weights(np.array(BUDGETS)) >= weights).all()
+    assert (thinning.kept_weights(holders(BUDGETS)) >= weights).all()
     for (_, budget), spent in thinned_losses(thinning).items():
         allowed = min(float(model.allowances(np.array([budget]))[0]) / 2, 2.0)
         assert allowed * (1 - 1e-6) <= spent <= allowed + EXACT
 
 
 def test_thinning_keeps_nobody_who_grants_nothing() -> None:
-    thinning = Thinning(BOUNDED, Fraction(1, 2), cap=2.0, density=1e9)
-    kept = law(lambda r: thinning.keep(r, np.array([0.0, 1.0, math.inf])))
+    thinning = thinning_of(BOUNDED, Fraction(1, 2), cap=2.0, density=1e9)
+    kept = law(lambda r: thinning.keep(holders([0.0, 1.0, math.inf]), r))
     assert [outcome.tolist() for outcome, _ in kept.items()] == [[1, 2]]
 
 
-def raised_too_far(self: Thinning, budgets: Floats) -> Floats:
+def raised_too_far(self: Thinning, batch: Batch) -> Floats:
     """Divided by the square of the rate instead of the rate."""
-    weights = self.weights(budgets)
-    return np.log1p(np.expm1(weights) / self.rates(weights) ** 2)
+    rule = self.at(batch.groups)
+    weights = rule.weights(batch.budgets)
+    return np.log1p(np.expm1(weights) / rule.rates(weights) ** 2)
 
 
 def test_a_kept_weight_raised_too_far_is_caught() -> None:
     with patched((Thinning, "kept_weights", raised_too_far)):
-        losses = thinned_losses(Thinning(BOUNDED, Fraction(1, 2), cap=2.0, density=0.9))
+        losses = thinned_losses(thinning_of(BOUNDED, Fraction(1, 2), cap=2.0, density=0.9))
     assert all(spent > 1.2 * budget / 4 for (_, budget), spent in losses.items() if budget < 4)
 
 
@@ -418,7 +420,7 @@ def test_locate_radius_on_every_small_data_set() -> None:
 
 # --- the average --------------------------------------------------------------------------------------------
 
-CLIP = (1.0, 2.0)  # middle, half
+LOCATED = [(locate.Location(1.0, 2.0), 2.0)]  # clipped to 1 +- 2
 AVERAGED: list[Person] = [
     *((0.0, 1.0), (FAR, 2.0), (-FAR, 3.3), (MISSING, 2.0), (5.0, math.inf), (1.5, 0.5), (1.25, 2.5)),
 ]
@@ -447,7 +449,7 @@ def everything_released() -> Iterator[None]:
 
 def removed_from_average(plan: Plan) -> list[float]:
     def release(present: tuple[Person, ...]) -> Law:
-        return law(lambda r: average.average(source_of(present), plan, *CLIP, r), released=True)
+        return law(lambda r: average.average(source_of(present), [plan], LOCATED, r), released=True)
 
     with everything_released():
         losses = removal_losses(release, AVERAGED)
@@ -457,7 +459,7 @@ def removed_from_average(plan: Plan) -> list[float]:
 def replaced_in_average(plan: Plan, budgets: list[float]) -> list[float]:
     def release(values: tuple[float, ...]) -> Law:
         records = list(zip(values, budgets, strict=True))
-        return law(lambda r: average.average(source_of(records), plan, *CLIP, r), released=True)
+        return law(lambda r: average.average(source_of(records), [plan], LOCATED, r), released=True)
 
     with everything_released():
         return replacement_losses(release, [-FAR, 1.0, 2.0, MISSING, FAR], len(budgets))
@@ -522,9 +524,8 @@ def test_average_noise_at_0_7_of_its_scale_is_caught() -> None:
 
 
 def test_average_weights_at_twice_the_share_are_caught() -> None:
-    real = Summing.weights
     plan = fixed_plan(UNBOUNDED, clip_width=NARROW)
-    with patched((Summing, "weights", lambda self, budgets: 2 * real(self, budgets))):
+    with patched((average, "weights_of", doubled(average.weights_of))):
         assert max(removed_from_average(plan)) > 1.9 * 4.0 * averaging(plan)
 
 
@@ -561,8 +562,8 @@ SEVERE_CENTERS, SEVERE_SPREADS = only({0.0: 400, 1.5: 1}), only({0.25: 400, 0.75
 def whole(plan: Plan, centers: Lattice, spreads: Lattice, *planted: Patch) -> Iterator[None]:
     """`estimate_mean` with this plan and these lattices; what is concluded from the released numbers is left out."""
     fixed: list[Patch] = [
-        (estimate, "make_plan", lambda *_: plan),
-        (estimate, "conclude", lambda *_, private: SimpleNamespace(warnings=(), private=private)),
+        (estimate, "plan_groups", lambda *_: [plan]),
+        (estimate, "conclude", lambda *_: SimpleNamespace(warnings=())),
         (Plan, "center_lattice", centers),
         (Plan, "spread_lattice", spreads),
         *(coarse_radius(2, tail=1) if plan.shape == "any" else []),
@@ -707,7 +708,7 @@ BUGS: dict[str, list[Patch]] = {
         (locate, "integer_weights", doubled(locate.integer_weights)),
     ],
     "locating weights at twice the share": [(Thinning, "weights", doubled(Thinning.weights))],
-    "averaging weights at twice the share": [(Summing, "weights", doubled(Summing.weights))],
+    "averaging weights at twice the share": [(average, "weights_of", doubled(average.weights_of))],
     "average noise at 0.7 of its scale": [
         (average, "laplace_scale", lambda size, share: 0.7 * laplace_scale(size, share)),
     ],
