@@ -8,110 +8,53 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, Literal
-from unittest import mock
 
 import numpy as np
 import pytest
 from rules import held_by, holders, thinning_of
 
-from exact.enumeration import Enumerator, Law, collapsed, law, loss, removal_losses, replacement_losses
+from exact.enumeration import Law, collapsed, law, loss, removal_losses, replacement_losses
+from exact.pipeline import (
+    AVERAGE_SHARES,
+    CENTERS,
+    EXACT,
+    FAR,
+    MISSING,
+    NARROW,
+    SEVERE_CENTERS,
+    SEVERE_SPREADS,
+    SHARES,
+    SPREADS,
+    UNBOUNDED,
+    Patch,
+    Person,
+    coarse_radius,
+    doubled,
+    everything_released,
+    fixed_plan,
+    noise_at,
+    only,
+    patched,
+    source_of,
+    whole,
+)
 from pdpmean import average, census, estimate, locate, squares
 from pdpmean.cells import Held
-from pdpmean.census import Census
-from pdpmean.choices import Choices
 from pdpmean.diffusion import WEIGHT_UNIT, Thinning
 from pdpmean.inputs import Floats
 from pdpmean.lattice import Lattice, double_of, keys_of
 from pdpmean.model import BOUNDED, Model
-from pdpmean.plan import Plan, Shares
-from pdpmean.prediction import Sums
-from pdpmean.profile import Profile
+from pdpmean.plan import Plan
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.sources import Batch
-from pdpmean.sources.arrays import ArraySource
-
-EXACT = 1e-9  # the enumeration's stated error
-MISSING, FAR = math.nan, math.inf
-
-UNBOUNDED = Model("unbounded", (1.0, 4.0))
-
-Person = tuple[float, float]  # value, budget
-Patch = tuple[Any, str, Any]
-
-
-def parts(**sixteenths: int) -> Shares:
-    assert sum(sixteenths.values()) == 16
-    return Shares({name: Fraction(part, 16) for name, part in sixteenths.items()})
-
-
-SHARES = {
-    ("bounded", "gaussian"): parts(center=4, scale=4, check=1, sum=7),
-    ("unbounded", "gaussian"): parts(census=1, weights=2, weight_squares=1, center=4, scale=3, check=1, sum=4),
-    ("bounded", "any"): parts(center=4, scale=4, square=2, sum=6),
-    ("unbounded", "any"): parts(census=1, weights=2, weight_squares=1, center=4, scale=3, square=1, sum=4),
-}
-
-
-NARROW = 0.125  # a clip within the quarter of the spread that the check counts: whoever is clipped is near, too
-
-
-def fixed_plan(
-    model: Model,
-    shape: Literal["gaussian", "any"] = "gaussian",
-    *,
-    clip_width: float = 1.0,
-    thinning: float = 1e9,
-    locate_cap: float = 3.0,
-    weight_cap: float = 2.5,
-) -> Plan:
-    """A plan of round shares; what it predicts plays no part."""
-    return Plan(
-        model=model,
-        shape=shape,
-        support=None,
-        shares=SHARES[model.name, shape],
-        clip_width=clip_width,
-        locate_cap=locate_cap,
-        weight_cap=weight_cap,
-        thinning=thinning,
-        center=Sums(1.0, 1.0),
-        scale=Sums(1.0, 1.0),
-        mean=Sums(1.0, 1.0),
-        noise_scale=1.0,
-        sampling_std=1.0,
-        census=Census(Profile(np.ones(1), np.ones(1)), Fraction(0), 0.0),
-        choices=Choices(),
-    )
-
-
-def source_of(present: Sequence[Person]) -> ArraySource:
-    return ArraySource(np.array([value for value, _ in present]), np.array([budget for _, budget in present]))
 
 
 def held(present: Sequence[Person], model: Model) -> Held:
     return held_by(np.array([budget for _, budget in present]), model)
-
-
-def only(multiplicities: dict[float, int]) -> Lattice:
-    """A lattice of these doubles alone."""
-    keys = [int(key) for key in keys_of(np.array(list(multiplicities), dtype=np.float64))]
-    starts = [start for key in keys for start in (key, key + 1)]
-    counts = [count for multiplicity in multiplicities.values() for count in (multiplicity, 0)]
-    return Lattice(tuple(starts), tuple(counts[:-1]))
-
-
-@contextmanager
-def patched(*patches: Patch) -> Iterator[None]:
-    with ExitStack() as stack:
-        for patch in patches:
-            stack.enter_context(mock.patch.object(*patch))
-        yield
 
 
 # --- census -------------------------------------------------------------------------------------------------
@@ -357,17 +300,6 @@ def test_a_grain_that_follows_the_values_is_caught() -> None:
 # --- the radius ---------------------------------------------------------------------------------------------
 
 
-def coarse_radius(unit: int, tail: int) -> list[Patch]:
-    """`locate_radius` in `unit` units a nat, the shipped scales converted, with six octaves and a lower threshold."""
-    return [
-        (locate, "WEIGHT_UNIT", unit),
-        (locate, "_QUERY_SCALE", locate._QUERY_SCALE * unit / WEIGHT_UNIT),
-        (locate, "_THRESHOLD_SCALE", locate._THRESHOLD_SCALE * unit / WEIGHT_UNIT),
-        (locate, "_TAIL", tail),
-        (locate, "_OCTAVES", range(-2, 3)),
-    ]
-
-
 def tail_law(tails: Sequence[int]) -> Law:
     return law(lambda r: locate.first_small_tail(list(tails), r))
 
@@ -425,26 +357,11 @@ AVERAGED: list[Person] = [
     *((0.0, 1.0), (FAR, 2.0), (-FAR, 3.3), (MISSING, 2.0), (5.0, math.inf), (1.5, 0.5), (1.25, 2.5)),
 ]
 AVERAGED_ALLOWANCES = [1.0, 2.0, 3.3, 2.0, 4.0, 0.0, 2.5]
-AVERAGE_SHARES = ("sum", "weights", "square", "check")
 
 
 def averaging(plan: Plan) -> float:
     """The share of everything that `average` releases."""
     return float(sum(plan.shares[name] for name in AVERAGE_SHARES if name in plan.shares))
-
-
-@contextmanager
-def everything_released() -> Iterator[None]:
-    """A number released without any noise is an output as it is."""
-    real = Enumerator.add_laplace
-
-    def add_laplace(self: Enumerator, value: int, scale: float) -> Any:
-        if scale == 0 and self.releasing:
-            self.transcript.append(value)
-        return real(self, value, scale)
-
-    with patched((Enumerator, "add_laplace", add_laplace)):
-        yield
 
 
 def removed_from_average(plan: Plan) -> list[float]:
@@ -463,17 +380,6 @@ def replaced_in_average(plan: Plan, budgets: list[float]) -> list[float]:
 
     with everything_released():
         return replacement_losses(release, [-FAR, 1.0, 2.0, MISSING, FAR], len(budgets))
-
-
-def noise_at(plan: Plan, name: str, factor: float) -> Patch:
-    """One of the numbers that `average` releases, known by its share, with its noise at `factor` of its scale."""
-    ratios = [plan.shares[other] / plan.shares["sum"] for other in AVERAGE_SHARES if other in plan.shares]
-    assert len(set(ratios)) == len(ratios)
-
-    def scale(size: int, share: Fraction) -> float:
-        return laplace_scale(size, share) * (factor if share == plan.shares[name] / plan.shares["sum"] else 1.0)
-
-    return (average, "laplace_scale", scale)
 
 
 @pytest.mark.parametrize(("shape", "clip_width"), [("gaussian", NARROW), ("gaussian", 1.0), ("any", 1.0)])
@@ -553,25 +459,6 @@ def test_a_check_without_noise_is_caught_where_weights_are_public() -> None:
 
 # --- all of estimate_mean -----------------------------------------------------------------------------------
 
-# Built so that one record can move every step the worst way at once: a bulk below, a rare key above.
-CENTERS, SPREADS = only({0.0: 30, 1.5: 1, 4.0: 1}), only({0.25: 30, 0.75: 1, 3.0: 1})
-SEVERE_CENTERS, SEVERE_SPREADS = only({0.0: 400, 1.5: 1}), only({0.25: 400, 0.75: 1})
-
-
-@contextmanager
-def whole(plan: Plan, centers: Lattice, spreads: Lattice, *planted: Patch) -> Iterator[None]:
-    """`estimate_mean` with this plan and these lattices; what is concluded from the released numbers is left out."""
-    fixed: list[Patch] = [
-        (estimate, "plan_groups", lambda *_: [plan]),
-        (estimate, "conclude", lambda *_: SimpleNamespace(warnings=())),
-        (Plan, "center_lattice", centers),
-        (Plan, "spread_lattice", spreads),
-        *(coarse_radius(2, tail=1) if plan.shape == "any" else []),
-    ]
-    steps = ["locate:private_median", *(["locate:locate_radius"] if plan.shape == "any" else [])]
-    with patched(*fixed), collapsed(*steps), patched(*planted), everything_released():
-        yield
-
 
 def joining_losses(
     people: list[Person], plan: Plan, *planted: Patch, centers: Lattice = CENTERS, spreads: Lattice = SPREADS
@@ -588,7 +475,7 @@ def joining_losses(
 
         return law(run, released=True)
 
-    with whole(plan, centers, spreads, *planted):
+    with whole([plan], centers, spreads, *planted):
         losses = removal_losses(release, people)
     return [losses[person] for person in people]
 
@@ -609,7 +496,7 @@ def replacing_losses(
             released=True,
         )
 
-    with whole(plan, centers, spreads, *planted):
+    with whole([plan], centers, spreads, *planted):
         return replacement_losses(release, domain, len(budgets))
 
 
@@ -680,10 +567,6 @@ def test_bounded_of_any_shape_on_every_small_data_set() -> None:
 
 
 # --- planted bugs in the whole --------------------------------------------------------------------------------
-
-
-def doubled(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args: 2 * function(*args)
 
 
 def leaky_locate(values: Floats, weights: Floats, plan: Plan, randomness: Randomness) -> Any:
