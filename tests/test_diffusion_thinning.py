@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import mpmath
@@ -13,9 +14,10 @@ from hypothesis import strategies as st
 from rules import holders, thinning_of
 from scipy.stats import binom
 
-from pdpmean import Randomness, plan_mean
+from pdpmean import Plan, Randomness, plan_mean
 from pdpmean.diffusion import Thinning, round_down
 from pdpmean.model import BOUNDED, Model, make_model
+from pdpmean.plan import Shares
 
 UNBOUNDED = make_model("unbounded", (0.01, 4.0))
 MODELS = pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED], ids=["bounded", "unbounded"])
@@ -126,20 +128,31 @@ def test_the_first_byte_decides_every_coin_that_it_can(
 # Groups
 
 HELD = np.array([0.0, 0.001, 0.01, 0.4, 1.0, 3.0, math.inf])
-RULES = [(0.25, 0.5, 2.0), (0.5, 0.1, 3.0), (1.0, 50.0, 2.0**900), (0.0, 0.0, 0.0)]  # the last for everybody else
+RULES = [(Fraction(1, 4), 0.5, 2.0), (Fraction(1, 2), 0.1, 3.0), (Fraction(1), 50.0, 2.0**900)]  # share, cap, density
+
+
+def plan_of(model: Model, share: Fraction, cap: float, density: float) -> Plan:
+    """A plan that locates by this rule."""
+    shares = Shares({"center": share / 2, "scale": share / 2})
+    return replace(plan_mean({0.5: 2000}), model=model, shares=shares, locate_cap=cap, thinning=density)
 
 
 def grouped(model: Model) -> Thinning:
-    return Thinning(model, *np.array(RULES).T.copy())
+    """Three groups, after the second of which comes one without a plan."""
+    first, second, third = (plan_of(model, *rule) for rule in RULES)
+    return Thinning.of([first, second, None, third], grouped=True)
+
+
+PLANNED, NOBODY = [0, 1, 3], [2, 4]  # 4 is no group that was asked for
 
 
 @MODELS
-def test_each_group_has_a_rule_of_its_own(model: Model) -> None:
-    codes = np.repeat(np.arange(4, dtype=np.int32), HELD.size)
-    everyone = holders(np.tile(HELD, 4), codes)
+def test_each_group_has_the_rule_of_its_plan(model: Model) -> None:
+    codes = np.repeat(np.arange(5, dtype=np.int32), HELD.size)
+    everyone = holders(np.tile(HELD, 5), codes)
     rule = grouped(model).at(codes)
     weights = rule.weights(everyone.budgets)
-    for group, numbers in enumerate(RULES[:3]):
+    for group, numbers in zip(PLANNED, RULES, strict=True):
         own, alone = codes == group, thinning_of(model, *numbers)
         assert weights[own].tolist() == alone.weights(HELD).tolist()
         assert rule.rates(weights)[own].tolist() == alone.rates(alone.weights(HELD)).tolist()
@@ -149,8 +162,9 @@ def test_each_group_has_a_rule_of_its_own(model: Model) -> None:
 
 
 @MODELS
-def test_who_is_of_no_group_asked_for_weighs_nothing_and_is_never_kept(model: Model) -> None:
-    others = holders(HELD, np.full(HELD.size, 3))
+@pytest.mark.parametrize("group", NOBODY)
+def test_who_is_of_no_group_with_a_plan_weighs_nothing_and_is_never_kept(model: Model, group: int) -> None:
+    others = holders(HELD, np.full(HELD.size, group))
     rule = grouped(model).at(others.groups)
     assert rule.weights(HELD).tolist() == [0.0] * HELD.size
     assert rule.rates(rule.weights(HELD)).tolist() == [0.0] * HELD.size
@@ -159,24 +173,20 @@ def test_who_is_of_no_group_asked_for_weighs_nothing_and_is_never_kept(model: Mo
 
 
 def test_records_are_kept_at_the_rates_of_their_groups() -> None:
-    codes = np.tile(np.arange(4, dtype=np.int32), 40_000)
-    kept = np.zeros(160_000, dtype=bool)
-    kept[grouped(UNBOUNDED).keep(holders(np.full(160_000, 0.4), codes), Randomness.seeded(2))] = True
+    codes = np.tile(np.arange(5, dtype=np.int32), 40_000)
+    kept = np.zeros(200_000, dtype=bool)
+    kept[grouped(UNBOUNDED).keep(holders(np.full(200_000, 0.4), codes), Randomness.seeded(2))] = True
     # 0.4 / 4 at density 2; 0.4 / 2 capped to 0.1 at density 3; everybody; nobody.
     for group, rate in ((0, 0.2), (1, 0.3)):
         low, high = (float(binom.ppf(chance, 40_000, rate)) for chance in (5e-7, 1 - 5e-7))
         assert low <= kept[codes == group].sum() <= high
-    assert kept[codes == 2].all()
-    assert not kept[codes == 3].any()
+    assert kept[codes == 3].all()
+    assert not kept[np.isin(codes, NOBODY)].any()
 
 
 @MODELS
-def test_a_rule_is_as_planned_and_keeps_nobody_where_there_is_no_plan(model: Model) -> None:
-    name, budget_range = model.name, model.budget_range
-    plans = [plan_mean({0.5: people}, model=name, budget_range=budget_range) for people in (2000, 400_000)]
-    rows = [(float(p.shares["center"] + p.shares["scale"]), p.locate_cap, p.thinning) for p in plans]
-    found = Thinning.of([plans[0], None, plans[1]], grouped=True)
-    assert found.model == model
-    assert list(zip(found.share, found.cap, found.density, strict=True)) == [rows[0], (0, 0, 0), rows[1], (0, 0, 0)]
-    alone = Thinning.of(plans[:1], grouped=False)
-    assert list(zip(alone.share, alone.cap, alone.density, strict=True)) == rows[:1]
+def test_without_groups_there_is_one_rule(model: Model) -> None:
+    found, expected = (thinning_of(model, *RULES[0]), Thinning.of([plan_of(model, *RULES[0])], grouped=False))
+    assert found.model == expected.model
+    for name in ("share", "cap", "density"):
+        assert getattr(found, name).tolist() == getattr(expected, name).tolist()

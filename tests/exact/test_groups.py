@@ -1,0 +1,233 @@
+"""`estimate_mean` by group, enumerated: what one record costs over the joint output of all groups is its budget.
+
+As in test_estimator.py the shipped code runs, on small lattices and with fixed plans: here one a group, unlike each
+other, so that a record treated by the wrong group's rule shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from exact.enumeration import Law, law, removal_losses, replacement_losses
+from exact.pipeline import (
+    CENTERS,
+    EXACT,
+    FAR,
+    MISSING,
+    NARROW,
+    SEVERE_CENTERS,
+    SEVERE_SPREADS,
+    SPREADS,
+    UNBOUNDED,
+    Patch,
+    fixed_plan,
+    parts,
+    whole,
+)
+from pdpmean import estimate, grouping, read
+from pdpmean.average import Summing
+from pdpmean.diffusion import Thinning
+from pdpmean.errors import InsufficientBudgetError
+from pdpmean.lattice import Lattice
+from pdpmean.model import BOUNDED, Model
+from pdpmean.plan import Plan
+from pdpmean.randomness import Randomness
+from pdpmean.sources import Batch
+from pdpmean.sources.arrays import ArraySource
+
+GROUPS = ["a", "b"]
+Member = tuple[float, float, str]  # value, budget, group
+Outcome = Plan | InsufficientBudgetError
+REFUSED = InsufficientBudgetError("too little", total=1.0, needed=2.0, failure_probability=1.0)
+
+# The second plan gives the average what the first gives to locating, and more is kept where thinned.
+LATER = {
+    "bounded": parts(center=2, scale=2, check=2, sum=10),
+    "unbounded": parts(census=1, weights=1, weight_squares=1, center=2, scale=2, check=2, sum=7),
+}
+
+
+def plans_of(model: Model, **options: Any) -> list[Plan]:
+    first, second = fixed_plan(model, **options), fixed_plan(model, shares=LATER[model.name], **options)
+    return [first, replace(second, thinning=2 * second.thinning)]
+
+
+def joint_law(members: Sequence[Member], model: Model) -> Law:
+    """The law of everything that is released of both groups."""
+    values, budgets, groups = ([member[column] for member in members] for column in range(3))
+
+    def run(randomness: Randomness) -> object:
+        return estimate.estimate_mean(
+            values,
+            budgets,
+            by=groups,
+            groups=GROUPS,
+            model=model.name,
+            budget_range=model.budget_range,
+            randomness=randomness,
+        )
+
+    return law(run, released=True)
+
+
+def joining_losses(
+    members: list[Member],
+    plans: Sequence[Outcome],
+    *planted: Patch,
+    centers: Lattice = CENTERS,
+    spreads: Lattice = SPREADS,
+) -> list[float]:
+    """Losses in the unbounded model, over every subset of the members of all groups."""
+    with whole(plans, centers, spreads, *planted):
+        losses = removal_losses(lambda present: joint_law(present, UNBOUNDED), members)
+    return [losses[member] for member in members]
+
+
+def replacing_losses(
+    granted: list[tuple[float, str]],
+    domain: list[float],
+    plans: Sequence[Outcome],
+    *planted: Patch,
+    centers: Lattice = CENTERS,
+    spreads: Lattice = SPREADS,
+) -> list[float]:
+    """Losses in the bounded model, over every data set from `domain`; budgets and groups are public."""
+
+    def release(values: tuple[float, ...]) -> Law:
+        return joint_law([(value, *person) for value, person in zip(values, granted, strict=True)], BOUNDED)
+
+    with whole(plans, centers, spreads, *planted):
+        return replacement_losses(release, domain, len(granted))
+
+
+# --- within every budget ------------------------------------------------------------------------------------
+
+MIXED: list[Member] = [(1.0, 2.0, "a"), (FAR, 1.5, "a"), (1.0, 3.0, "b"), (MISSING, math.inf, "b"), (1.0, 2.0, "c")]
+GRANTED = [2.0, 1.5, 3.0, 4.0, 0.0]  # nobody of group c is used, so it costs them nothing
+
+
+def test_unbounded_over_everyone_who_may_join_or_leave_either_group() -> None:
+    losses = joining_losses(MIXED, plans_of(UNBOUNDED))
+    assert all(spent <= granted + EXACT for spent, granted in zip(losses, GRANTED, strict=True))
+    assert all(spent >= 0.4 * granted for spent, granted in zip(losses[:3], GRANTED[:3], strict=True))
+    assert losses[4] == 0
+
+
+@pytest.mark.parametrize("thinning", [0.3, 0.5])
+def test_unbounded_thinned(thinning: float) -> None:
+    people = [MIXED[0], MIXED[2], (FAR, 1.5, "b")]
+    losses = joining_losses(
+        people, plans_of(UNBOUNDED, thinning=thinning), centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS
+    )
+    assert all(0.3 * budget <= spent <= budget + EXACT for spent, (_, budget, _) in zip(losses, people, strict=True))
+
+
+@pytest.mark.parametrize("thinning", [1e9, 0.5], ids=["all", "thinned"])
+def test_bounded_on_every_small_data_set(thinning: float) -> None:
+    granted = [(1.5, "a"), (2.0, "b"), (1.0, "b"), (2.0, "c")]
+    losses = replacing_losses(
+        granted,
+        [-FAR, 1.0, FAR],
+        plans_of(BOUNDED, thinning=thinning),
+        centers=SEVERE_CENTERS,
+        spreads=SEVERE_SPREADS,
+    )
+    assert all(0.4 * budget <= spent <= budget + EXACT for spent, (budget, _) in zip(losses[:3], granted, strict=False))
+    assert losses[3] == 0
+
+
+def test_a_record_without_limit_outside_every_group_costs_nothing() -> None:
+    granted = [(1.5, "a"), (1.0, "b"), (math.inf, "c"), (0.0, "a")]
+    losses = replacing_losses(
+        granted, [-FAR, 1.0, MISSING], plans_of(BOUNDED), centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS
+    )
+    assert all(0.4 * budget <= spent <= budget + EXACT for spent, (budget, _) in zip(losses[:2], granted, strict=False))
+    assert losses[2:] == [0, 0]
+
+
+def test_where_a_group_is_refused_only_its_census_costs_anything() -> None:
+    people: list[Member] = [(1.0, 2.0, "a"), (FAR, 1.5, "b"), (1.0, 4.0, "b")]
+    losses = joining_losses(people, [fixed_plan(UNBOUNDED), REFUSED])
+    assert 0.3 * 2.0 <= losses[0] <= 2.0 + EXACT
+    for spent, allowed in zip(losses[1:], (1.5 / 16, 4.0 / 16), strict=True):
+        assert spent == pytest.approx(allowed, rel=1e-9)  # both budgets start a cell
+    public = [(1.5, "a"), (1.5, "b"), (math.inf, "b")]
+    losses = replacing_losses(public, [-FAR, 1.0, MISSING], [fixed_plan(BOUNDED), REFUSED])
+    assert 0.4 * 1.5 <= losses[0] <= 1.5 + EXACT
+    assert losses[1:] == [0, 0]
+
+
+# --- planted bugs -------------------------------------------------------------------------------------------
+
+BATCHES, AT, SUMMING_OF, CODES_OF = ArraySource.batches, Thinning.at, Summing.of, grouping.codes_of  # as shipped
+SEVERE: list[Member] = [(1.0, 1.5, "a"), (FAR, 1.5, "a"), (1.0, 1.5, "b"), (FAR, 1.5, "b")]
+
+
+def severe_losses(*planted: Patch) -> list[float]:
+    """What the far record of each group loses: in every step at once it moves the worst way."""
+    first, second = plans_of(UNBOUNDED, clip_width=NARROW)
+    # At the cap, squares of weights cost the most.
+    plans = [replace(plan, weight_cap=1.5 * float(plan.shares["sum"])) for plan in (first, second)]
+    return joining_losses(SEVERE, plans, *planted, centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS)[1::2]
+
+
+def test_a_whole_budget_is_spent_in_either_group_and_no_more() -> None:
+    """A record's budget is spent in its own group; nothing is left over for the other, and nothing needed."""
+    assert all(0.97 * 1.5 <= spent <= 1.5 + EXACT for spent in severe_losses())
+
+
+def in_both_groups(self: ArraySource, *, values: bool = True) -> Iterator[Batch]:
+    """Every record once in its own group and once in the other."""
+    for batch in BATCHES(self, values=values):
+        assert batch.groups is not None
+        groups = np.concatenate([batch.groups, 1 - batch.groups])
+        yield Batch(np.tile(batch.values, 2), np.tile(batch.budgets, 2), groups)
+
+
+def other_thinning(self: Thinning, groups: Any) -> Thinning:
+    """Each record by the rule of the other group."""
+    return AT(self, 1 - groups)
+
+
+def other_summing(clips: Any, *, grouped: bool) -> Summing:
+    """The sums of each group by the rule of the other."""
+    summing = SUMMING_OF(clips, grouped=grouped)
+    return replace(summing, rules=summing.rules[[1, 0, 2]])
+
+
+BUGS: dict[str, tuple[Patch, float]] = {
+    "a record counted in both groups": ((ArraySource, "batches", in_both_groups), 0.9),
+    "located by the other group's rule": ((Thinning, "at", other_thinning), 0.25),
+    "averaged by the other group's rule": ((Summing, "of", other_summing), 0.1),
+}
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_planted_bug_is_caught(bug: str) -> None:
+    planted, excess = BUGS[bug]
+    assert max(severe_losses(planted)) > 1.5 + excess
+
+
+def test_a_record_in_both_groups_is_caught_in_the_bounded_model() -> None:
+    granted = [(1.5, "a"), (1.5, "b")]
+    options: dict[str, Any] = {"centers": SEVERE_CENTERS, "spreads": SEVERE_SPREADS}
+    plans = plans_of(BOUNDED)
+    assert max(replacing_losses(granted, [-FAR, 1.0, FAR], plans, **options)) <= 1.5 + EXACT
+    planted: Patch = (ArraySource, "batches", in_both_groups)
+    assert min(replacing_losses(granted, [-FAR, 1.0, FAR], plans, planted, **options)) > 1.5 + 0.5
+
+
+def test_a_record_of_no_group_that_is_used_all_the_same_is_caught() -> None:
+    def first_instead(column: Any, groups: Any) -> Any:
+        codes = CODES_OF(column, groups)
+        return np.where(codes == len(groups), 0, codes).astype(np.int32)
+
+    people: list[Member] = [(1.0, 2.0, "a"), (FAR, 1.5, "c")]
+    assert joining_losses(people, plans_of(UNBOUNDED))[1] == 0
+    assert joining_losses(people, plans_of(UNBOUNDED), (read, "codes_of", first_instead))[1] > 0.5
