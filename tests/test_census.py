@@ -80,7 +80,8 @@ def test_the_expected_census_of_the_unbounded_model() -> None:
 @pytest.mark.parametrize("budget", [0.01, 0.3, 1.0])
 def test_the_expected_census_of_many_at_an_end_of_the_range(budget: float) -> None:
     """The middle of a cell may lie outside the range that its people are in."""
-    census = expected_census(np.full(200_000, budget), make_model("unbounded", (0.01, 1.0)), SHARE)
+    people = np.full(200_000, budget)
+    census = expected_census(ArraySource(people, people), make_model("unbounded", (0.01, 1.0)), SHARE)
     assert census.profile.people == 200_000
     assert census.profile.total == pytest.approx(200_000 * budget, rel=1 / 64)
 

@@ -28,7 +28,8 @@ VALUES: Floats = np.random.default_rng(2).normal(50.0, 4.0, 6000)
 
 
 def seeded(values: Any = VALUES, budgets: Any = BUDGETS, seed: int = 1, **options: Any) -> MeanEstimate:
-    return estimate_mean(values, budgets, randomness=Randomness.seeded(seed), **options)
+    result: MeanEstimate = estimate_mean(values, budgets, randomness=Randomness.seeded(seed), **options)
+    return result
 
 
 def assert_close(found: MeanEstimate, truth: float = 50.0) -> None:

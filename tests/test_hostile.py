@@ -98,7 +98,7 @@ def answer(values: Any, budgets: Any, *, model: str, seed: int = 0, **options: A
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("error")
         warnings.simplefilter("always", PopulationWarning)
-        result = estimate_mean(values, budgets, **{**MODELS[model], **options})
+        result: MeanEstimate = estimate_mean(values, budgets, **{**MODELS[model], **options})
     assert tuple(str(warning.message) for warning in caught) == result.warnings
     return result
 

@@ -31,7 +31,8 @@ EVIL = "<script>alert(1)</script> & \"quotes\" 'too' <img src=x onerror=alert(2)
 def estimated(**options: Any) -> MeanEstimate:
     rng = np.random.default_rng(1)
     budgets = np.repeat(list(TIERS), list(TIERS.values()))
-    return estimate_mean(rng.normal(38, 6, budgets.size), budgets, **options)
+    result: MeanEstimate = estimate_mean(rng.normal(38, 6, budgets.size), budgets, **options)
+    return result
 
 
 @pytest.fixture(scope="module")
