@@ -173,6 +173,17 @@ def test_who_is_of_no_group_or_one_without_a_plan_adds_nothing(model: Model, way
             assert group_sums(clips, values, budgets, [code] * 6) == [(0, 0, 0)] * 5
 
 
+@BOTH_WAYS
+def test_near_is_strictly_within(way: Way) -> None:
+    """Values are steps here: 7 is not near, 6 is, and a missing value, though 0 in the sum, is not."""
+    clip = Clip(BOUNDED, Fraction(1, 2), 1.0, 0.0, float(STEPS), 7)
+    values, budgets = [-7.0, -6.0, 0.0, 6.0, 7.0, math.nan, 6.4, 6.6], [1.0] * 8
+    with way():
+        total, weight, extra = sums_of(clip, values, budgets)
+        assert (total, 8 * extra) == (13 * weight // 8, 4 * weight)
+        assert group_sums([clip, None], values, budgets, [0] * 8)[0] == (total, weight, extra)
+
+
 def test_blocks_of_groups_do_not_leak_into_each_other() -> None:
     """A block of one group, then one of another: each block's sums are its own."""
     clip, weight = largest_clip()
