@@ -20,6 +20,7 @@ from pdpmean.census import CENSUS_PART, expected_census, noisy_census, public_ce
 from pdpmean.inputs import Floats
 from pdpmean.model import BOUNDED, Model, make_model
 from pdpmean.read import Columns, read_people
+from pdpmean.sources.arrays import ArraySource
 
 UNBOUNDED = make_model("unbounded", (0.0625, 1.0))  # two buckets: [1/16, 1/4) and [1/4, 1]
 SHARE = Fraction(1, 20)

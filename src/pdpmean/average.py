@@ -114,7 +114,7 @@ class Clip:
         return (float(self.share), self.cap, unit, self.middle, *steps_per_unit(self.half), float(self.near or 0))
 
 
-_NOTHING = (0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0)
+_NOTHING = (1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0)  # a cap of 0, also for budgets without limit
 
 
 @dataclass(frozen=True)

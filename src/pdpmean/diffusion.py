@@ -49,7 +49,7 @@ class Thinning:
     def of(cls, plans: Sequence[Plan | None], *, grouped: bool) -> Thinning:
         """As planned, one plan a group; nobody is kept where there is none."""
         rows = [
-            (float(plan.shares["center"] + plan.shares["scale"]), plan.locate_cap, plan.thinning) if plan else (0, 0, 0)
+            (float(plan.shares["center"] + plan.shares["scale"]), plan.locate_cap, plan.thinning) if plan else (1, 0, 0)
             for plan in (*plans, *([None] if grouped else []))
         ]
         model = next(plan.model for plan in plans if plan)
