@@ -148,7 +148,9 @@ def held_in(groups: int, budgets: Floats, codes: NDArray[np.int32], model: Model
 
 
 def same(one: Held, other: Held) -> bool:
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("levels", "counts", "middle"))
+    return all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in ("levels", "middles", "counts", "rise")
+    )
 
 
 @BOTH_WAYS

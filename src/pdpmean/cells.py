@@ -23,15 +23,10 @@ class Held:
     """Allowances, each rounded down to the end of its cell, and how many hold each: as private as budgets are."""
 
     levels: Floats
+    middles: Floats
     counts: Counts
-    middle: float
-    """The middle of a cell over its lower end."""
-
-    @property
-    def middles(self) -> Floats:
-        """The middles of the cells, none beyond the largest budget unless it is infinite."""
-        middles = np.minimum(self.levels * self.middle, LARGEST_BUDGET)
-        return np.where(np.isfinite(self.levels), middles, self.levels)
+    rise: float
+    """What a cell's middle is over its lower end, on average."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +74,24 @@ class Cells:
         levels[0], levels[-1] = 0.0, math.inf
         return levels
 
+    @property
+    def middles(self) -> Floats:
+        """The middle of each cell, none beyond the largest budget unless it is infinite."""
+        levels = self.levels
+        middles: Floats = np.minimum((levels + np.append(levels[1:], math.inf)) / 2, LARGEST_BUDGET)
+        middles[0], middles[-1] = 0.0, math.inf
+        return middles
+
     def census(self, source: Source) -> list[Held]:
         """Who holds what, one entry a group."""
         table = source.census(self)[: self.groups]
-        levels, middle = self.levels, 1 + math.ldexp(0.5, self.shift - 52)
-        return [Held(levels[used], counts[used], middle) for counts in table for used in (np.flatnonzero(counts),)]
+        levels, middles = self.levels, self.middles
+        rise = 1 + math.ldexp(math.log(2) / 2, self.shift - 52)
+        return [
+            Held(levels[used], middles[used], counts[used], rise)
+            for counts in table
+            for used in (np.flatnonzero(counts),)
+        ]
 
     def tally(self, batch: Batch, table: Counts) -> None:
         """Count the records of a batch; checks public budgets."""

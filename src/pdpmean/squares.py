@@ -25,4 +25,4 @@ def weight_squares(held: Held, plan: Plan | None, randomness: Randomness) -> flo
     weights = np.minimum(held.levels * round_down(float(share)), cap)
     parts = weights * (weights / cap)  # the quotient rounds to at most 1, and so the product to at most the weight
     noisy = noisy_sum(parts, held.counts, cap, plan.shares["weight_squares"] / share, randomness)
-    return cap * noisy * held.middle**2  # from the lower ends of cells to their middles
+    return cap * noisy * held.rise**2  # from the lower ends of cells to their middles
