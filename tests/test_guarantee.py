@@ -34,7 +34,7 @@ def test_unbounded() -> None:
 
 @pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED])
 def test_groups(model: Model) -> None:
-    words = str(Promise(model, Fraction(1), grouped=True))
+    words = str(Promise(model, Fraction(1), groups=3))
     assert "exp(budget), all groups together." in words
     public = "budget and group are" if model is BOUNDED else "0.1 to 1, and the list of groups are"
     assert f"{public} taken to be public." in words

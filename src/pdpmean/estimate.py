@@ -121,7 +121,7 @@ def estimate_mean(
     squares = [weight_squares(one, plan, randomness) for one, plan in zip(held, plans, strict=True)]
     located = locate_groups(source, plans, randomness)
     averaged = average(source, plans, located, randomness)
-    promise = Promise(chosen, whole, randomness.private, grouped=labels is not None, unique=person is not None)
+    promise = Promise(chosen, whole, randomness.private, source.groups, unique=person is not None)
     estimates = [
         conclude(plan, *where, released, square, promise) if plan and where and released else None
         for plan, where, released, square in zip(plans, located, averaged, squares, strict=True)

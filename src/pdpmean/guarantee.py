@@ -17,8 +17,8 @@ class Promise:
     model: Model
     spent: Fraction
     private: bool = True
-    grouped: bool = False
-    """One release a group."""
+    groups: int | None = None
+    """How many groups there is a release of each, if there are groups."""
     unique: bool = False
     """No two records have the same person's id."""
 
@@ -33,24 +33,24 @@ class Promise:
         change = "replacing one person's value" if self._bounded else "one person's taking part or not"
         return (
             f"Pure personalized differential privacy, at every person's own budget: {change} changes the probability "
-            f"of any output by at most a factor {factor}{', all groups together' if self.grouped else ''}."
+            f"of any output by at most a factor {factor}{', all groups together' if self.groups else ''}."
         )
 
     @property
     def _public(self) -> str:
         if self._bounded:
-            group = " and group" if self.grouped else ""
+            group = " and group" if self.groups else ""
             return f"Who takes part and everybody's budget{group} are taken to be public."
         assert self.model.budget_range is not None
         low, high = self.model.budget_range
-        groups = " and the list of groups are" if self.grouped else " is"
+        groups = " and the list of groups are" if self.groups else " is"
         return f"Only the range of budgets, {low:g} to {high:g},{groups} taken to be public."
 
     @property
     def _one_record(self) -> str:
         if self.unique:
             return "No two records have the same person's id."
-        return f"One record a person{', in one group,' if self.grouped else ''} is assumed."
+        return f"One record a person{', in one group,' if self.groups else ''} is assumed."
 
     @property
     def _bounded(self) -> bool:

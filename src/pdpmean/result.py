@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MeanEstimate", "conclude", "rounded"]
 
-_SYMMETRY_LEVEL = 0.999
 _ROUNDING = 0.26  # of a standard deviation: values rounded to a quarter of one may move their median so far
 # Within a quarter of the median distance lie 13 % of a normal population, and fewer than this of other smooth ones.
-_MOST_NEAR, _FALSE_ALARM = 0.2, 0.002
+_MOST_NEAR, _FALSE_ALARM = 0.2, 0.001
 _BUCKET_DOUBT = 0.5  # how far, relatively, a noisy census misstates the squared weights: its buckets are wide
 
 
@@ -161,7 +160,7 @@ def conclude(
         plan=plan,
         promise=promise,
         selection_bound=_finite(2 * (half * _uneven(plan, plan.census.profile) / slope)),
-        warnings=_warnings(plan, location, averaged, gap, grown),
+        warnings=_warnings(plan, location, averaged, gap, grown, 1 / (promise.groups or 1)),
     )
 
 
@@ -233,15 +232,20 @@ def _uneven(plan: Plan, profile: Profile) -> float:
     return float(differences.sum() + max(plan.people - profile.people, 0.0) * even) / 2
 
 
-def _warnings(plan: Plan, location: Location, averaged: Average, gap: float, grown: float) -> tuple[str, ...]:
-    """What released numbers say against the assumed shape; `gap` is from median to mean, in standard deviations."""
+def _warnings(
+    plan: Plan, location: Location, averaged: Average, gap: float, grown: float, part: float
+) -> tuple[str, ...]:
+    """What released numbers say against the assumed shape; `gap` is from median to mean, in standard deviations.
+
+    Of all false alarms, which are rare over all groups together, this group may give the given part.
+    """
     if plan.shape == "any":
         return ()
     noise = float(plan.shares["sum"] / plan.shares["check"]) / averaged.weight
-    if location.degenerate or (averaged.near or 0.0) > _MOST_NEAR - noise * math.log(_FALSE_ALARM):
+    if location.degenerate or (averaged.near or 0.0) > _MOST_NEAR - noise * math.log(2 * part * _FALSE_ALARM):
         return ("many of the values seem to be equal, or nearly: use shape='any'",)
     noise, sampling = (error / min(grown, 1.0) for error in center_error(plan.center))
-    if abs(gap) > max(half_width(_SYMMETRY_LEVEL, noise, math.hypot(sampling, plan.noise_std)), _ROUNDING):
+    if abs(gap) > max(half_width(1 - part * _FALSE_ALARM, noise, math.hypot(sampling, plan.noise_std)), _ROUNDING):
         return ("mean and median differ by more than a bell-shaped population allows: use shape='any'",)
     return ()
 
