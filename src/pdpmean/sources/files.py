@@ -103,10 +103,13 @@ class FileSource(Source):
         for batch in _merged(in_threads(convert, self._records(self._layout.names(values=values)))):
             seen += batch.budgets.size
             yield batch
+        self._check_unchanged()
         self.rows = seen
 
     def _records(self, names: Sequence[str]) -> Records:
-        yield from read_ahead(file.guarded(stream) for file in self._files for stream in file.streams(names))
+        return read_ahead(file.guarded(stream) for file in self._files for stream in file.streams(names))
+
+    def _check_unchanged(self) -> None:
         for file in self._files:
             file.check_unchanged()
 
@@ -115,7 +118,9 @@ class FileSource(Source):
         name = self._layout.person
         assert name is not None
         check_ids([file.schema.field(name).type for file in self._files], name)
-        return has_repeated(lambda: (records.column(name) for records in self._records([name])), name)
+        repeated = has_repeated(lambda: (records.column(name) for records in self._records([name])), name)
+        self._check_unchanged()
+        return repeated
 
 
 def _merged(batches: Iterator[Batch]) -> Iterator[Batch]:

@@ -1,0 +1,158 @@
+"""Columns as numbers and places: every type, and entries that must not matter to their neighbours."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pdpmean.errors import InvalidInputError
+from pdpmean.sources.columns import check_numeric, listed, numbers, places
+
+HUGE = 10**40
+
+
+def assert_numbers(column: pa.Array, expected: list[float]) -> None:
+    assert numbers(column).dtype == np.float64
+    assert np.array_equal(numbers(column), expected, equal_nan=True)
+    assert np.array_equal(numbers(column[1:]), expected[1:], equal_nan=True), "of a slice"
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.int8(), pa.uint64(), pa.float16(), pa.float32(), pa.decimal128(9, 2), pa.decimal256(50, 4)], ids=str
+)
+def test_numbers_of_every_type(kind: pa.DataType) -> None:
+    column = pa.array([1, 3, None, 7, None], pa.int8()).cast(kind)
+    assert_numbers(column, [1, 3, math.nan, 7, math.nan])
+    assert_numbers(column.dictionary_encode(), [1, 3, math.nan, 7, math.nan])
+    assert_numbers(column[:2], [1, 3])
+    assert_numbers(column[:0], [])
+
+
+def test_numbers_of_few_types() -> None:
+    assert_numbers(pa.array([True, None, False]), [1, math.nan, 0])
+    assert_numbers(pa.nulls(2), [math.nan, math.nan])
+    assert_numbers(pa.array([math.inf, -0.0, math.nan, 5e-324]), [math.inf, -0.0, math.nan, 5e-324])
+
+
+def test_numbers_beyond_doubles_are_data() -> None:
+    assert_numbers(pa.array([2**53 + 1, -(2**63), None]), [2.0**53, -(2.0**63), math.nan])
+    assert_numbers(pa.array([2**64 - 1], pa.uint64()), [2.0**64])
+    assert_numbers(pa.array([Decimal(HUGE), None], pa.decimal256(76, 5)), [float(HUGE), math.nan])
+
+
+@given(st.lists(st.decimals(-(10**9), 10**9, places=4), min_size=1), st.sampled_from([(14, 4), (15, 5), (38, 20)]))
+def test_decimals_are_the_nearest_doubles(entries: list[Decimal], digits: tuple[int, int]) -> None:
+    assert numbers(pa.array(entries, pa.decimal128(*digits))).tolist() == [float(entry) for entry in entries]
+
+
+def test_doubles_are_not_copied() -> None:
+    values = np.arange(9.0)
+    assert np.shares_memory(numbers(pa.array(values)), values)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1.5", 1.5),
+        (" 1.5\t", 1.5),
+        ("-.5", -0.5),
+        ("+1E5", 1e5),
+        ("1e400", math.inf),
+        ("1e-400", 0.0),
+        ("-inf", -math.inf),
+        ("Infinity", math.inf),
+        ("0.1", 0.1),
+        ("17976931348623157e292", 1.7976931348623157e308),
+        *(
+            (text, math.nan)
+            for text in ["", " ", "NA", "nan", "null", "x", "1_000", "1,5", "0x10", "1 2", "--1", "1\x00"]
+        ),
+    ],
+)
+def test_text_as_numbers(text: str, expected: float) -> None:
+    assert_numbers(pa.array([text, None, "7"]), [expected, math.nan, 7])
+
+
+@given(
+    st.lists(st.text(max_size=9) | st.floats().map(str) | st.sampled_from(["", " 7", "NA", "1_0", "٣"]), max_size=300)
+)
+def test_text_is_read_entry_by_entry(entries: list[str]) -> None:
+    alone = [numbers(pa.array([entry]))[0] for entry in entries]
+    assert np.array_equal(numbers(pa.array(entries, pa.string())), alone, equal_nan=True)
+
+
+@given(st.floats())
+def test_text_as_the_number_that_wrote_it(number: float) -> None:
+    assert np.array_equal(numbers(pa.array([repr(number)])), [number], equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.date32(), pa.timestamp("s"), pa.list_(pa.float64()), pa.binary(), pa.struct([])], ids=str
+)
+def test_types_that_hold_no_numbers(kind: pa.DataType) -> None:
+    with pytest.raises(InvalidInputError, match=r"value='income' must be a column of numbers; its type is") as caught:
+        check_numeric(kind, "value", "income")
+    assert str(kind) in str(caught.value)
+    assert caught.value.name == "value"
+    with pytest.raises(InvalidInputError, match="tiers="):
+        check_numeric(pa.dictionary(pa.int8(), pa.string()), "budget", "tier")
+
+
+@pytest.mark.parametrize(
+    ("entries", "labels"),
+    [
+        (pa.array(["a", "b", None, "c", ""]), ("b", "a")),
+        (pa.array(["a", "b", None, "c", ""], pa.large_string()), ("b", "a")),
+        (pa.array(["a", "b", None, "c", ""], pa.string_view()), ("b", "a")),
+        (pa.array([b"a", b"b", None, b"c", b""]), ("b", "a")),
+        (pa.array([1, 2, None, 3, -1]), ("2", "1")),
+        (pa.array([1, 2, None, 3, -1], pa.int8()), ("2", "1")),
+        (pa.array([1.0, 2.0, None, 3.0, math.nan]), ("2", "1")),
+        (pa.array([1, 2, None, 3, 4], pa.float16()), ("2", "1")),
+        (pa.array([Decimal(1), Decimal(2), None, Decimal(3), Decimal(4)], pa.decimal128(5, 2)), ("2", "1")),
+        (
+            pa.array([datetime.date(2024, 1, day) if day else None for day in (1, 2, 0, 3, 4)]),
+            ("2024-01-02", "2024-01-01"),
+        ),
+    ],
+    ids=lambda argument: str(argument.type) if isinstance(argument, pa.Array) else "",
+)
+def test_places(entries: pa.Array, labels: tuple[str, ...]) -> None:
+    public = listed(labels, entries.type, "groups", "region")
+    for column in (entries, entries.dictionary_encode() if "view" not in str(entries.type) else entries):
+        assert places(column, public).tolist() == [1, 0, 2, 2, 2]
+        assert places(column[1:3], public).tolist() == [0, 2]
+        assert places(column, public).dtype == np.int32
+
+
+def test_places_in_a_dictionary_of_few_bits() -> None:
+    names = [str(number) for number in range(128)]
+    column = pa.DictionaryArray.from_arrays(pa.array([*range(128), None], pa.int8()), names)
+    assert places(column, listed(("127", "5"), column.type, "groups", "x")).tolist()[-2:] == [0, 2]
+
+
+def test_places_where_everything_is_missing() -> None:
+    for column in (pa.nulls(3), pa.nulls(3, pa.dictionary(pa.int8(), pa.null()))):
+        assert places(column, listed(("a",), column.type, "groups", "region")).tolist() == [1, 1, 1]
+
+
+def test_lists_that_do_not_fit() -> None:
+    def refused(labels: tuple[str, ...], kind: Any) -> str:
+        with pytest.raises(InvalidInputError) as caught:
+            listed(labels, kind, "groups", "region")
+        return str(caught.value)
+
+    assert refused(("1", "north"), pa.int32()) == (
+        "groups must be entries that column 'region', of type int32, can have; got 'north'"
+    )
+    assert refused(("1", "300"), pa.int8()).endswith("got '300'")
+    assert "list" in refused(("1",), pa.list_(pa.int8()))
+    assert refused(("1", "01"), pa.int8()) == "groups must differ also as entries of column 'region', of type int8"

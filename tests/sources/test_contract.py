@@ -1,0 +1,100 @@
+"""One contract for every source: the same records, shuffled, split and typed differently, give the same integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from source_builders import BUILDERS, Rows, build
+
+from pdpmean.randomness import Randomness
+from pdpmean.sources import Batch, Counts, Source
+
+ROWS = Rows.drawn(500)
+SIZES = {"as they are": None, "tiny": 5}
+
+
+@dataclass(frozen=True)
+class Fingerprints:
+    """A number of each record's bits, summed up by group: equal sums mean equal records, whatever their order."""
+
+    values: bool
+    shape = (4, 3)
+
+    def tally(self, batch: Batch, table: Counts) -> None:
+        assert batch.groups is not None
+        assert batch.groups.dtype == np.int32
+        rows = [np.ones(batch.budgets.size, np.int64), bits(batch.budgets)]
+        rows += [bits(batch.values) * (1 + bits(batch.budgets))] if self.values else []
+        for place, row in enumerate(rows):
+            np.add.at(table[:, place], batch.groups, row)
+
+
+def bits(column: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.where(np.isnan(column), np.nan, column).view(np.int64)
+
+
+class KeepAll:
+    def keep(self, batch: Batch, randomness: Randomness) -> NDArray[np.intp]:  # noqa: ARG002
+        return np.arange(batch.budgets.size)
+
+
+def everything(source: Source) -> tuple[list[list[int]], list[list[int]], list[tuple[int, ...]]]:
+    kept = source.sample(KeepAll(), Randomness.seeded(1))
+    assert kept.groups is not None
+    records = zip(bits(kept.values).tolist(), bits(kept.budgets).tolist(), kept.groups.tolist(), strict=True)
+    return source.census(Fingerprints(False)).tolist(), source.sum(Fingerprints(True)).tolist(), sorted(records)
+
+
+EXPECTED = everything(ROWS.array_source())
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("name", BUILDERS)
+def test_same_records_same_integers(
+    name: str, size: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if size is not None:
+        for constant in ("tables._BATCH", "formats._BATCH", "formats._PIECE", "files.SMALLEST_BATCH", "formats._LARGE"):
+            monkeypatch.setattr(f"pdpmean.sources.{constant}", size)
+        monkeypatch.setattr("pdpmean.sources.delimited._BLOCK", 2000)
+    source = build(name, ROWS.shuffled(len(name)), tmp_path)
+    assert everything(source) == EXPECTED
+    assert everything(source) == EXPECTED, "a second time"
+    assert source.groups == 3
+    assert source.rows == 500
+
+
+def test_the_contract_can_fail() -> None:
+    other = ROWS.shuffled(3)
+    other.values[0] += 1
+    assert [mine == theirs for mine, theirs in zip(EXPECTED, everything(other.array_source()), strict=True)] == [
+        True,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_passes_over_nothing(name: str, tmp_path: Path) -> None:
+    source = build(name, Rows.drawn(0), tmp_path)
+    census, total, records = everything(source)
+    assert not np.any(census)
+    assert not np.any(total)
+    assert records == []
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_budgets_alone(name: str, tmp_path: Path) -> None:
+    batches = list(build(name, ROWS, tmp_path).batches(values=False))
+    assert sum(batch.budgets.size for batch in batches) == 500
+    assert not any(batch.values.size for batch in batches)
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_records_come_in_order(name: str, tmp_path: Path) -> None:
+    batches = list(build(name, ROWS, tmp_path).batches())
+    assert np.array_equal(np.concatenate([batch.values for batch in batches]), ROWS.values, equal_nan=True)

@@ -1,0 +1,200 @@
+"""CSV: whatever its entries are, they decide on no error, no message, and nothing about other records."""
+
+from __future__ import annotations
+
+import gzip
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pdpmean.errors import InvalidInputError
+from pdpmean.sources import Batch
+from pdpmean.sources.layout import Layout
+from pdpmean.sources.opening import open_table
+
+BOUNDED = Layout("income", "epsilon")
+UNBOUNDED = Layout("income", "epsilon", public=False)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def read(text: str | bytes, layout: Layout = UNBOUNDED, name: str = "people.csv") -> Batch:
+    Path(name).write_bytes(text.encode() if isinstance(text, str) else text)
+    batches = list(open_table(name, layout).batches())
+    return batches[0] if batches else Batch(np.empty(0), np.empty(0))
+
+
+def refusal(text: str | bytes, layout: Layout = BOUNDED) -> str:
+    with pytest.raises(InvalidInputError) as caught:
+        read(text, layout)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    return str(caught.value)
+
+
+def assert_columns(batch: Batch, values: list[float], budgets: list[float]) -> None:
+    assert np.array_equal(batch.values, values, equal_nan=True)
+    assert np.array_equal(batch.budgets, budgets, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("income,epsilon\n1.5,2\n-3,4\n", "people.csv"),
+        ("income,epsilon\n1.5,2\n-3,4", "people.csv"),
+        ("\ufeffincome,epsilon\r\n1.5,2\r\n-3,4\r\n", "people.csv"),
+        ("income,epsilon\r1.5,2\r-3,4\r", "people.csv"),
+        ('"income","epsilon"\n"1.5","2"\n"-3","4"\n', "people.csv"),
+        ("income;epsilon\n1,5;2\n-3;4\n", "people.csv"),
+        ("income;epsilon\n1.5;2\n-3;4\n", "people.csv"),
+        ("income\tepsilon\n1.5\t2\n-3\t4\n", "people.tsv"),
+        ('name,income,epsilon\n"a, b\nc",1.5,2\n"say ""so""",-3,4\n', "people.csv"),
+        ("income,epsilon\n\n1.5,2\n\n\n-3,4\n\n", "people.csv"),
+        ("epsilon,income\n2, 1.5\n4 ,-3\n", "people.CSV"),
+        ("income,epsilon,\n1.5,2,\n-3,4,\n", "people.csv"),
+    ],
+)
+def test_the_same_two_records(text: str, name: str) -> None:
+    assert_columns(read(text, BOUNDED, name), [1.5, -3], [2, 4])
+
+
+def test_thousands_of_columns() -> None:
+    names = [f"c{number}" for number in range(9000)]
+    text = ",".join([*names, "income", "epsilon"]) + "\n" + ",".join(map(str, range(9002))) + "\n"
+    assert_columns(read(text), [9000], [9001])
+
+
+def test_a_header_and_nothing_else() -> None:
+    for text in ("income,epsilon", "income,epsilon\n", "income,epsilon\r\n"):
+        assert_columns(read(text), [], [])
+        assert_columns(read(text, BOUNDED), [], [])
+
+
+def test_an_empty_line_of_a_single_column_is_a_missing_entry() -> None:
+    assert_columns(read("income\n1\n\n3\n", Layout("income", 0.5)), [1, math.nan, 3], [0.5] * 3)
+
+
+def test_labels_that_look_like_missing_ones() -> None:
+    text = "income,epsilon,region\n1,strict,NA\n2,null,\n3,strict,null\n4,,NA\n"
+    layout = Layout("income", "epsilon", {"strict": 0.1, "null": 0.2, "": 0.3}, "region", ("NA", "null"))
+    batch = read(text, layout)
+    assert_columns(batch, [1, 2, 3, 4], [0.1, 0.2, 0.1, 0.3])
+    assert batch.groups is not None
+    assert batch.groups.tolist() == [0, 2, 1, 0]
+
+
+def test_groups_and_tiers_are_names_in_csv() -> None:
+    batch = read("income,epsilon,region\n1,1,7\n2,2,8\n", Layout("income", "epsilon", {1: 0.5, 2: 4}, "region", (8, 7)))
+    assert_columns(batch, [1, 2], [0.5, 4])
+    assert batch.groups is not None
+    assert batch.groups.tolist() == [1, 0]
+
+
+NASTY = [
+    "", " ", "secret", "NA", "1_000", "12:30", "2020-01-01", "true", "0x1F", "1e999", "-1e999", "nan", "inf", "1,5e3",
+    '"', '""', "'", "\\", "\x00", "\u2028", "é", "9" * 400, "1" + "0" * 5000, "#", "=1+1", "1;2",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", [BOUNDED, UNBOUNDED], ids=["bounded", "unbounded"])
+@pytest.mark.parametrize("entry", NASTY, ids=ascii)
+def test_an_entry_changes_nothing_but_itself(entry: str, layout: Layout) -> None:
+    quoted = '"' + entry.replace('"', '""') + '"'
+    batch = read(f"income,epsilon,note\n1,2,x\n{quoted},0.5,{quoted}\n3,4,y\n", layout)
+    assert_columns(Batch(batch.values[[0, 2]], batch.budgets), [1, 3], [2, 0.5, 4])
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@given(entry=st.binary(max_size=40).filter(lambda entry: not set(entry) & set(b',"\r\n')))
+def test_any_bytes_are_data(entry: bytes, place: int) -> None:
+    fields = [b"7", b"7", b"7"]
+    fields[place] = entry
+    batch = read(b"income,epsilon,note\n1,2,x\n" + b",".join(fields) + b"\n3,4,y\n")
+    assert_columns(Batch(batch.values[[0, 2]], batch.budgets[[0, 2]]), [1, 3], [2, 4])
+
+
+def test_what_is_no_utf8_is_no_error_even_in_a_row_that_is_left_out(capfd: pytest.CaptureFixture[str]) -> None:
+    text = b"income,epsilon,region\n1,2,\xe9\n\xff\xfe\n3,4,\xc3\xa9\n5,6,\xf0\x9f\x98\n"
+    batch = read(text, Layout("income", "epsilon", by="region", groups=["é"], public=False))
+    assert_columns(batch, [1, 3, 5], [2, 4, 6])
+    assert batch.groups is not None
+    assert batch.groups.tolist() == [1, 0, 1]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_text_cut_within_a_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdpmean.sources.delimited._BLOCK", 40)
+    text = "income,epsilon,region\n" + "".join(f"{number},1,{'é€😀'}\n" for number in range(99))
+    Path("people.csv").write_text(text)
+    source = open_table("people.csv", Layout("income", "epsilon", by="region", groups=["é€😀"]))
+    codes = [batch.groups for batch in source.batches() if batch.groups is not None]
+    assert np.concatenate(codes).tolist() == [0] * 99
+
+
+def test_rows_with_other_numbers_of_fields() -> None:
+    text = "income,epsilon\n1,2\nsecret\n3,4\n5,6,secret\n"
+    assert_columns(read(text), [1, 3], [2, 4])
+    assert refusal(text) == "people.csv has 1 fields in row 3, not 2"
+    assert refusal("income,epsilon\n1,2\n5,6,secret") == "people.csv has 3 fields in row 3, not 2"
+    assert_columns(read('income,epsilon\n1,2\n"secret,4\n5,6\n'), [1], [2])
+
+
+def test_a_budget_that_is_no_number_is_missing() -> None:
+    assert_columns(read("income,epsilon\n1,x\n2,\n3,-1\n", BOUNDED), [1, 2, 3], [math.nan, math.nan, -1])
+
+
+def test_the_first_record_is_not_taken_for_names() -> None:
+    for text in ("38.5,0.1\n40,0.2\n", "secret;38.5;0.1\n"):
+        assert refusal(text) == "people.csv must start with a line of column names; its first line holds numbers"
+    assert_columns(read("1,income,epsilon\n7,8,9\n"), [8], [9])
+
+
+def test_wrong_names() -> None:
+    assert refusal("incomes,epsilon\n1,2\n") == (
+        "people.csv has no column 'income'; did you mean 'incomes'?\nIts columns: incomes, epsilon"
+    )
+    assert refusal("income,income,epsilon\n1,2,3\n") == "people.csv has two columns 'income'; name one anew"
+
+
+def test_a_row_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdpmean.sources.delimited._BLOCK", 64)
+    text = "income,epsilon\n" + "1,2\n" * 50 + "secret" * 99 + ",2\n"
+    assert refusal(text) == "people.csv cannot be read as CSV"
+
+
+def test_a_damaged_compressed_file() -> None:
+    whole = gzip.compress(b"income,epsilon\n" + b"".join(b"%d,2\n" % number for number in range(9999)))
+    Path("people.csv.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InvalidInputError, match=r"people.csv.gz cannot be read as CSV"):
+        list(open_table("people.csv.gz", BOUNDED).batches())
+
+
+def test_types_are_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the first block holds must not decide how the next ones are read."""
+    monkeypatch.setattr("pdpmean.sources.delimited._BLOCK", 100)
+    blocks = ["1,1\n" * 99, "x,2\n" * 99, "2020-01-01,3\n" * 99, "1.5,4\n" * 99, ",5\n" * 99]
+    Path("people.csv").write_text("income,epsilon\n" + "".join(blocks))
+    (batch,) = open_table("people.csv", BOUNDED).batches()
+    expected = np.repeat([1, math.nan, math.nan, 1.5, math.nan], 99)
+    assert_columns(batch, expected.tolist(), np.repeat([1.0, 2, 3, 4, 5], 99).tolist())
+
+
+def test_memory_of_a_long_file_stays_small() -> None:
+    with open("people.csv", "w") as file:
+        file.write("income,epsilon,note\n")
+        for _ in range(40):
+            file.write(("1.25,0.5," + "x" * 100 + "\n") * 10_000)
+    before, peak = pa.total_allocated_bytes(), 0
+    stream: Any = open_table("people.csv", BOUNDED).batches()
+    for _ in stream:
+        peak = max(peak, pa.total_allocated_bytes() - before)
+    assert 0 < peak < 30e6

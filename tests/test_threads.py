@@ -1,0 +1,53 @@
+"""Reading ahead: the same items in the same order, few of them at a time, from several threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from pdpmean.threads import read_ahead
+
+
+@pytest.mark.parametrize("lengths", [[], [0], [1], [4], [9], [0, 0, 5], [4, 8, 0, 1, 30], [3] * 40], ids=str)
+def test_items_come_in_order(lengths: list[int]) -> None:
+    streams = (iter([(stream, item) for item in range(length)]) for stream, length in enumerate(lengths))
+    assert list(read_ahead(streams)) == [(s, item) for s, length in enumerate(lengths) for item in range(length)]
+
+
+def test_a_stream_stays_a_stream() -> None:
+    taken: list[int] = []
+
+    def stream() -> Iterator[int]:
+        for item in range(1000):
+            taken.append(item)
+            yield item
+
+    items = read_ahead([stream()])
+    for _ in range(10):
+        next(items)
+    assert len(taken) < 30
+    items.close()  # type: ignore[attr-defined]
+
+
+def test_streams_are_read_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    both = threading.Barrier(2, timeout=20)
+
+    def stream() -> Iterator[int]:
+        yield both.wait()
+
+    assert sorted(read_ahead([stream(), stream()])) == [0, 1]
+
+
+def test_errors_arrive_where_the_items_would() -> None:
+    def stream(number: int) -> Iterator[int]:
+        yield number
+        if number == 2:
+            raise ValueError("broken")
+
+    items = read_ahead(stream(number) for number in range(50))
+    assert [next(items), next(items)] == [0, 1]
+    with pytest.raises(ValueError, match="broken"):
+        list(items)
