@@ -17,8 +17,7 @@ from pdpmean.inputs import Floats
 
 __all__ = ["check_numeric", "listed", "numbers", "places"]
 
-_FEW = 64
-_NO_NUMBERS = pa.array(["", "-", "?", ".", "NA", "N/A", "n/a", "#N/A", "null", "NULL", "None", "none", "missing"])
+_NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity|nan))$"
 # Types that can be compared with a list only after a cast.
 _CAST = {
     pa.string_view(): pa.large_string(),
@@ -80,24 +79,8 @@ def _numbers_in_text(column: pa.Array) -> Floats:
     try:
         return _doubles(column)
     except pa.ArrowInvalid:
-        return _slowly(pc.if_else(pc.is_in(column, value_set=_NO_NUMBERS), None, column))
-
-
-def _slowly(column: pa.Array) -> Floats:
-    try:
-        return _doubles(column)
-    except pa.ArrowInvalid:
-        if len(column) <= _FEW:
-            return np.fromiter(map(_number, column.to_pylist()), np.float64, len(column))
-    middle = len(column) // 2
-    return np.concatenate([_slowly(column[:middle]), _slowly(column[middle:])])
-
-
-def _number(entry: str | None) -> float:
-    try:
-        return math.nan if entry is None or "_" in entry else float(entry)
-    except ValueError:
-        return math.nan
+        trimmed = pc.utf8_trim_whitespace(column)
+        return _doubles(pc.if_else(pc.match_substring_regex(trimmed, _NUMBER), trimmed, None))
 
 
 @lru_cache(maxsize=32)  # asked for with every batch

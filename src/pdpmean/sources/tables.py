@@ -102,19 +102,17 @@ def _selected(data: Any, names: Sequence[str]) -> Any:
 def _from_pandas(column: Any, *, numeric: bool) -> pa.Array:
     """A column, converted by its type alone: where that allows anything, every entry is read by itself."""
     held = getattr(column.dtype, "categories", column).dtype
-    if held.kind != "O" or not isinstance(held, np.dtype):
-        if numeric and isinstance(column.dtype, np.dtype) and held.kind in "biuf":
-            return pa.array(column.to_numpy())  # without a copy
+    if numeric and isinstance(column.dtype, np.dtype) and held.kind in "biuf":
+        return pa.array(column.to_numpy())  # without a copy
+    if held != np.dtype(object):
         try:
             return pa.array(column, from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError):  # a type that Arrow lacks, such as a sparse one
             pass
-    entries = np.asarray(column)
-    return pa.array(private_numbers(entries, "value")) if numeric else _texts(entries, column.isna().to_numpy())
-
-
-def _texts(entries: Any, missing: Any) -> pa.Array:
-    texts = (None if absent else _text(entry) for entry, absent in zip(entries, missing, strict=True))
+    if numeric:
+        return pa.array(private_numbers(column, str(column.name)))
+    missing = column.isna().to_numpy()
+    texts = (None if absent else _text(entry) for entry, absent in zip(np.asarray(column), missing, strict=True))
     return pa.array(texts, pa.large_string())
 
 
