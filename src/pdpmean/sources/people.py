@@ -18,7 +18,7 @@ Hashes = NDArray[np.uint64]
 _HELD = 2**25  # hashes at a time: 256 MiB
 _LAST = 2**64 - 1
 _SUSPECTS = 2**16
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two integers get one hash
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two integers get one product
 
 
 def check_ids(kinds: Iterable[pa.DataType], name: str) -> None:
@@ -41,9 +41,10 @@ def _comparable(kind: pa.DataType, name: str) -> pa.DataType:
 
 def has_repeated(ids: Ids, name: str) -> bool:
     """Whether two entries of the column are equal. A missing one is an error: its record is nobody's."""
+    passes = 1 + sum(map(len, ids())) * 5 // (4 * _HELD)  # hashes are spread evenly, so that each range has room
     low = 0
     while low <= _LAST:
-        hashes, last = _sorted_hashes(_hashed(ids, name), low)
+        hashes, last = _sorted_hashes(_hashed(ids, name), low, min(low + _LAST // passes, _LAST))
         suspects = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
         parts = range(0, suspects.size, _SUSPECTS)
         if any(_are_repeated(ids, name, suspects[start : start + _SUSPECTS]) for start in parts):
@@ -67,8 +68,8 @@ def _hashed(ids: Ids, name: str) -> Iterator[tuple[pa.Array, Hashes]]:
 
 def _hashes(ids: pa.Array) -> Hashes:
     if pa.types.is_integer(ids.type):
-        numbers: Hashes = ids.to_numpy().view(np.uint64)
-        return numbers * _MULTIPLIER
+        numbers: Hashes = ids.to_numpy().view(np.uint64) * _MULTIPLIER
+        return (numbers ^ (numbers >> np.uint64(32))) * _MULTIPLIER
     from pdpmean.kernels import hash_texts
 
     hashes = np.empty(len(ids), np.uint64)
@@ -78,9 +79,9 @@ def _hashes(ids: pa.Array) -> Hashes:
     return hashes
 
 
-def _sorted_hashes(parts: Iterator[tuple[pa.Array, Hashes]], low: int) -> tuple[Hashes, int]:
-    """All hashes from `low` to the second result, sorted: as many as there is room for."""
-    held, count, last = np.empty(_HELD, np.uint64), 0, _LAST
+def _sorted_hashes(parts: Iterator[tuple[pa.Array, Hashes]], low: int, last: int) -> tuple[Hashes, int]:
+    """All hashes from `low` to `last`, or to an earlier one if there is no room for them, which is the second result."""
+    held, count = np.empty(_HELD, np.uint64), 0
     for _, hashes in parts:
         for few in np.array_split(hashes, 1 + hashes.size // (_HELD // 4)):
             wanted = few[(few >= low) & (few <= last)]
