@@ -107,10 +107,10 @@ def test_nobody_may_have_two_records() -> None:
 
 def test_what_is_refused() -> None:
     assert "value='...'" in refusal(FRAME, budget="epsilon")
-    assert "budgets=0.5" in refusal(FRAME, value="hours")
-    assert "budgets=0.5" in refusal(FRAME, BUDGETS, value="hours")
-    assert "not both" in refusal(FRAME, 0.5, **NAMES)
-    assert "by must name a column" in refusal(FRAME, **NAMES, by=REGIONS, groups=["north"])
+    assert "one budget for all" in refusal(FRAME, value="hours")
+    assert "one number, for all" in refusal(FRAME, BUDGETS, value="hours")
+    assert "one budget for all" in refusal(FRAME, 0.5, **NAMES)
+    assert "by must be the name of a column" in refusal(FRAME, **NAMES, by=REGIONS, groups=["north"])
     assert "no column 'hour'; did you mean 'hours'?" in refusal(FRAME, value="hour", budget="epsilon")
     assert refusal("nobody.csv", **NAMES) == "no file matches 'nobody.csv'"
     assert "got dict" in refusal({"hours": VALUES}, **NAMES)

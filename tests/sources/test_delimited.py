@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from pdpmean.errors import InvalidInputError
 from pdpmean.sources import Batch
+from pdpmean.sources.delimited import _Utf8
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.opening import open_table
 
@@ -131,6 +132,14 @@ def test_what_is_no_utf8_is_no_error_even_in_a_row_that_is_left_out(capfd: pytes
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_reader_never_gets_more_bytes_than_it_asked_for() -> None:
+    Path("people.csv").write_bytes("é€😀".encode() * 99 + b"\xff\xf0\x9f" * 99)
+    file = _Utf8("people.csv")
+    found = list(iter(lambda: file.read(7), b""))
+    assert max(map(len, found)) <= 7
+    assert b"".join(found).decode().startswith("é€😀" * 99 + "?")
+
+
 def test_text_cut_within_a_character(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pdpmean.sources.delimited._BLOCK", 40)
     text = "income,epsilon,region\n" + "".join(f"{number},1,{'é€😀'}\n" for number in range(99))
@@ -138,6 +147,13 @@ def test_text_cut_within_a_character(monkeypatch: pytest.MonkeyPatch) -> None:
     source = open_table("people.csv", Layout("income", "epsilon", by="region", groups=["é€😀"]))
     codes = [batch.groups for batch in source.batches() if batch.groups is not None]
     assert np.concatenate(codes).tolist() == [0] * 99
+
+
+def test_lines_within_quotes_cut_by_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdpmean.sources.delimited._BLOCK", 64)
+    Path("people.csv").write_text("income,epsilon,note\n" + "".join(f'{n},1,"a\n7,7,7\nb"\n' for n in range(200)))
+    batches = open_table("people.csv", BOUNDED).batches()
+    assert np.concatenate([batch.values for batch in batches]).tolist() == list(range(200))
 
 
 def test_rows_with_other_numbers_of_fields() -> None:
@@ -156,6 +172,10 @@ def test_the_first_record_is_not_taken_for_names() -> None:
     for text in ("38.5,0.1\n40,0.2\n", "secret;38.5;0.1\n"):
         assert refusal(text) == "people.csv must start with a line of column names; its first line holds numbers"
     assert_columns(read("1,income,epsilon\n7,8,9\n"), [8], [9])
+
+
+def test_text_that_is_not_utf8() -> None:
+    assert refusal("income,epsilon\n1,2\n".encode("utf-16")) == "people.csv is not text in UTF-8; save it as such"
 
 
 def test_wrong_names() -> None:

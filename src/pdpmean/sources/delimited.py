@@ -40,6 +40,8 @@ class DelimitedFile(File):
 
     def _check_header(self, names: list[str]) -> None:
         """Raise if the first line may be somebody's record, and do not quote it as names of columns."""
+        if "\0" in "".join(names):
+            raise self.problem("is not text in UTF-8; save it as such")
         as_numbers = numbers(pa.array(names, pa.string())).tolist()
         if not set(self.layout.roles.values()) <= set(names) and not all(map(math.isnan, as_numbers)):
             raise self.problem("must start with a line of column names; its first line holds numbers")

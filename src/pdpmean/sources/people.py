@@ -80,7 +80,7 @@ def _hashes(ids: pa.Array) -> Hashes:
 
 
 def _sorted_hashes(parts: Iterator[tuple[pa.Array, Hashes]], low: int, last: int) -> tuple[Hashes, int]:
-    """All hashes from `low` to `last`, or to an earlier one if there is no room for them, which is the second result."""
+    """All hashes from `low` to `last`, or to an earlier one if there is no room; and which one it was."""
     held, count = np.empty(_HELD, np.uint64), 0
     for _, hashes in parts:
         for few in np.array_split(hashes, 1 + hashes.size // (_HELD // 4)):
