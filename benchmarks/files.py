@@ -1,0 +1,117 @@
+"""How fast is an estimate from a file, against a weighted mean by DuckDB? Ratios within one run, medians.
+
+    python benchmarks/files.py [--rows 2e7 1e8] [--repeats 5] [--write]
+
+`SELECT sum(value * epsilon) / sum(epsilon)` and `estimate_mean` take turns on the same file, which the system keeps in
+memory. Peak memory is that of the whole process after an estimate and before DuckDB is used; each file has a process of
+its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+import pdpmean
+
+RESULTS = Path(__file__).parent / "results" / "files.md"
+PART = 1_000_000
+
+
+def parts(rows: int) -> list[pa.Table]:
+    rng = np.random.default_rng(1)
+    sizes = [PART] * (rows // PART)
+    return [pa.table({"value": rng.normal(40, 6, n), "epsilon": rng.uniform(0.01, 1, n)}) for n in sizes]
+
+
+def write_parquet(tables: list[pa.Table], path: str) -> None:
+    with pq.ParquetWriter(path, tables[0].schema) as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+def write_one_group(tables: list[pa.Table], path: str) -> None:
+    with pq.ParquetWriter(path, tables[0].schema) as writer:
+        writer.write_table(pa.concat_tables(tables), row_group_size=2**26)  # the most that Arrow writes
+
+
+def write_csv(tables: list[pa.Table], path: str) -> None:
+    with pyarrow.csv.CSVWriter(path, tables[0].schema) as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+FORMATS: dict[str, tuple[str, Callable[[list[pa.Table], str], None]]] = {
+    "Parquet, row groups of 1e6": ("people.parquet", write_parquet),
+    "Parquet, of 6.7e7": ("large.parquet", write_one_group),
+    "CSV": ("people.csv", write_csv),
+}
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def measure(path: str, repeats: int) -> tuple[float, float, float, float]:
+    """Seconds by DuckDB and by `estimate_mean`, their ratio, and megabytes."""
+    engine = duckdb.connect()
+    engine.execute("set enable_progress_bar = false")
+
+    def estimate() -> object:
+        return pdpmean.estimate_mean(path, value="value", budget="epsilon")
+
+    def query() -> object:
+        return engine.execute(f"select sum(value * epsilon) / sum(epsilon) from '{path}'").fetchall()
+
+    for _ in range(2):
+        estimate()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    query()
+    times = [(seconds(query), seconds(estimate)) for _ in range(repeats)]
+    plain, private = (statistics.median(column) for column in zip(*times, strict=True))
+    return plain, private, statistics.median(ours / theirs for theirs, ours in times), peak
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=float, nargs="*", default=[2e7, 1e8])
+    parser.add_argument("--formats", nargs="*", default=list(FORMATS), choices=FORMATS)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--write", action="store_true", help=f"keep the table in {RESULTS.name}")
+    options = parser.parse_args()
+    lines = ["| file | rows | DuckDB, s | estimate, s | ratio | memory, MB |", "|---|---|---|---|---|---|"]
+    print("\n".join(lines))
+    for name in options.formats:
+        for rows in options.rows:
+            lines.append(f"| {name} | {rows:.0e} | " + measured(name, int(rows), options.repeats) + " |")
+            print(lines[-1], flush=True)
+    if options.write:
+        RESULTS.write_text("Files in the system's memory; made by benchmarks/files.py.\n\n" + "\n".join(lines) + "\n")
+
+
+def measured(name: str, rows: int, repeats: int) -> str:
+    file, write = FORMATS[name]
+    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        path = str(Path(folder) / file)
+        write(parts(rows), path)
+        plain, private, ratio, peak = pool.submit(measure, path, repeats).result()
+    return f"{plain:.2f} | {private:.2f} | {ratio:.2f} | {peak:.0f}"
+
+
+if __name__ == "__main__":
+    main()
