@@ -57,7 +57,7 @@ def assert_columns(batch: Batch, values: list[float], budgets: list[float]) -> N
         ('"income","epsilon"\n"1.5","2"\n"-3","4"\n', "people.csv"),
         ("income;epsilon\n1,5;2\n-3;4\n", "people.csv"),
         ("income;epsilon\n1.5;2\n-3;4\n", "people.csv"),
-        ("income\tepsilon\n1.5\t2\n-3\t4\n", "people.tsv"),
+        ("income\tepsilon\n1.5\t2\n-3\t4\n", "people.TSV"),
         ('name,income,epsilon\n"a, b\nc",1.5,2\n"say ""so""",-3,4\n', "people.csv"),
         ("income,epsilon\n\n1.5,2\n\n\n-3,4\n\n", "people.csv"),
         ("epsilon,income\n2, 1.5\n4 ,-3\n", "people.CSV"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import math
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -32,11 +33,16 @@ class DelimitedFile(File):
         with closing(_Utf8(self.path)) as file:
             first, *rest = re.split(r"\r\n|\r|\n", file.read_some().decode("utf-8-sig"), maxsplit=1)
         self._has_rows = bool(rest)
-        self._delimiter = "\t" if ".tsv" in self.path else ";" if ";" in first and "," not in first else ","
+        self._delimiter = self._delimiter_of(first)
         names = next(csv.reader([first], delimiter=self._delimiter))
         self._check_header(names)
         numeric = set(self.layout.numeric.values())
         return pa.schema([(name, pa.float64() if name in numeric else pa.string()) for name in names])
+
+    def _delimiter_of(self, header: str) -> str:
+        if ".tsv" in os.path.basename(self.path).lower():
+            return "\t"
+        return ";" if ";" in header and "," not in header else ","
 
     def _check_header(self, names: list[str]) -> None:
         """Raise if the first line may be somebody's record, and do not quote it as names of columns."""

@@ -29,6 +29,8 @@ class File(ABC):
     """A file of one format: what it holds, and streams over it. What goes wrong is told without a word of its data."""
 
     format: str
+    rows: int | None = None
+    """How many records it has, where that is known without reading them."""
 
     def __init__(self, path: str, layout: Layout) -> None:
         self.path, self.layout = path, layout
@@ -38,9 +40,6 @@ class File(ABC):
         self.schema: pa.Schema = self.attempt(self.read_schema)
         layout.check_names(self.schema.names, path)
         layout.check_types(self.schema)
-
-    rows: int | None = None
-    """How many records it has, where that is known without reading them."""
 
     @abstractmethod
     def read_schema(self) -> pa.Schema:
