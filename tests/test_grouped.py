@@ -112,6 +112,16 @@ def test_it_prints_as_a_table() -> None:
     assert repr(grouped()) == "<GroupedEstimate of 4 groups, 1 refused, NOT PRIVATE>"
 
 
+def test_it_prints_at_any_level() -> None:
+    result = grouped()
+    assert result.text(0.8).splitlines()[2].split()[2:5] == ["80", "%", "interval"]
+    low, high = result["north"].interval(0.8)
+    line = next(line for line in result.text(0.8).splitlines() if line.startswith("north"))
+    shown = [float(word) for word in line.split()[2:5:2]]
+    assert shown == pytest.approx([low, high], abs=result["north"].std / 50)
+    assert shown != pytest.approx(result["north"].interval(), abs=result["north"].std / 50)
+
+
 def test_it_shows_itself_in_notebooks() -> None:
     result = estimate_mean(
         VALUES, BUDGETS, by=np.where(REGION == "north", "<b>", REGION), groups=["<b>"], randomness=Randomness.seeded(1)

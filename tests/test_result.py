@@ -286,6 +286,14 @@ def test_it_prints_as_aligned_lines(plan: Plan) -> None:
     assert repr(released(plan, 10.0, 2.0)).startswith("<MeanEstimate 10.000 +- 0.0")
 
 
+def test_it_prints_at_any_level(plan: Plan) -> None:
+    found = released(plan, 10.0, 2.0)
+    lines = found.text(0.999).splitlines()
+    low, high = (f"{end:.3f}" for end in found.interval(0.999))
+    assert lines[1].split() == ["99.9", "%", "interval", low, "to", high]
+    assert lines[:1] + lines[2:] == str(found).splitlines()[:1] + str(found).splitlines()[2:]
+
+
 def test_it_prints_as_many_digits_as_its_error_leaves(plan: Plan) -> None:
     assert str(released(plan, 1e6, 1.0)).startswith("mean              1000000.000")
     assert str(released(plan, 1e-30, 1e-31)).startswith("mean              1e-30")

@@ -116,14 +116,15 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         """A pandas frame, one row a group."""
         return self.to_arrow(level).to_pandas()
 
-    def _cells(self) -> list[tuple[str, ...]]:
-        return [("group", "mean", "95 % interval", "error (std)", ""), *(self._line(group) for group in self.groups)]
+    def _cells(self, level: float = 0.95) -> list[tuple[str, ...]]:
+        head = ("group", "mean", f"{100 * level:.6g} % interval", "error (std)", "")
+        return [head, *(self._line(group, level) for group in self.groups)]
 
-    def _line(self, group: Hashable) -> tuple[str, ...]:
+    def _line(self, group: Hashable, level: float) -> tuple[str, ...]:
         if group in self.refused:
             return str(group), "-", "", "", f"refused: {self.refused[group]}"
         estimate = self.estimates[group]
-        low, high = (rounded(end, estimate.std) for end in estimate.interval())
+        low, high = (rounded(end, estimate.std) for end in estimate.interval(level))
         mean = rounded(estimate.mean, estimate.std)
         return str(group), mean, f"{low} to {high}", f"{estimate.std:.3g}", "; ".join(estimate.warnings)
 
@@ -132,7 +133,11 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         return f"<GroupedEstimate of {len(self.groups)} groups{marks}>"
 
     def __str__(self) -> str:
-        table = self._cells()
+        return self.text()
+
+    def text(self, level: float = 0.95) -> str:
+        """One line a group, aligned, with the intervals of this level."""
+        table = self._cells(level)
         widths = [max(len(row[i]) for row in table) for i in range(4)]
         lines = [
             "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]).rstrip()

@@ -108,12 +108,12 @@ class MeanEstimate:
 
         return plot_estimate(self)
 
-    def _rows(self) -> list[tuple[str, str]]:
-        low, high = (rounded(end, self.std) for end in self.interval())
+    def _rows(self, level: float = 0.95) -> list[tuple[str, str]]:
+        low, high = (rounded(end, self.std) for end in self.interval(level))
         noise, sampling = f"{self.noise_std:.3g}", f"{self.sampling_std:.3g}"
         rows = [
             ("mean", rounded(self.mean, self.std)),
-            ("95 % interval", f"{low} to {high}"),
+            (f"{100 * level:.6g} % interval", f"{low} to {high}"),
             ("error (std)", f"{self.std:.3g}, of which noise {noise}, sampling {sampling}"),
             ("population's std", f"{self.scale:.4g}"),
             ("selection", f"off by up to {self.selection_bound:.3g} more if budgets and values go together"),
@@ -128,7 +128,11 @@ class MeanEstimate:
         )
 
     def __str__(self) -> str:
-        rows = self._rows()
+        return self.text()
+
+    def text(self, level: float = 0.95) -> str:
+        """The estimate as aligned lines, with the interval of this level."""
+        rows = self._rows(level)
         width = max(len(name) for name, _ in rows) + 2
         return "\n".join(
             textwrap.fill(text, 100, initial_indent=name.ljust(width), subsequent_indent=" " * width)
