@@ -86,6 +86,6 @@ def test_many_budgets_are_not_told_one_by_one() -> None:
 
 
 def test_budgets_counted_on_a_grid_are_written_short() -> None:
-    plan = plan_mean(np.repeat([0.1, 0.5, 0.125], 60_000))  # so many that they are counted in cells
+    plan = plan_mean(np.repeat([0.1, 0.5, 0.25], 60_000))  # so many that they are counted in cells
     names = list(errors(what_if(plan)))
-    assert names[:3] == ["who grants 0.1 grants 0.125", "who grants 0.125 grants 0.5", "who grants 0.5 grants 1"]
+    assert names[:3] == ["who grants 0.1 grants 0.25", "who grants 0.25 grants 0.5", "who grants 0.5 grants 1"]

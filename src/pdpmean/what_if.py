@@ -18,7 +18,7 @@ __all__ = ["Scenario", "what_if"]
 People = dict[float, float]  # how many hold which budget
 
 _FEW = 6  # tiers; above, they are not told one by one
-_CELL = 2.0**-7  # how far off a budget may be that was counted in a cell, relatively
+_CELL = 0.008  # how far off a budget may be that was counted in a cell, relatively
 
 
 @dataclass(frozen=True)
