@@ -1,0 +1,44 @@
+"""The examples run, and come near the truth they print."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from pages import ROOT
+
+
+def run(name: str, *options: str) -> str:
+    """What an example prints."""
+    command = [sys.executable, str(ROOT / "examples" / name), *options]
+    made = subprocess.run(command, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    return made.stdout
+
+
+def estimated_mean(printed: str) -> float:
+    return float(re.search(r"^mean +(\S+)$", printed, flags=re.MULTILINE)[1])  # type: ignore[index]
+
+
+def test_demo() -> None:
+    rows = re.findall(r"^this library, \w+ +(\S+) +\S+$", run("demo.py"), flags=re.MULTILINE)
+    assert [float(mean) for mean in rows] == pytest.approx([52, 52], abs=0.7)
+
+
+def test_salaries_by_tier() -> None:
+    printed = run("salaries_by_tier.py")
+    rows = [line.replace(",", "").split() for line in printed.split("truth", 2)[2].splitlines()[1:]]
+    assert [row[0] for row in rows] == ["care", "sales", "research"]
+    for _, mean, true_mean, median, true_median in rows:
+        assert float(mean) == pytest.approx(float(true_mean), rel=0.05)
+        assert float(median) == pytest.approx(float(true_median), rel=0.02)
+    assert re.search(r"^legal +- +refused", printed, flags=re.MULTILINE)
+
+
+def test_larger_than_memory() -> None:
+    printed = run("larger_than_memory.py", "--rows", "6e7", "--memory", "800")
+    assert "60,000,000 rows, 960 MB as numbers" in printed
+    assert float(re.search(r"at most (\d+) MB", printed)[1]) < 800  # type: ignore[index]
+    assert estimated_mean(printed) == pytest.approx(52, abs=0.1)
