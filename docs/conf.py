@@ -13,7 +13,8 @@ html_title = f"pdpmean {release}"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 html_theme = "furo"
-html_copy_source = False
+html_copy_source = html_show_copyright = False
+html_static_path, html_css_files = ["_static"], ["tables.css"]
 pygments_style, pygments_dark_style = "default", "github-dark"
 
 myst_heading_anchors = 3  # the tables of contents of a page link to its headings

@@ -87,8 +87,8 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", str(ROOT / "docs"), str(tmp_path)]
     made = subprocess.run(build, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
-    page = (tmp_path / "index.html").read_text()
-    assert re.findall(r'<(?:script|link)[^>]*(?:src|href)="https?:[^"]*"', page) == []
+    pages = "".join(page.read_text() for page in tmp_path.rglob("*.html"))
+    assert re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="https?:[^"]*"', pages) == []
 
 
 def test_the_checks_catch_what_they_should() -> None:
