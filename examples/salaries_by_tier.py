@@ -37,8 +37,9 @@ def main() -> None:
     logs = pdpmean.estimate_mean(np.log(salaries), tiers, tiers=TIERS, by=departments, groups=DEPARTMENTS, share=0.5)
 
     print(f"{'department':<12}{'mean':>10}{'truth':>10}{'median':>12}{'truth':>10}")
-    for department in means:
-        _, center, width = DEPARTMENTS[department]
+    for department, (_, center, width) in DEPARTMENTS.items():
+        if department in means.refused:
+            continue
         mean, median = means[department].mean, np.exp(logs[department].mean)
         print(f"{department:<12}{mean:>10,.0f}{np.exp(center + width**2 / 2):>10,.0f}", end="")
         print(f"{median:>12,.0f}{np.exp(center):>10,.0f}")

@@ -16,6 +16,8 @@ import pytest
 from pages import ROOT, Block, Command, blocks, commands, is_shown
 
 import pdpmean
+import pdpmean.errors
+import pdpmean.paper
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEST_SOURCES = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
@@ -81,6 +83,14 @@ def test_figures_in_the_readme_are_measured_ones() -> None:
 
 def test_the_citation_is_of_this_version() -> None:
     assert f"\nversion: {pdpmean.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_the_reference_has_every_public_name() -> None:
+    text = (ROOT / "docs/api.rst").read_text()
+    names = {f"pdpmean.{name}" for name in pdpmean.__all__ if callable(getattr(pdpmean, name))}
+    names |= {f"pdpmean.paper.{name}" for name in pdpmean.paper.__all__ if name.islower()}
+    errors = {f"pdpmean.{name}" for name in pdpmean.errors.__all__}  # by their module
+    assert sorted(name for name in names - errors if f":: {name}" not in text) == []
 
 
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:

@@ -24,8 +24,11 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
     """
 
     groups: tuple[Hashable, ...]
+    """What was asked for."""
     estimates: dict[Hashable, MeanEstimate]
+    """The estimate of each group that has one."""
     refused: dict[Hashable, str]
+    """Why each of the others has none."""
     promise: Promise
 
     @classmethod

@@ -45,7 +45,9 @@ class Plan:
     shape: ShapeName
     support: tuple[float, float] | None
     shares: Shares
+    """The part of every budget that each step may use, by name, as exact fractions."""
     clip_width: float
+    """Values are clipped so many standard deviations from the centre."""
     locate_cap: float
     weight_cap: float
     thinning: float
@@ -54,6 +56,7 @@ class Plan:
     mean: Sums = field(repr=False)
     noise_scale: float
     sampling_std: float
+    """Predicted standard deviation of the error due to who is in the sample."""
     census: Census = field(repr=False, compare=False)
     choices: Choices = field(repr=False)
 

@@ -37,13 +37,19 @@ class MeanEstimate:
     """An estimate of a population's mean. Prints itself; `to_dict` has it as plain numbers and words."""
 
     mean: float
+    """The estimate."""
     center: float
+    """Where the population was located, a private median."""
     scale: float
+    """The population's standard deviation, as it was found on the way."""
     law: ErrorLaw
     plan: Plan
+    """How it was made, and what was expected of it."""
     promise: Promise
     selection_bound: float
+    """How far off the mean is at most, on top of its error, if larger budgets go with larger values."""
     warnings: tuple[str, ...]
+    """What the released numbers say against the assumed shape."""
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """The interval that holds the population's mean with probability `level`, if the shape is right."""
