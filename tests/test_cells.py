@@ -206,13 +206,12 @@ def held_uniformly(groups: int | None, budgets: Floats, model: Model) -> Held:
 
 
 @pytest.mark.parametrize("groups", [None, 3])
-def test_the_middle_is_about_the_middle_of_every_cell(groups: int | None) -> None:
+def test_the_middle_is_halfway_between_the_ends_of_a_cell(groups: int | None) -> None:
     ends = Cells(BOUNDED, groups).levels[1:-1]
     held = held_uniformly(groups, 2 * ends[:-1], BOUNDED)
     assert held.levels.tolist() == ends[:-1].tolist()
-    places = (held.middles - held.levels) / np.diff(ends)
-    assert places.min() >= 0.25
-    assert places.max() <= 0.75
+    assert (held.middles - held.levels).tolist() == (np.diff(ends) / 2).tolist()
+    assert held.rise == pytest.approx(float(np.mean(held.middles / held.levels)), abs=1e-3)
 
 
 def test_no_middle_is_beyond_the_largest_budget_but_the_infinite_one() -> None:
