@@ -25,7 +25,10 @@ nitpick_ignore_regex = [
     ("py:obj", ".*"),
     # Other libraries' types, for there is no network to ask them, and the types of single steps.
     ("py:class", r"(numpy|np|os|collections|fractions|matplotlib)\..*|pdpmean\.\w+\.\w+(\.\w+)?"),
-    ("py:class", "Fraction|Mapping|Callable|ArrayLike|Floats|NDArray.*|Model|Sums|Shares|ErrorLaw|ShapeName|Figure"),
+    (
+        "py:class",
+        "Fraction|Mapping|Callable|ArrayLike|Floats|NDArray.*|Model|Sums|Shares|ErrorLaw|ShapeName|Figure|GroupedEstimate",
+    ),
 ]
 # Each page is in a table of contents, or is reached from one that is.
 suppress_warnings = ["toc.not_included"]

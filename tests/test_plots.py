@@ -20,6 +20,7 @@ from matplotlib.text import Text
 
 from pdpmean import MeanEstimate, Plan, Randomness, estimate_mean, plan_mean
 from pdpmean.compare import Comparison, Simulated
+from pdpmean.grouped import GroupedEstimate
 from pdpmean.interval import ErrorLaw, half_width
 from pdpmean.plan import with_people
 from pdpmean.plots import plot_comparison
@@ -195,6 +196,59 @@ def test_numbers_of_any_size_can_be_drawn(estimate: MeanEstimate, unit: float) -
     assert png(found.plot())
 
 
+# Groups
+
+GROUPS = ["north", "a very long name for a group of people", "$5 to $10", "few\x07"]
+
+
+@pytest.fixture(scope="module")
+def grouped() -> GroupedEstimate:
+    """Three groups of 4000 people, and one of 10."""
+    by = np.repeat(np.array(GROUPS, dtype=object), [4000, 4000, 4000, 10])
+    values = np.random.default_rng(2).normal(38, 6, by.size)
+    return estimate_mean(values, 0.5, by=by, groups=GROUPS)
+
+
+def test_groups_are_dots_and_intervals(grouped: GroupedEstimate) -> None:
+    (axes,) = grouped.plot(0.9).axes
+    assert names(axes) == ["few\N{REPLACEMENT CHARACTER}", r"\$5 to \$10", "a very long name for a …", "north"]
+    assert texts(axes) == ["refused"]
+    assert axes.texts[0].get_position()[1] == 0
+    bars, dots = axes.get_lines()[0::2], axes.get_lines()[1::2]
+    for place, group, bar, dot in zip((1, 2, 3), GROUPS[2::-1], bars, dots, strict=True):
+        assert data(dot) == [(grouped[group].mean, place)]
+        assert data(bar) == [(end, place) for end in grouped[group].interval(0.9)]
+    assert axes.get_xlabel() == "mean, with its 90 % interval"
+    assert png(grouped.plot())
+
+
+def test_more_groups_make_a_taller_picture(grouped: GroupedEstimate) -> None:
+    fewer = dataclasses.replace(grouped, groups=grouped.groups[:2])
+    assert grouped.plot().get_figheight() == pytest.approx(fewer.plot().get_figheight() + 2 * 0.3)
+
+
+def test_groups_that_are_all_refused_are_named(grouped: GroupedEstimate) -> None:
+    few = dataclasses.replace(grouped, groups=grouped.groups[3:], estimates={})
+    (axes,) = few.plot().axes
+    assert (len(names(axes)), texts(axes), list(axes.get_xticks())) == (1, ["refused"], [])
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-12, 1e12, 1e306, 0.0])
+def test_groups_of_any_size_can_be_drawn(grouped: GroupedEstimate, unit: float) -> None:
+    law = ErrorLaw(np.array([38.0 * unit]), np.array([0.01 * unit]), np.array([0.04 * unit]))
+    found = dataclasses.replace(grouped["north"], mean=38.0 * unit, law=law)
+    figure = dataclasses.replace(grouped, estimates={"north": found}, groups=("north",)).plot()
+    assert png(figure)
+    shown = f", times {10 * unit:g}" if unit else ""
+    assert figure.axes[0].get_xlabel() == f"mean, with its 95 % interval{shown}"
+
+
+def test_simulated_groups_say_so(grouped: GroupedEstimate) -> None:
+    simulated = dataclasses.replace(grouped, promise=dataclasses.replace(grouped.promise, private=False))
+    assert grouped.plot().get_suptitle() == ""
+    assert simulated.plot().get_suptitle().startswith("NOT PRIVATE")
+
+
 # Comparisons
 
 
@@ -216,9 +270,15 @@ def test_one_comparison_is_a_row_a_method() -> None:
     assert axes.get_xscale() == "log"
 
 
-def test_nobody_answered() -> None:
-    (axes,) = plot_comparison(compared(10, {"paper": math.inf})).axes
+@pytest.mark.parametrize("ratio", [math.inf, math.nan, 0.0])
+def test_nobody_answered(ratio: float) -> None:
+    (axes,) = plot_comparison(compared(10, {"paper": ratio})).axes
     assert texts(axes) == ["no answer"]
+
+
+def test_luck_below_the_bound_is_in_the_picture() -> None:
+    (axes,) = plot_comparison(compared(10, {"oracle": 0.8})).axes
+    assert axes.get_xlim()[0] == 0.8
 
 
 def test_several_comparisons_are_lines_against_people() -> None:

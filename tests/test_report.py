@@ -21,6 +21,7 @@ import pytest
 from browser import Browser, Page
 
 from pdpmean import InvalidInputError, MeanEstimate, Randomness, __version__, estimate_mean
+from pdpmean.grouped import GroupedEstimate
 from pdpmean.report import report_html, write_report
 
 TIERS = {0.1: 10_800, 0.5: 7_400, 1.0: 1_800}
@@ -43,6 +44,17 @@ def simulated() -> MeanEstimate:
 @pytest.fixture(scope="module")
 def estimate() -> MeanEstimate:
     return estimated()
+
+
+GROUPS = ["north", EVIL, "word" * 30, "東京", "$5 to $10", "few", 7]
+
+
+@pytest.fixture(scope="module")
+def grouped() -> GroupedEstimate:
+    """Groups of 2500 people, but for one."""
+    people = [2500 if group != "few" else 10 for group in GROUPS]
+    by = np.repeat(np.array(GROUPS, dtype=object), people)
+    return estimate_mean(np.random.default_rng(2).normal(38, 6, by.size), 0.5, by=by, groups=GROUPS)
 
 
 class Outline(HTMLParser):
@@ -158,6 +170,29 @@ def test_the_same_page_from_the_same_estimate(estimate: MeanEstimate) -> None:
         assert report_html(estimate, command=COMMAND) == first
 
 
+def test_groups_are_a_table_and_a_picture(grouped: GroupedEstimate) -> None:
+    page = report_html(grouped, level=0.9)
+    assert "Means of 7 groups" in Outline(page).words
+    assert "interval that holds it with 90 % confidence. 1 refused, for want of budget." in Outline(page).words
+    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in page.split("<tr>")]
+    rows = {html.unescape(row[0]): row[1:] for row in cells if row}
+    for group in set(GROUPS) - {"few"}:
+        estimate = grouped[group]
+        numbers = [f"{number:.2f}" for number in (estimate.mean, *estimate.interval(0.9))]
+        assert rows[str(group)] == [*numbers, f"{estimate.std:.3g}"]
+    assert rows["few"] == [f"refused: {html.escape(grouped.refused['few'])}"]
+    assert Outline(page).words.count("refused") == 3
+    assert len(re.findall("<svg", page)) == 1
+    assert grouped.guarantee in Outline(page).words
+    assert ("model", rows["model"][0]) == ("model", "bounded")
+
+
+def test_groups_that_are_all_refused(grouped: GroupedEstimate) -> None:
+    page = report_html(dataclasses.replace(grouped, groups=("few",), estimates={}))
+    assert "Means of 1 group" in Outline(page).words
+    assert grouped.refused["few"] in Outline(page).words
+
+
 # What it is made of
 
 
@@ -165,8 +200,14 @@ def test_everything_given_is_escaped(estimate: MeanEstimate) -> None:
     page = report_html(dataclasses.replace(estimate, warnings=(EVIL,)), command=EVIL)
     assert "<script" not in page
     assert "<img" not in page
-    words = Outline(page).words
-    assert words.count(EVIL) == 2
+    assert Outline(page).words.count(EVIL) == 2
+
+
+def test_names_of_groups_are_escaped(grouped: GroupedEstimate) -> None:
+    page = report_html(grouped)
+    assert "<script" not in page
+    assert "<img" not in page
+    assert EVIL in Outline(page).words
 
 
 def test_nothing_is_fetched_and_nothing_runs(estimate: MeanEstimate) -> None:
@@ -277,6 +318,13 @@ def report(simulated: MeanEstimate, tmp_path_factory: pytest.TempPathFactory) ->
     return path
 
 
+@pytest.fixture(scope="module")
+def groups_report(grouped: GroupedEstimate, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "groups.html"
+    write_report(path, grouped, command=COMMAND)
+    return path
+
+
 # Luminance and contrast as defined by WCAG 2; the background is that of the nearest element which has one.
 CONTRASTS = """(() => {
     const numbers = colour => colour.match(/[\\d.]+/g).map(Number)
@@ -315,25 +363,25 @@ def lightness(page: Page) -> float:
 
 
 @EVERY
-def test_it_shows_well(browser: Browser, report: Path, width: int, scheme: str) -> None:
-    with browser.page(report, width=width, scheme=scheme) as page:
+@pytest.mark.parametrize("kind", ["report", "groups_report"])
+def test_it_shows_well(browser: Browser, request: pytest.FixtureRequest, kind: str, width: int, scheme: str) -> None:
+    path: Path = request.getfixturevalue(kind)
+    with browser.page(path, width=width, scheme=scheme) as page:
         assert page.evaluate("document.documentElement.scrollWidth") == width, "it overflows"
-        assert page.evaluate("document.querySelectorAll('svg').length") == 4
         assert page.evaluate("document.querySelector('h1').innerText").startswith("Mean")
         assert (lightness(page) > 240) == (scheme == "light")
         contrasts = page.evaluate(CONTRASTS)
-        assert len(contrasts) > 100
+        assert len(contrasts) > 50
         assert [(text, contrast) for text, contrast in contrasts if contrast < 4.5] == []
-        assert page.requests() == [report.as_uri()]
+        check_pictures(page.evaluate(TEXTS), 4 if kind == "report" else 1)
+        assert page.requests() == [path.as_uri()]
         assert page.complaints() == []
         assert page.screenshot().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-def test_texts_in_pictures_are_legible_and_apart(browser: Browser, report: Path, width: int) -> None:
-    with browser.page(report, width=width, scheme="light") as page:
-        pictures = page.evaluate(TEXTS)
-    assert len(pictures) == 4
+def check_pictures(pictures: list[Any], count: int) -> None:
+    """Every text lies within its picture, is large enough, and overlaps no other."""
+    assert len(pictures) == count
     for wide, high, texts in pictures:
         assert len(texts) >= 6
         for text, left, top, right, bottom in texts:

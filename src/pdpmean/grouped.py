@@ -5,10 +5,13 @@ from __future__ import annotations
 import html
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pdpmean.guarantee import Promise
 from pdpmean.result import MeanEstimate, rounded
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["GroupedEstimate"]
 
@@ -118,6 +121,12 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
     def to_pandas(self, level: float = 0.95) -> Any:
         """A pandas frame, one row a group."""
         return self.to_arrow(level).to_pandas()
+
+    def plot(self, level: float = 0.95) -> Figure:
+        """A matplotlib figure: a dot and an interval for every group; those refused are named."""
+        from pdpmean.plots import plot_groups
+
+        return plot_groups(self, level)
 
     def _cells(self, level: float = 0.95) -> list[tuple[str, ...]]:
         head = ("group", "mean", f"{100 * level:.6g} % interval", "error (std)", "")

@@ -1,17 +1,20 @@
-"""Panels of `plots` as SVG inside a page, in the colours and the font of that page. Needs the extra `plot`."""
+"""Panels as SVG inside a page, in the colours and the font of that page. Needs the extra `plot`."""
 
 from __future__ import annotations
 
 import html
 import io
 import re
+import warnings
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import matplotlib.style
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from pdpmean.plots import ACCENT, INK
+from pdpmean.panels import ACCENT, INK, empty_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["WIDTH", "inline_svg"]
 
@@ -23,8 +26,10 @@ _STYLE = {"svg.fonttype": "none", "svg.hashsalt": "pdpmean", "font.size": 11, "l
 def inline_svg(draw: Callable[[Axes], None], *, name: str, title: str, height: float = 3.1) -> str:
     """What `draw` draws, as an SVG element for a page; `name` sets its ids apart from those of other pictures."""
     kept = io.StringIO()
-    with matplotlib.style.context(_STYLE, after_reset=True):  # whatever the user has set for pictures elsewhere
-        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    # Whatever the user has set for pictures elsewhere; and it is the page's font that must have the letters.
+    with matplotlib.style.context(_STYLE, after_reset=True), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        figure = empty_figure(WIDTH, height)
         draw(figure.subplots())
         figure.savefig(kept, format="svg", transparent=True)
     return _for_a_page(kept.getvalue(), name, title)
