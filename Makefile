@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: demo test lint chromium docs format clean
 
 demo: .venv/ready
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/pdpmean demo
 
 test: lint chromium
 	$(BIN)/python -m pytest -n 2

@@ -1,0 +1,44 @@
+"""The command line. Each command imports what it needs when it runs, so that help and completion are quick."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pdpmean import __version__
+from pdpmean.cli import compare, demo, estimate, plan
+from pdpmean.cli.console import Commands
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="pdpmean",
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    epilog="Example: pdpmean demo",
+)
+for command in (estimate.estimate, plan.plan, compare.compare, demo.demo):
+    app.command()(command)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"pdpmean {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def everything(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """The mean of a population in which every person sets their own privacy budget."""
+
+
+def main() -> None:
+    """Run the command that this process was called with."""
+    app(prog_name="pdpmean")

@@ -1,0 +1,104 @@
+"""How the commands speak: answers on standard output; notes, warnings and errors on standard error, a line each.
+
+======  =================================================================
+ exit   meaning
+======  =================================================================
+   0    an answer was given
+   1    refused: the budgets cannot carry an answer
+   2    wrong use: an option, a file, a column
+  70    a fault of this program
+ 130    interrupted
+======  =================================================================
+
+Only texts that are public by construction are shown: those of this library's own errors and of the command line's.
+Any other exception may quote data, so it is named and not quoted.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from pdpmean.errors import InsufficientBudgetError, InvalidInputError, MissingPackageError
+
+__all__ = ["INTERRUPTED", "REFUSED", "WRONG_USE", "Commands", "in_options", "note", "warn"]
+
+REFUSED, WRONG_USE, INTERNAL, INTERRUPTED = 1, 2, 70, 130
+
+# What the library says to someone who writes Python, for someone who writes options.
+_OPTIONS = {
+    "shape='any'": "--shape any",
+    "shape='gaussian'": "--shape gaussian",
+    "model='unbounded'": "--model unbounded",
+    "budget_range=(smallest, largest)": "--budget-min and --budget-max",
+    "budget_range": "--budget-min and --budget-max",
+    "support=(low, high)": "--support LOW HIGH",
+}
+
+
+class Commands(TyperGroup):
+    """All commands; whatever one raises becomes a line or two on standard error and an exit code."""
+
+    def main(self, args: Sequence[str] | None = None, *others: Any, **options: Any) -> NoReturn:
+        """Run the command that `args`, or else this process's arguments, ask for."""
+        words = list(sys.argv[1:] if args is None else args)
+        try:
+            code = super().main(words, *others, **options | {"standalone_mode": False, "obj": words})
+        except Exception as error:
+            if "--debug" in words:
+                traceback.print_exc()
+            code = _explain(error)
+        if code == INTERRUPTED:
+            note("interrupted; nothing was written")
+        sys.exit(code or 0)
+
+
+def note(text: str) -> None:
+    """A line on standard error."""
+    typer.secho(f"pdpmean: {in_options(text)}", err=True)
+
+
+def warn(text: str) -> None:
+    """A line on standard error that catches the eye."""
+    typer.secho(f"pdpmean: {in_options(text)}", err=True, bold=True, fg="red")
+
+
+def in_options(text: str) -> str:
+    """The same advice, with options instead of Python arguments."""
+    for argument, option in _OPTIONS.items():
+        text = text.replace(argument, option)
+    return text
+
+
+def _explain(error: Exception) -> int:
+    """Say what was wrong; the exit code that goes with it."""
+    match error:
+        case typer.TyperException():
+            return _explain_usage(error)
+        case InsufficientBudgetError():
+            warn(f"refused: {error}")
+            return REFUSED
+        case InvalidInputError() | MissingPackageError():
+            warn(str(error))
+            return WRONG_USE
+        case OSError(strerror=str(reason), filename=name) if name is not None:
+            warn(f"{name}: {reason}")
+            return WRONG_USE
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{last.filename.rsplit('/', 1)[-1]}, line {last.lineno}"
+    warn(f"a fault of this program: {type(error).__name__} in {place}. --debug shows more, maybe some of the data")
+    return INTERNAL
+
+
+def _explain_usage(error: typer.TyperException) -> int:
+    message = error.format_message().replace("Value error, ", "")
+    context = getattr(error, "ctx", None)
+    if message:
+        hint = f"\nTry '{context.command_path} --help'." if context else ""
+        warn(f"{message}{hint}")
+    return WRONG_USE

@@ -1,0 +1,94 @@
+"""``pdpmean demo``: a tour of all commands, on people it makes up."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import shlex
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pdpmean.cli.options import Debug
+
+__all__ = ["demo"]
+
+_PEOPLE, _STD = 20_000, 6.0
+_REGIONS = {"north": 36.0, "south": 38.0, "west": 41.0}
+_TIERS = {"strict": (0.1, 0.54), "standard": (0.5, 0.37), "open": (1.0, 0.09)}  # budget, part of the people
+
+_TOUR = {
+    "What to expect, before anything is spent": "plan people.csv --budget epsilon",
+    "The mean; who takes part is public, what they answered is not": (
+        "estimate people.csv --value hours --budget epsilon --share 0.25"
+    ),
+    "The same by tier names, where taking part is secret, too": (
+        "estimate people.csv --value hours --budget tier --tiers strict=0.1,standard=0.5,open=1 --model unbounded "
+        "--share 0.25"
+    ),
+    "One mean a region": "estimate people.csv --value hours --budget epsilon --by region --groups north,south,west "
+    "--share 0.5",
+    "How it compares with the paper and with others, for a tenth of these people": (
+        "compare --tiers 0.1:1080,0.5:740,1:180 --runs 60"
+    ),
+    "And where taking part is secret": "compare --tiers 0.1:1080,0.5:740,1:180 --runs 60 --model unbounded",
+}
+
+
+def demo(
+    context: typer.Context,
+    directory: Annotated[
+        Path | None,
+        typer.Option("--directory", metavar="DIR", help="Keep the file it makes there, to go on by yourself."),
+    ] = None,
+    debug: Debug = False,  # noqa: ARG001  read by Commands.main
+) -> None:
+    """Take a tour: make up people, plan, estimate in both models and by group, compare with the paper.
+
+    Takes less than a minute.
+
+    Example: pdpmean demo --directory /tmp/tour
+    """
+    with contextlib.ExitStack() as stack:
+        place = directory or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pdpmean-")))
+        _write(place / "people.csv")
+        stack.enter_context(contextlib.chdir(place))
+        typer.echo(f"{_PEOPLE:,} people, made up, in {place / 'people.csv'}: hours a week, and what each grants")
+        typer.echo(f"true means {_truth()}; standard deviation within a region {_STD:g}")
+        for title, command in _TOUR.items():
+            typer.secho(f"\n{title}", bold=True)
+            typer.secho(f"$ pdpmean {command}\n", fg="cyan")
+            _run(context, shlex.split(command))
+    typer.echo("\nEvery run differs: the noise is real. Here each question used a part of every budget (--share).")
+
+
+def _truth() -> str:
+    overall = sum(_REGIONS.values()) / len(_REGIONS)
+    return ", ".join([f"{overall:.4g} overall", *(f"{mean:g} in the {region}" for region, mean in _REGIONS.items())])
+
+
+def _write(path: Path) -> None:
+    """Made-up people: hours, region, tier and its budget."""
+    from pdpmean import Randomness
+    from pdpmean.compare import standard_normals
+
+    source = Randomness.seeded(2024)
+    hours = (standard_normals(source, _PEOPLE) * _STD).round(2)
+    tiers = [name for name, (_, part) in _TIERS.items() for _ in range(round(part * _PEOPLE))]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["person", "region", "tier", "epsilon", "hours"])
+        for person, (place, noise) in enumerate(zip(source.permutation(_PEOPLE), hours, strict=True)):
+            region = list(_REGIONS)[person % len(_REGIONS)]
+            tier = tiers[place]
+            writer.writerow([person, region, tier, _TIERS[tier][0], f"{_REGIONS[region] + noise:.2f}"])
+
+
+def _run(context: typer.Context, words: list[str]) -> None:
+    """One command of the tour, as the command line would run it."""
+    commands = context.find_root().command
+    with commands.make_context("pdpmean", list(words), obj=words) as inner:
+        commands.invoke(inner)

@@ -1,0 +1,159 @@
+"""``pdpmean estimate``: the mean of a column, at everybody's own budget."""
+
+from __future__ import annotations
+
+import shlex
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from pdpmean.cli import options as given
+from pdpmean.cli.console import REFUSED, in_options, note, warn
+from pdpmean.cli.output import PAGES, as_csv, as_json, replacing
+from pdpmean.cli.progress import Hook, progress
+from pdpmean.cli.tiers import budget_range, read_list, read_tiers, tier_budgets
+from pdpmean.errors import InvalidInputError, PopulationWarning
+
+if TYPE_CHECKING:
+    from pdpmean import GroupedEstimate, MeanEstimate
+
+__all__ = ["estimate"]
+
+
+def estimate(
+    context: typer.Context,
+    files: given.Files,
+    value: given.Value,
+    budget: given.Budget = None,
+    budget_for_all: given.BudgetForAll = None,
+    tiers: given.Tiers = None,
+    person: given.Person = None,
+    by: given.By = None,
+    groups: given.Groups = None,
+    model: given.Model = "bounded",
+    budget_min: given.BudgetMin = None,
+    budget_max: given.BudgetMax = None,
+    share: given.Share = 1.0,
+    seed: given.Seed = None,
+    shape: given.Shape = "gaussian",
+    support: given.Support = None,
+    clip_width: given.ClipWidth = None,
+    saturation: given.Saturation = None,
+    center_share: given.CenterShare = None,
+    scale_share: given.ScaleShare = None,
+    max_failure: given.MaxFailure = None,
+    max_ratio: given.MaxRatio = None,
+    level: given.Level = 0.95,
+    json: given.Json = False,
+    csv: given.Csv = False,
+    report: given.Report = None,
+    quiet: given.Quiet = False,
+    debug: given.Debug = False,  # noqa: ARG001  read by Commands.main
+) -> None:
+    """Estimate the mean of a column, at every person's own privacy budget, with a confidence interval.
+
+    Every run spends the budgets once more; --share spends a part of them.
+
+    Example: pdpmean estimate people.csv --value hours --budget epsilon
+    """
+    _check(level, json=json, csv=csv)
+    listed = read_tiers(tiers)
+    options = {
+        "value": value,
+        **_budgets(budget, budget_for_all),
+        "tiers": tier_budgets(listed),
+        "person": person,
+        **_groups(by, groups),
+        "model": model,
+        "budget_range": budget_range(model, budget_min, budget_max, listed),
+        "share": share,
+        "shape": shape,
+        "support": support,
+        "choices": given.choices(
+            clip_width=clip_width,
+            saturation=saturation,
+            center_share=center_share,
+            scale_share=scale_share,
+            max_failure=max_failure,
+            max_ratio=max_ratio,
+        ),
+    }
+    with replacing(report, PAGES) as page:
+        with progress(quiet=quiet, counts=model == "bounded") as hook:
+            found = _estimate(files, options, seed, hook)
+        _show(found, level, json=json, csv=csv)  # first: it is paid for, whatever becomes of the page
+        if page:
+            _write(page, found, shlex.join(["pdpmean", *context.obj]), level)
+    if not getattr(found, "estimates", True):
+        raise typer.Exit(REFUSED)
+
+
+def _write(page: Path, found: Any, command: str, level: float) -> None:
+    from pdpmean.report import write_report
+
+    write_report(page, found, command=command, level=level)
+
+
+def _check(level: float, *, json: bool, csv: bool) -> None:
+    """Refuse what would otherwise show only after the budgets are spent."""
+    if json and csv:
+        raise InvalidInputError("--json and --csv exclude each other", name="csv")
+    if not 0 < level < 1:
+        raise InvalidInputError(f"--level must lie strictly between 0 and 1; got {level:g}", name="level", value=level)
+
+
+def _budgets(column: str | None, for_all: float | None) -> dict[str, Any]:
+    if (column is None) == (for_all is None):
+        raise InvalidInputError("give the --budget column, or one --budget-for-all", name="budget")
+    return {"budgets": for_all} if column is None else {"budget": column}
+
+
+def _groups(by: str | None, groups: list[str] | None) -> dict[str, Any]:
+    if (by is None) != (not groups):
+        raise InvalidInputError("--by and --groups go together", name="groups")
+    return {"by": by, "groups": read_list(groups)} if groups else {}
+
+
+def _estimate(
+    files: list[str], options: dict[str, Any], seed: int | None, hook: Hook | None
+) -> MeanEstimate | GroupedEstimate:
+    from pdpmean import Randomness, estimate_mean
+
+    randomness = None if seed is None else Randomness.seeded(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PopulationWarning)  # said by `_show`, a line each
+        found: MeanEstimate | GroupedEstimate = estimate_mean(files, **options, randomness=randomness, progress=hook)
+    return found
+
+
+def _show(found: MeanEstimate | GroupedEstimate, level: float, *, json: bool, csv: bool) -> None:
+    """The answer on standard output, what to know about it on standard error."""
+    if not found.private:
+        warn("NOT PRIVATE: --seed is for simulations. Do not publish.")
+    rows, content = _rows_and_content(found, level)
+    if csv:
+        typer.echo(as_csv(rows))
+    else:
+        typer.echo(as_json(content) if json else in_options(found.text(level)))
+    for text in found.warnings:
+        note(f"warning: {text}")
+    refused = [row for row in rows if row.get("refused")]
+    if refused:
+        note(f"refused: {len(refused)} of {len(rows)} groups")
+
+
+def _rows_and_content(
+    found: MeanEstimate | GroupedEstimate, level: float
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """For CSV, a row a group, or one, that also says whether it is private; and for JSON, everything."""
+    from pdpmean import GroupedEstimate
+
+    marks = {"level": level, "private": found.private}
+    if isinstance(found, GroupedEstimate):
+        return [row | marks for row in found.rows(level)], found.to_dict(level)
+    low, high = found.interval(level)
+    numbers = {name: getattr(found, name) for name in ("std", "noise_std", "sampling_std", "scale")}
+    row = {"mean": found.mean, "low": low, "high": high, **numbers, "warning": "; ".join(found.warnings)}
+    return [row | marks], found.to_dict() | {"level": level, "interval": [low, high]}

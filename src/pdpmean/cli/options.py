@@ -1,0 +1,119 @@
+"""The options of the commands, each with its type, name and help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+COLUMNS, GROUPS, MODEL = "Columns", "Groups", "Who is protected"
+POPULATION, PLAN, OUTPUT = "The population", "Instead of the plan", "Output"
+
+
+def _option(name: str, help: str, panel: str | None = None, metavar: str | None = None) -> Any:  # noqa: A002
+    return typer.Option(name, help=help, rich_help_panel=panel, metavar=metavar)
+
+
+def _column(name: str, help: str) -> Any:  # noqa: A002
+    return _option(name, help, COLUMNS, "COLUMN")
+
+
+Files = Annotated[
+    list[str], typer.Argument(metavar="FILE", help="Parquet, CSV or Arrow files, or a quoted pattern of them.")
+]
+BudgetFiles = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="FILE", help="Files with a column of budgets; none where --tiers say how many people."),
+]
+Value = Annotated[str, _column("--value", "The column to average.")]
+Budget = Annotated[
+    str | None,
+    _column("--budget", "The column of budgets, one a person: 0 leaves a person out, inf makes them public."),
+]
+BudgetForAll = Annotated[float | None, _option("--budget-for-all", "One budget for everybody, instead.", COLUMNS)]
+Tiers = Annotated[
+    list[str] | None,
+    _option("--tiers", "If the column holds names, their budgets: strict=0.1,open=1.", COLUMNS, "NAME=BUDGET,..."),
+]
+TiersOrPeople = Annotated[
+    list[str] | None,
+    _option(
+        "--tiers",
+        "Without a file, budgets and people: 0.1:5400,0.5:3700,1:900. With one whose column holds names, their "
+        "budgets: strict=0.1,open=1.",
+        COLUMNS,
+        "BUDGET:PEOPLE,...",
+    ),
+]
+People = Annotated[
+    list[str], _option("--tiers", "Budgets and people: 0.1:5400,0.5:3700,1:900.", metavar="BUDGET:PEOPLE,...")
+]
+Person = Annotated[str | None, _column("--person", "Ids, checked to be unique. In the bounded model alone.")]
+
+By = Annotated[str | None, _option("--by", "One mean for each of --groups.", GROUPS, "COLUMN")]
+Groups = Annotated[
+    list[str] | None,
+    _option("--groups", "Which groups; the list is public. Quote a name that holds a comma.", GROUPS, "A,B,..."),
+]
+
+Model = Annotated[
+    Literal["bounded", "unbounded"],
+    _option(
+        "--model",
+        "bounded: who takes part, and at which budget, is public; values are secret. unbounded: taking part is secret, "
+        "too.",
+        MODEL,
+    ),
+]
+BudgetMin = Annotated[
+    float | None,
+    _option("--budget-min", "Unbounded: the public lower end of all budgets. Default: the least of --tiers.", MODEL),
+]
+BudgetMax = Annotated[
+    float | None,
+    _option("--budget-max", "Unbounded: the public upper end of all budgets. Default: the most of --tiers.", MODEL),
+]
+Share = Annotated[float, _option("--share", "Use only this part of every budget.", MODEL)]
+Seed = Annotated[int | None, _option("--seed", "Repeatable noise, for simulations: NOT PRIVATE.", MODEL)]
+
+Shape = Annotated[
+    Literal["gaussian", "any"],
+    _option("--shape", "gaussian: bell-shaped. any: skewed or heavy-tailed; needs more budget.", POPULATION),
+]
+Support = Annotated[
+    tuple[float, float] | None,
+    _option("--support", "An interval publicly known to hold the mean and most values.", POPULATION, "LOW HIGH"),
+]
+
+ClipWidth = Annotated[float | None, _option("--clip-width", "Clip so many standard deviations from the centre.", PLAN)]
+Saturation = Annotated[float | None, _option("--saturation", "The budget above which more no longer counts.", PLAN)]
+CenterShare = Annotated[float | None, _option("--center-share", "The part of every budget for the centre.", PLAN)]
+ScaleShare = Annotated[float | None, _option("--scale-share", "The part of every budget for the scale.", PLAN)]
+MaxFailure = Annotated[
+    float | None,
+    _option("--max-failure", "Refuse if the chance to miss the population is above this. Default: 0.05.", PLAN),
+]
+MaxRatio = Annotated[
+    float | None,
+    _option("--max-ratio", "That chance is for a mean so many standard deviations from 0. Default: 10000.", PLAN),
+]
+
+Runs = Annotated[int, typer.Option("--runs", min=1, help="How many samples of values to draw.")]
+Mean = Annotated[float, _option("--mean", "The simulated mean, in standard deviations from 0.")]
+OtherSeed = Annotated[int, _option("--seed", "Another seed, other samples.")]
+
+Level = Annotated[float, _option("--level", "Of the confidence interval.", OUTPUT)]
+Json = Annotated[bool, _option("--json", "Print JSON.", OUTPUT)]
+Csv = Annotated[bool, _option("--csv", "Print CSV, a line a group.", OUTPUT)]
+Report = Annotated[Path | None, _option("--report", "Write a page, such as out.html.", OUTPUT, "FILE")]
+Plot = Annotated[Path | None, _option("--plot", "Draw a figure, such as out.svg.", OUTPUT, "FILE")]
+Quiet = Annotated[bool, _option("--quiet", "No progress bars.", OUTPUT)]
+Debug = Annotated[bool, _option("--debug", "Show the traceback of an error; it may show some of the data.", OUTPUT)]
+
+
+def choices(**given: float | None) -> Any:
+    """What was decided instead of the plan, as `pdpmean.Choices`."""
+    from pdpmean import Choices
+
+    return Choices(**{name: value for name, value in given.items() if value is not None})

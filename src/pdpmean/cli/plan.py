@@ -1,0 +1,143 @@
+"""``pdpmean plan``: what to expect before anything is spent."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from pdpmean.cli import options as given
+from pdpmean.cli.output import FIGURES, as_json, as_table, replacing
+from pdpmean.cli.progress import progress
+from pdpmean.cli.tiers import Tier, budget_range, people_of, read_tiers, tier_budgets
+from pdpmean.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from pdpmean.planned import Plan
+    from pdpmean.what_if import Scenario
+
+__all__ = ["plan"]
+
+
+def plan(
+    files: given.BudgetFiles = None,
+    budget: given.Budget = None,
+    tiers: given.TiersOrPeople = None,
+    model: given.Model = "bounded",
+    budget_min: given.BudgetMin = None,
+    budget_max: given.BudgetMax = None,
+    share: given.Share = 1.0,
+    shape: given.Shape = "gaussian",
+    support: given.Support = None,
+    clip_width: given.ClipWidth = None,
+    saturation: given.Saturation = None,
+    center_share: given.CenterShare = None,
+    scale_share: given.ScaleShare = None,
+    max_failure: given.MaxFailure = None,
+    max_ratio: given.MaxRatio = None,
+    json: given.Json = False,
+    plot: given.Plot = None,
+    quiet: given.Quiet = False,
+    debug: given.Debug = False,  # noqa: ARG001  read by Commands.main
+) -> None:
+    """Show what error to expect, what dominates it and what would help, before anything is spent.
+
+    Only budgets are read, no values. Errors are in standard deviations of the population.
+
+    Example: pdpmean plan --tiers 0.1:5400,0.5:3700,1:900
+    """
+    listed = read_tiers(tiers)
+    options = {
+        "model": model,
+        "budget_range": budget_range(model, budget_min, budget_max, listed),
+        "share": share,
+        "shape": shape,
+        "support": support,
+        "choices": given.choices(
+            clip_width=clip_width,
+            saturation=saturation,
+            center_share=center_share,
+            scale_share=scale_share,
+            max_failure=max_failure,
+            max_ratio=max_ratio,
+        ),
+    }
+    with replacing(plot, FIGURES) as figure:
+        made = _of_files(files, budget, listed, options, quiet) if files else _of_tiers(budget, listed, options)
+        if figure:
+            made.plot().savefig(figure)
+    from pdpmean.what_if import what_if
+
+    scenarios = what_if(made)
+    typer.echo(as_json(_content(made, scenarios)) if json else _text(made, scenarios))
+
+
+def _of_tiers(budget: str | None, listed: list[Tier], options: dict[str, Any]) -> Plan:
+    from pdpmean import plan_mean
+
+    if budget is not None or not listed:
+        raise InvalidInputError(
+            "plan needs a FILE with its --budget column, or --tiers with people: 0.1:5400,1:900", name="files"
+        )
+    return plan_mean(people_of(listed), **options)
+
+
+def _of_files(files: list[str], budget: str | None, listed: list[Tier], options: dict[str, Any], quiet: bool) -> Plan:
+    if options["model"] == "unbounded":
+        raise InvalidInputError(
+            "in the unbounded model the budgets in a file are private: plan with --tiers and the people you expect",
+            name="model",
+        )
+    if budget is None:
+        raise InvalidInputError("--budget must name the column of budgets", name="budget")
+    from pdpmean import plan_mean
+
+    with progress(quiet=quiet) as hook:
+        return plan_mean(files, budget=budget, tiers=tier_budgets(listed), progress=hook, **options)
+
+
+def _limit(made: Plan) -> tuple[str, float]:
+    """What the larger part of the squared error is due to, and how large a part."""
+    noise = made.noise_std**2 / made.expected_std**2
+    return ("noise", noise) if noise > 0.5 else ("sampling", 1 - noise)
+
+
+def _beyond(made: Plan) -> float:
+    """The part of the people who grant more than counts."""
+    profile = made.census.profile
+    budgets = profile.levels * made.model.budget_per_allowance
+    return float(profile.counts[budgets > made.saturation].sum()) / made.people
+
+
+def _content(made: Plan, scenarios: list[Scenario]) -> dict[str, Any]:
+    return made.to_dict() | {
+        "limited_by": _limit(made)[0],
+        "people_beyond_saturation": _beyond(made),
+        "without_privacy": 1 / math.sqrt(made.people),
+        "what_if": [
+            {"change": scenario.name, "expected_std": scenario.plan and scenario.plan.expected_std}
+            for scenario in scenarios
+        ],
+    }
+
+
+def _text(made: Plan, scenarios: list[Scenario]) -> str:
+    limit, part = _limit(made)
+    more = f"helps up to {made.saturation:.3g} a person; {100 * _beyond(made):.0f} % of the people grant more"
+    rows = [
+        ("limited by", f"{limit}, {100 * part:.0f} % of the squared error"),
+        ("more budget", more),
+        ("without privacy", f"the error (std) would be {1 / math.sqrt(made.people):.4g}"),
+    ]
+    lines = "\n".join(f"{name:<22}{text}" for name, text in rows)
+    table = [("what if", "expected error", "change"), ("as it is", f"{made.expected_std:.4g}", "")]
+    table += [(scenario.name, *_change(made, scenario.plan)) for scenario in scenarios]
+    return f"{made}\n{lines}\n\n{as_table(table)}"
+
+
+def _change(made: Plan, changed: Plan | None) -> tuple[str, str]:
+    if changed is None:
+        return "refused", ""
+    percent = round(100 * (changed.expected_std / made.expected_std - 1))
+    return f"{changed.expected_std:.4g}", f"{percent:+} %" if percent else "none"

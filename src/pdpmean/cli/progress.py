@@ -1,0 +1,71 @@
+"""Progress of long passes, on standard error, if that is a terminal and nobody asked for quiet."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+__all__ = ["Hook", "progress"]
+
+Hook = Callable[[str, int, int | None], None]
+
+_STEPS = {"census": "counting budgets", "sample": "looking for the population", "sum": "averaging", "run": "simulating"}
+_PATIENCE = 0.4  # seconds before anything is shown: most runs are done by then
+
+
+@contextmanager
+def progress(*, quiet: bool, counts: bool = True, unit: str = "rows") -> Iterator[Hook | None]:
+    """A hook to report progress to, or None where none is wanted. Without `counts`, only parts of the whole show."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    bars = _bars(counts, unit)
+    try:
+        yield _Shown(bars)
+    finally:
+        bars.stop()
+
+
+class _Shown:
+    """The hook: a bar a step, once it has taken a while."""
+
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._tasks: dict[str, TaskID] = {}
+        self._start = time.monotonic()
+
+    def __call__(self, step: str, done: int, total: int | None) -> None:
+        """Show that `done` of `total`, where known, is done."""
+        if time.monotonic() - self._start < _PATIENCE:
+            return
+        if step not in self._tasks:
+            self._bars.start()
+            for task in self._tasks.values():
+                self._bars.update(task, visible=False)
+            self._tasks[step] = self._bars.add_task(_STEPS.get(step, step), total=total)
+        self._bars.update(self._tasks[step], completed=done, total=total, visible=True)
+
+
+def _bars(counts: bool, unit: str) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Amount(ProgressColumn):
+        """How many, of how many, how fast; or only which part."""
+
+        def render(self, task: Task) -> Text:
+            if not counts:
+                return Text(f"{task.percentage:.0f} %")
+            total = "" if task.total is None else f" of {task.total:,.0f}"
+            rate = "" if task.speed is None else f", {task.speed:,.0f} a second"
+            return Text(f"{task.completed:,.0f}{total} {unit}{rate}")
+
+    columns = (TextColumn("{task.description}"), BarColumn(), Amount(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)

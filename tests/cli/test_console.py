@@ -1,0 +1,128 @@
+"""Errors: a line or two on standard error, an exit code of their own, no traceback, and nobody's data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pdpmean import InvalidInputError, __version__
+from pdpmean.cli.console import in_options
+
+from .conftest import Run
+
+TIERS = ("--tiers", "0.1:5400,1:900")
+
+
+def test_the_version(run: Run) -> None:
+    found = run("--version")
+    assert (found.exit_code, found.stdout) == (0, f"pdpmean {__version__}\n")
+
+
+def test_no_command_is_help_and_wrong_use(run: Run) -> None:
+    found = run()
+    assert found.exit_code == 2
+    assert "estimate" in found.output
+    assert "demo" in found.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nonsense",), "No such command 'nonsense'"),
+        (("plan", "--nonsense"), "No such option: --nonsense"),
+        (("plan", "--modl", "bounded"), "--model"),
+        (("plan", *TIERS, "--model", "other"), "'other' is not one of 'bounded', 'unbounded'"),
+        (("plan", *TIERS, "--share", "much"), "Invalid value for '--share'"),
+        (("plan", *TIERS, "--share", "2"), "share must lie in (0, 1]; got 2.0"),
+        (("plan", *TIERS, "--support", "5", "-5"), "support must be (low, high)"),
+        (("plan", *TIERS, "--support", "5"), "--support"),
+        (("plan", *TIERS, "--budget-min", "0.1"), "--budget-min and --budget-max go together"),
+        (("plan", *TIERS, "--budget-min", "0.1", "--budget-max", "1"), "goes with --model unbounded"),
+        (("plan", *TIERS, "--clip-width", "-1"), "clip_width must be positive"),
+        (("plan",), "plan needs a FILE with its --budget column, or --tiers with people"),
+        (("plan", "--tiers", "strict=0.1"), "--tiers must say how many people"),
+        (("plan", "--tiers", "0.1:many"), "got '0.1:many'"),
+        (("plan", "people.csv"), "--budget must name the column"),
+        (("plan", "people.csv", "--budget", "b", "--tiers", "0.1:30"), "--tiers must look like strict=0.1,open=1"),
+        (("compare",), "Missing option '--tiers'"),
+        (("compare", *TIERS, "--runs", "0"), "Invalid value for '--runs'"),
+        (("compare", "--tiers", "0.1:9000000000"), "people"),
+    ],
+)
+def test_wrong_use_is_said_in_a_line_or_two(run: Run, words: tuple[str, ...], said: str) -> None:
+    found = run(*words)
+    assert found.exit_code == 2
+    assert said in found.stderr
+    assert found.stderr.startswith("pdpmean: ")
+    assert found.stderr.count("\n") <= 2
+    assert "Traceback" not in found.stderr
+    assert found.stdout == ""
+
+
+def test_a_refusal_says_what_would_do(run: Run) -> None:
+    found = run("plan", "--tiers", "0.1:50")
+    assert found.exit_code == 1
+    assert found.stderr.startswith("pdpmean: refused: a total budget of 5 cannot carry an answer")
+    assert "About 1" in found.stderr
+    assert "--support LOW HIGH" in found.stderr
+    assert (found.stderr.count("\n"), found.stdout) == (1, "")
+
+
+def broken(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make planning fail with this error."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("pdpmean.plan_mean", fail, raising=False)
+
+
+def test_a_fault_is_named_and_not_quoted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken(ValueError("could not read '41.17'"), monkeypatch)
+    found = run("plan", *TIERS)
+    assert found.exit_code == 70
+    assert found.stderr.startswith("pdpmean: a fault of this program: ValueError in test_console.py, line ")
+    assert "41.17" not in found.output
+    assert found.stderr.count("\n") == 1
+
+
+def test_debug_shows_the_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken(ValueError("could not read '41.17'"), monkeypatch)
+    found = run("plan", *TIERS, "--debug")
+    assert found.exit_code == 70
+    assert "Traceback" in found.stderr
+    assert "41.17" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (InvalidInputError("column 'x' is missing", name="value"), 2, "pdpmean: column 'x' is missing\n"),
+        (FileNotFoundError(2, "No such file or directory", "x.csv"), 2, "pdpmean: x.csv: No such file or directory\n"),
+        (KeyboardInterrupt(), 130, "pdpmean: interrupted; nothing was written\n"),
+    ],
+)
+def test_every_kind_of_error_has_its_code(
+    run: Run, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, said: str
+) -> None:
+    broken(error, monkeypatch)
+    found = run("plan", *TIERS)
+    assert (found.exit_code, found.stderr) == (code, said)
+
+
+def test_an_error_without_a_file_is_not_quoted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken(OSError("bad number '41.17' in line 3"), monkeypatch)
+    found = run("plan", *TIERS)
+    assert (found.exit_code, "41.17" in found.output) == (70, False)
+
+
+def test_advice_is_given_in_options() -> None:
+    assert in_options("use shape='any', or a support=(low, high)") == "use --shape any, or a --support LOW HIGH"
+
+
+def test_a_file_that_cannot_be_written_is_said_first(run: Run, tmp_path: Path) -> None:
+    found = run("plan", *TIERS, "--plot", tmp_path / "nowhere" / "plan.svg")
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "cannot write" in found.stderr
+    assert "No such file or directory" in found.stderr

@@ -1,0 +1,47 @@
+"""`pdpmean demo`: the whole tour runs, shows its commands, and keeps its file only if asked."""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from pdpmean.cli import demo
+
+from .conftest import Run
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer simulations, so that the tour is quick."""
+    tour = {title: command.replace("--runs 60", "--runs 1") for title, command in demo._TOUR.items()}
+    monkeypatch.setattr(demo, "_TOUR", tour)
+
+
+@pytest.mark.usefixtures("brief")
+def test_the_tour(run: Run, tmp_path: Path) -> None:
+    before = Path.cwd()
+    found = run("demo", "--directory", tmp_path / "tour")
+    assert (found.exit_code, found.stderr) == (0, "")
+    shown = [line.split()[2] for line in found.stdout.splitlines() if line.startswith("$ pdpmean ")]
+    assert shown == ["plan", "estimate", "estimate", "estimate", "compare", "compare"]
+    assert found.stdout.count("Pure personalized differential privacy") == 3
+    assert found.stdout.count("\npaper: ") == 2
+    assert Path.cwd() == before
+    with (tmp_path / "tour" / "people.csv").open() as file:
+        people = list(csv.DictReader(file))
+    assert len(people) == 20_000
+    assert {person["tier"]: person["epsilon"] for person in people} == {
+        "strict": "0.1",
+        "standard": "0.5",
+        "open": "1.0",
+    }
+
+
+def test_nothing_stays_unless_asked_for(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(demo, "_TOUR", {})
+    assert run("demo").exit_code == 0
+    assert list(tmp_path.iterdir()) == []

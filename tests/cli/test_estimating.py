@@ -1,0 +1,244 @@
+"""`pdpmean estimate`: every option reaches the library, every output form holds its answer, and nothing private."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+
+from pdpmean import Choices, GroupedEstimate, InvalidInputError, Randomness, estimate_mean
+from pdpmean.cli.console import in_options
+
+from .conftest import Run
+
+PEOPLE = 4321
+BUDGETS = {"strict": 0.1373, "standard": 0.5373, "open": 0.9373}
+COLUMNS = ("--value", "hours", "--budget", "epsilon")
+CHOICES = {
+    "clip-width": 2.0,
+    "saturation": 0.5,
+    "center-share": 0.1,
+    "scale-share": 0.2,
+    "max-failure": 0.01,
+    "max-ratio": 100.0,
+}
+SECRETS = (str(PEOPLE), f"{PEOPLE:,}", *(str(budget) for budget in BUDGETS.values()))
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of people: id, tier, its budget, region, hours, and incomes that are far from bell-shaped."""
+    rng = np.random.default_rng(5)
+    path = tmp_path_factory.mktemp("data") / "people.csv"
+    tiers = rng.choice(list(BUDGETS), PEOPLE)
+    regions = rng.choice(["north", "south", "far, far east"], PEOPLE, p=[0.5, 0.49, 0.01])
+    hours, incomes = rng.normal(38, 6, PEOPLE).round(2), rng.lognormal(3, 1, PEOPLE).round(2)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "tier", "epsilon", "region", "hours", "income", "note"])
+        for row in zip(range(PEOPLE), tiers, regions, hours, incomes, strict=True):
+            number, tier, region, *values = row
+            writer.writerow([number, tier, BUDGETS[tier], region, *values, "x"])
+    return path
+
+
+def same(people: Path, seed: int = 7, **options: Any) -> Any:
+    """What the library says to the same question."""
+    return estimate_mean(people, value="hours", randomness=Randomness.seeded(seed), **options)
+
+
+def test_the_text_is_the_estimates_own(run: Run, people: Path) -> None:
+    found = run("estimate", people, *COLUMNS, "--seed", 7)
+    assert found.exit_code == 0
+    assert found.stdout == f"{same(people, budget='epsilon')}\n"
+    assert found.stderr == "pdpmean: NOT PRIVATE: --seed is for simulations. Do not publish.\n"
+
+
+def test_without_a_seed_it_is_private_and_says_nothing_else(run: Run, people: Path) -> None:
+    first, second = (run("estimate", people, *COLUMNS) for _ in range(2))
+    assert (first.exit_code, first.stderr) == (0, "")
+    assert "Pure personalized differential privacy" in first.stdout
+    assert first.stdout != second.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (("--budget", "epsilon"), {"budget": "epsilon"}),
+        (("--budget-for-all", "0.5"), {"budgets": 0.5}),
+        (("--budget", "tier", "--tiers", "a=0.1,b=1"), {"budget": "tier", "tiers": {"a": 0.1, "b": 1.0}}),
+        (("--budget", "b", "--person", "id"), {"person": "id"}),
+        (
+            ("--budget", "b", "--by", "r", "--groups", 'n,"s, t"', "--groups", "u"),
+            {"by": "r", "groups": ["n", "s, t", "u"]},
+        ),
+        (
+            ("--budget", "b", "--model", "unbounded", "--budget-min", "0.1", "--budget-max", "2"),
+            {"model": "unbounded", "budget_range": (0.1, 2.0)},
+        ),
+        (
+            ("--budget", "b", "--model", "unbounded", "--tiers", "a=0.1,b=1"),
+            {"model": "unbounded", "budget_range": (0.1, 1.0)},
+        ),
+        (("--budget", "b", "--shape", "any"), {"shape": "any"}),
+        (("--budget", "b", "--support", "-5.5", "-1e-3"), {"support": (-5.5, -1e-3)}),
+        (("--budget", "b", "--share", "0.25"), {"share": 0.25}),
+        (
+            ("--budget", "b", *(word for name, number in CHOICES.items() for word in (f"--{name}", str(number)))),
+            {"choices": Choices(**{name.replace("-", "_"): number for name, number in CHOICES.items()})},
+        ),
+    ],
+)
+def test_every_option_reaches_the_library(
+    run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], options: dict[str, object]
+) -> None:
+    asked: dict[str, object] = {}
+
+    def remember(files: list[str], **given: object) -> NoReturn:
+        asked.update(given, files=files)
+        raise InvalidInputError("enough", name="test")
+
+    monkeypatch.setattr("pdpmean.estimate_mean", remember, raising=False)
+    found = run("estimate", "a.csv", "b.csv", "--value", "v", *words)
+    assert found.stderr == "pdpmean: enough\n"
+    assert {"files": ["a.csv", "b.csv"], "value": "v"}.items() <= asked.items()
+    assert options.items() <= asked.items()
+
+
+def test_json_holds_the_estimate_at_the_level_asked(run: Run, people: Path) -> None:
+    found = run("estimate", people, *COLUMNS, "--seed", 7, "--json", "--level", 0.8)
+    estimate = same(people, budget="epsilon")
+    content = json.loads(found.stdout)
+    assert content == estimate.to_dict() | {"level": 0.8, "interval": list(estimate.interval(0.8))}
+    assert content["private"] is False
+    assert "NOT PRIVATE" in found.stderr
+
+
+def test_csv_is_a_header_and_a_line(run: Run, people: Path) -> None:
+    found = run("estimate", people, *COLUMNS, "--seed", 7, "--csv", "--level", 0.99)
+    estimate = same(people, budget="epsilon")
+    (row,) = csv.DictReader(io.StringIO(found.stdout))
+    assert (float(row["mean"]), float(row["low"])) == (estimate.mean, estimate.interval(0.99)[0])
+    assert (row["level"], row["private"]) == ("0.99", "False")
+
+
+def test_the_level_shows_in_the_text(run: Run, people: Path) -> None:
+    assert "\n80 % interval" in run("estimate", people, *COLUMNS, "--level", 0.8).stdout
+    assert "\n99.9 % interval" in run("estimate", people, *COLUMNS, "--level", 0.999).stdout
+
+
+GROUPS = ("--by", "region", "--groups", 'north,"far, far east"', "--groups", "south")
+
+
+def test_groups_in_every_form(run: Run, people: Path) -> None:
+    labels = ["north", "far, far east", "south"]
+    estimate: GroupedEstimate = same(people, budget="epsilon", by="region", groups=labels)
+    text, rows, content = (
+        run("estimate", people, *COLUMNS, *GROUPS, "--seed", 7, *form) for form in ((), ("--csv",), ("--json",))
+    )
+    assert text.stdout == f"{in_options(str(estimate))}\n"
+    lines = list(csv.DictReader(io.StringIO(rows.stdout)))
+    assert [line["group"] for line in lines] == labels
+    assert [float(line["mean"]) if line["mean"] else None for line in lines] == [row["mean"] for row in estimate.rows()]
+    assert lines[1]["refused"].startswith("a total budget of ")
+    assert json.loads(content.stdout) == estimate.to_dict()
+    for found in (text, rows, content):
+        assert found.exit_code == 0
+        assert "pdpmean: refused: 1 of 3 groups\n" in found.stderr
+
+
+def test_it_is_refused_if_every_group_is(run: Run, people: Path) -> None:
+    found = run("estimate", people, *COLUMNS, "--by", "region", "--groups", '"far, far east",nowhere', "--csv")
+    assert found.exit_code == 1
+    assert len(found.stdout.splitlines()) == 3
+    assert "pdpmean: refused: 2 of 2 groups\n" in found.stderr
+
+
+def test_too_little_budget_is_refused(run: Run, people: Path) -> None:
+    found = run("estimate", people, *COLUMNS, "--share", 0.01)
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert found.stderr.startswith("pdpmean: refused: ")
+
+
+def test_a_warning_is_a_line_on_standard_error(run: Run, people: Path) -> None:
+    found = run("estimate", people, "--value", "income", "--budget-for-all", "2", "--json")
+    assert found.exit_code == 0
+    assert re.fullmatch(r"pdpmean: warning: .*: use --shape any\n", found.stderr)
+    assert json.loads(found.stdout)["warnings"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--value", "hours"), "give the --budget column, or one --budget-for-all"),
+        ((*COLUMNS, "--budget-for-all", "1"), "give the --budget column, or one --budget-for-all"),
+        ((*COLUMNS, "--json", "--csv"), "--json and --csv exclude each other"),
+        ((*COLUMNS, "--level", "95"), "--level must lie strictly between 0 and 1; got 95"),
+        ((*COLUMNS, "--by", "region"), "--by and --groups go together"),
+        ((*COLUMNS, "--groups", "a"), "--by and --groups go together"),
+        ((*COLUMNS, "--tiers", "0.1:30"), "--tiers must look like strict=0.1,open=1"),
+        ((*COLUMNS, "--model", "unbounded"), "--budget-min and --budget-max"),
+        (("--budget", "epsilon"), "Missing option '--value'"),
+        (("--value", "nothing", "--budget", "epsilon"), "'nothing'"),
+        (("--value", "hours", "--budget", "nothing"), "'nothing'"),
+        (("--value", "hours", "--budget", "tier", "--tiers", "strict=0.1,open=1"), "'standard'"),
+        ((*COLUMNS, "--person", "tier"), "two records"),
+        ((*COLUMNS, "--seed", "x"), "Invalid value for '--seed'"),
+    ],
+)
+def test_wrong_use_is_said_in_a_line_or_two(run: Run, people: Path, words: tuple[str, ...], said: str) -> None:
+    found = run("estimate", people, *words)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert said in found.stderr
+    assert found.stderr.count("\n") <= 2
+
+
+def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
+    found = run("estimate", tmp_path / "nobody.csv", *COLUMNS)
+    assert found.exit_code == 2
+    assert "nobody.csv" in found.stderr
+    assert found.stderr.count("\n") == 1
+
+
+def test_a_report_is_written_with_its_command(run: Run, people: Path, tmp_path: Path) -> None:
+    path = tmp_path / "out.html"
+    found = run("estimate", people, *COLUMNS, "--report", path, "--level", 0.9)
+    page = re.sub(r"<[^>]*>", "", path.read_text(encoding="utf-8"))
+    assert found.exit_code == 0
+    assert "Pure personalized differential privacy" in page
+    assert f"pdpmean estimate {people} --value hours --budget epsilon" in page
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_refusal_leaves_no_report(run: Run, people: Path, tmp_path: Path) -> None:
+    assert run("estimate", people, *COLUMNS, "--report", tmp_path / "out.html", "--share", 0.01).exit_code == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_report_that_cannot_be_written_spends_nothing(
+    run: Run, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pdpmean.estimate_mean", lambda *_, **__: pytest.fail("it was estimated"), raising=False)
+    found = run("estimate", people, *COLUMNS, "--report", tmp_path / "no" / "out.html")
+    assert found.exit_code == 2
+    assert "cannot write" in found.stderr
+
+
+@pytest.mark.parametrize("form", [(), ("--json",), ("--csv",), GROUPS, ("--value", "note")])
+def test_nothing_private_shows_where_taking_part_is_secret(run: Run, people: Path, form: tuple[str, ...]) -> None:
+    public = ("--model", "unbounded", "--budget-min", "0.1", "--budget-max", "1")
+    for share in ("1", "0.01"):
+        found = run("estimate", people, *COLUMNS, *public, *form, "--share", share)
+        assert found.exit_code in (0, 1, 2)
+        assert [secret for secret in SECRETS if secret in found.output.replace(str(people), "")] == []
+
+
+def test_the_same_check_sees_a_number_of_people(run: Run, people: Path) -> None:
+    found = run("plan", people, "--budget", "epsilon")
+    assert f"{1 / PEOPLE**0.5:.4g}" in found.stdout

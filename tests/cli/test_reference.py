@@ -1,0 +1,39 @@
+"""Every command and option is documented, as it is."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from pdpmean.cli import app
+
+from .conftest import Run
+
+DOCS = Path(__file__).parents[2] / "docs"
+COMMANDS: dict[str, Any] = vars(get_command(app))["commands"]
+
+
+def test_the_reference_is_up_to_date() -> None:
+    made = runpy.run_path(str(DOCS / "make_cli_reference.py"))
+    assert (DOCS / "command-line.md").read_text(encoding="utf-8") == made["page"](), "make_cli_reference.py --write"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_in_the_page_and_has_help(name: str) -> None:
+    section = (
+        (DOCS / "command-line.md").read_text(encoding="utf-8").split(f"### pdpmean {name}\n")[1].split("\n### ")[0]
+    )
+    for parameter in COMMANDS[name].params:
+        assert parameter.help
+        assert all(f"`{option}`" in section for option in parameter.opts if option.startswith("-"))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_an_example(run: Run, name: str) -> None:
+    found = run(name, "--help")
+    assert found.exit_code == 0
+    assert f"Example: pdpmean {name} " in found.stdout.replace("\n", " ")
