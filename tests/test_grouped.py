@@ -167,6 +167,9 @@ def test_a_hundred_groups() -> None:
         ({"by": REGION[:-1]}, "values and by must go together"),
         ({"by": "region"}, "by='region' names a column, but no table was given"),
         ({"groups": None}, "by and groups go together"),
+        ({"by": 5}, "by must be one column"),
+        ({"by": np.zeros((3, 3))}, "by must be one column"),
+        ({"person": [[1]] * REGION.size}, "person must be a column of numbers or text"),
     ],
 )
 def test_wrong_groups(options: dict[str, Any], message: str) -> None:

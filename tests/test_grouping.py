@@ -38,8 +38,8 @@ def test_groups_keep_their_order() -> None:
         ("region", 3, "groups must be a list"),
         ("region", [], "between 1 and 10,000 groups; got 0"),
         ("region", range(MOST_GROUPS + 1), "got 10,001"),
-        ("region", ["a", "b", "a"], "different from each other"),
-        ("region", [["a"]], "different from each other"),
+        ("region", ["a", "b", "a"], "differ from each other"),
+        ("region", [1, "1"], "differ from each other, also as text"),
     ],
 )
 def test_wrong_groups(by: Any, groups: Any, message: str) -> None:
@@ -75,6 +75,14 @@ def test_codes_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
     assert codes_of(column[:0], range(4)).size == 0
 
 
-def test_groups_that_an_array_cannot_hold() -> None:
+@pytest.mark.parametrize("size", [0, 2])
+def test_groups_that_an_array_cannot_hold(size: int) -> None:
+    """Whether or not there is a record: that may be private."""
     with pytest.raises(InvalidInputError, match=r"groups must be entries that column 'by'.*got 'north'"):
-        codes_of(np.array([1, 2]), ["north"])
+        codes_of(np.arange(size), ["north"])
+
+
+@pytest.mark.parametrize("column", [[1, 2, 3], ["1", "2", "3"], np.array([1, 2, 3]), np.array(["1", "2", "3"])])
+@pytest.mark.parametrize("groups", [(3, 1), ("3", "1")])
+def test_entries_are_found_by_their_text(column: Any, groups: Any) -> None:
+    assert codes_of(column, groups).tolist() == [1, 2, 0]

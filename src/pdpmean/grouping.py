@@ -31,21 +31,21 @@ def check_groups(by: Any, groups: Iterable[Hashable] | None) -> tuple[Hashable, 
         raise InvalidInputError(
             f"groups must list between 1 and {MOST_GROUPS:,} groups; got {len(labels):,}", name="groups", value=labels
         )
-    if not all(isinstance(label, Hashable) for label in labels) or len(set(labels)) < len(labels):
-        raise InvalidInputError("groups must be different from each other", name="groups", value=labels)
+    if len({str(label) for label in labels}) < len(labels):
+        raise InvalidInputError("groups must differ from each other, also as text", name="groups", value=labels)
     return labels
 
 
 def codes_of(column: Any, groups: Sequence[Hashable]) -> NDArray[np.int32]:
-    """The number of each entry's group; one beyond the last for an entry of no group asked for."""
-    if isinstance(column, np.ndarray) and column.dtype.kind in "biufU" and column.ndim == 1:
+    """The number of each entry's group, found by its text; one beyond the last for an entry of no group asked for."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biufU":
         return _codes_in_array(column, groups)
-    numbers = {label: number for number, label in enumerate(groups)}
+    numbers = {str(label): number for number, label in enumerate(groups)}
     entries = column.tolist() if hasattr(column, "tolist") else column
 
     def code(entry: Any) -> int:
         try:
-            return numbers.get(entry, len(groups))
+            return numbers.get(str(entry), len(groups))
         except Exception:  # whatever an entry does, it is one of no group
             return len(groups)
 
@@ -58,10 +58,10 @@ def _codes_in_array(column: NDArray[Any], groups: Sequence[Hashable]) -> NDArray
 
     from pdpmean.sources.columns import listed, places
 
-    labels = tuple(str(label) for label in groups)
+    kind = pa.string() if column.dtype.kind == "U" else pa.from_numpy_dtype(column.dtype)
+    entries = listed(tuple(str(label) for label in groups), kind, "groups", "by")
 
     def codes(start: int) -> NDArray[np.int32]:
-        part = pa.array(column[start : start + _PART])
-        return places(part, listed(labels, part.type, "groups", "by"))
+        return places(pa.array(column[start : start + _PART], kind), entries)
 
     return np.concatenate([np.empty(0, np.int32), *in_threads(codes, range(0, column.size, _PART))])

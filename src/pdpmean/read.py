@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -97,6 +97,8 @@ def _read_arrays(values: Any, budgets: Any, columns: Columns, model: Model) -> S
 def _column(name: str, column: Any) -> Any:
     if isinstance(column, str):
         raise InvalidInputError(f"{name}={column!r} names a column, but no table was given", name=name, value=column)
+    if not isinstance(column, Iterable) or getattr(column, "ndim", 1) != 1:
+        raise InvalidInputError(f"{name} must be one column, with an entry for each value", name=name)
     return column
 
 

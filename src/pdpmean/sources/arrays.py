@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import Floats
 from pdpmean.sources import Batch, Source
 
@@ -38,4 +39,7 @@ class ArraySource(Source):
 
     def duplicate_person(self) -> bool:
         """Whether two records have the same id."""
-        return len(set(self._people)) < len(self._people)
+        try:
+            return len(set(self._people)) < len(self._people)
+        except TypeError:
+            raise InvalidInputError("person must be a column of numbers or text", name="person") from None
