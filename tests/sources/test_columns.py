@@ -158,3 +158,26 @@ def test_lists_that_do_not_fit() -> None:
     assert refused(("1", "300"), pa.int8()).endswith("got '300'")
     assert "list" in refused(("1",), pa.list_(pa.int8()))
     assert refused(("1", "01"), pa.int8()) == "groups must differ also as entries of column 'region', of type int8"
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("low", [-3, 0, 5, 120])
+def test_places_of_integers_near_and_far(kind: str, low: int) -> None:
+    """By a table where they lie close together, and the same beyond both its ends and the type's."""
+    info = np.iinfo(kind)
+    listed_numbers = [number for number in (low + 2, low, low + 7) if info.min <= number <= info.max]
+    entries = pa.array(listed_numbers, kind)
+    asked = [
+        info.min,
+        info.max,
+        *(number for number in range(low - 2, low + 10) if info.min <= number <= info.max),
+        None,
+    ]
+    expected = [listed_numbers.index(n) if n in listed_numbers else len(listed_numbers) for n in asked]
+    assert places(pa.array(asked, kind), entries).tolist() == expected
+
+
+@pytest.mark.parametrize("numbers", [[-(2**63), 2**63 - 1], [2**62, 2**62 + 1], [0, 2**40]])
+def test_places_of_integers_too_far_for_a_table(numbers: list[int]) -> None:
+    column = pa.array([*numbers, 1, None], pa.int64())
+    assert places(column, pa.array(numbers, pa.int64())).tolist() == [0, 1, 2, 2]
