@@ -30,8 +30,6 @@ nitpick_ignore_regex = [
         "Fraction|Mapping|Callable|ArrayLike|Floats|NDArray.*|Model|Sums|Shares|ErrorLaw|ShapeName|Figure|GroupedEstimate",
     ),
 ]
-# Each page is in a table of contents, or is reached from one that is.
-suppress_warnings = ["toc.not_included"]
 
 python_maximum_signature_line_length = 88
 autodoc_member_order = "bysource"

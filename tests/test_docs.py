@@ -160,7 +160,7 @@ def run_command(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a line as a shell would, `python` and `pdpmean` being this environment's."""
     here = shlex.quote(sys.executable)
     shell = f'python() {{ {here} "$@"; }}; pdpmean() {{ {here} -m pdpmean "$@"; }}; {line}'
-    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT / "src"), "TERM": "dumb"}
     return subprocess.run(["bash", "-c", shell], cwd=folder, env=environment, capture_output=True, text=True)
 
 

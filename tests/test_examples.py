@@ -22,11 +22,6 @@ def estimated_mean(printed: str) -> float:
     return float(re.search(r"^mean +(\S+)$", printed, flags=re.MULTILINE)[1])  # type: ignore[index]
 
 
-def test_demo() -> None:
-    rows = re.findall(r"^this library, \w+ +(\S+) +\S+$", run("demo.py"), flags=re.MULTILINE)
-    assert [float(mean) for mean in rows] == pytest.approx([52, 52], abs=0.7)
-
-
 def test_salaries_by_tier() -> None:
     printed = run("salaries_by_tier.py")
     rows = [line.replace(",", "").split() for line in printed.split("truth", 2)[2].splitlines()[1:]]
