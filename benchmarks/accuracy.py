@@ -25,11 +25,12 @@ from pathlib import Path
 import numpy as np
 from profiles import MORE_PROFILES, PROFILES, Floats
 
-from pdpmean import Choices, InsufficientBudgetError, MeanEstimate, Randomness, estimate_mean, lower_bound, paper
+from pdpmean import Choices, InsufficientBudgetError, MeanEstimate, Randomness, estimate_mean, lower_bound
 from pdpmean.average import average
-from pdpmean.baselines import best_clip, minimum_mean, sampling_mean, threshold_mean
+from pdpmean.baselines import best_clip
 from pdpmean.cells import Cells
 from pdpmean.census import public_census
+from pdpmean.compare import method
 from pdpmean.estimate import locate_groups
 from pdpmean.guarantee import Promise
 from pdpmean.model import BOUNDED, make_model
@@ -152,19 +153,9 @@ class Population:
 
         return run
 
-    def other(self, method: str, values: Floats, randomness: Randomness) -> float:
+    def other(self, name: str, values: Floats, randomness: Randomness) -> float:
         """Another method's estimate."""
-        if method == "paper":
-            if self.budget_range is None:
-                return paper.mean_bounded(values, self.budgets, randomness=randomness)
-            return paper.mean_unbounded(values, self.budgets, budget_range=self.budget_range, randomness=randomness)
-        estimator: Callable[..., MeanEstimate] = {
-            "threshold": threshold_mean,
-            "sampling": sampling_mean,
-            "minimum": minimum_mean,
-        }[method]
-        options = {"model": self.model, "budget_range": self.budget_range, "randomness": randomness}
-        return estimator(values, self.budgets, **options).mean
+        return method(name, self.budgets, make_model(self.model, self.budget_range), mean=math.nan)(values, randomness)
 
 
 def simulate(people: Population, ratios: tuple[float, ...], runs: int, other_runs: int) -> dict[object, Runs]:
@@ -180,15 +171,15 @@ def simulate(people: Population, ratios: tuple[float, ...], runs: int, other_run
                 found[ratio].add(people.estimate(sample + ratio, next(draws)), ratio)
             except InsufficientBudgetError:
                 found[ratio].refused += 1
-        for method in OTHERS if run < other_runs else ():
-            if found[method].refused == run >= 5:  # refused so far: it would go on
-                found[method].refused += 1
+        for name in OTHERS if run < other_runs else ():
+            if found[name].refused == run >= 5:  # refused so far: it would go on
+                found[name].refused += 1
                 continue
             try:
-                answer = people.other(method, sample + at, next(draws))
-                found[method].errors.append(abs(answer - at))
+                answer = people.other(name, sample + at, next(draws))
+                found[name].errors.append(abs(answer - at))
             except InsufficientBudgetError:
-                found[method].refused += 1
+                found[name].refused += 1
     return found
 
 
