@@ -117,6 +117,12 @@ def test_an_error_without_a_file_is_not_quoted(run: Run, monkeypatch: pytest.Mon
     assert (found.exit_code, "41.17" in found.output) == (70, False)
 
 
+def test_names_do_nothing_to_a_terminal(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("hours\x1b[2J,epsilon\n1,2\n")
+    found = run("estimate", tmp_path / "x.csv", "--value", "hour", "--budget", "epsilon")
+    assert found.stderr.endswith("Its columns: hours?[2J, epsilon\n")
+
+
 def test_advice_is_given_in_options() -> None:
     assert in_options("use shape='any', or a support=(low, high)") == "use --shape any, or a --support LOW HIGH"
 

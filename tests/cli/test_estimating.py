@@ -216,6 +216,12 @@ def test_a_report_is_written_with_its_command(run: Run, people: Path, tmp_path: 
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_report_of_groups(run: Run, people: Path, tmp_path: Path) -> None:
+    found = run("estimate", people, *COLUMNS, *GROUPS, "--report", tmp_path / "out.html")
+    assert found.exit_code == 0
+    assert "far, far east" in (tmp_path / "out.html").read_text(encoding="utf-8")
+
+
 def test_a_refusal_leaves_no_report(run: Run, people: Path, tmp_path: Path) -> None:
     assert run("estimate", people, *COLUMNS, "--report", tmp_path / "out.html", "--share", 0.01).exit_code == 1
     assert list(tmp_path.iterdir()) == []

@@ -60,12 +60,19 @@ class Commands(TyperGroup):
 
 def note(text: str) -> None:
     """A line on standard error."""
-    typer.secho(f"pdpmean: {in_options(text)}", err=True)
+    typer.secho(_line(text), err=True)
 
 
 def warn(text: str) -> None:
     """A line on standard error that catches the eye."""
-    typer.secho(f"pdpmean: {in_options(text)}", err=True, bold=True, fg="red")
+    typer.secho(_line(text), err=True, bold=True, fg="red")
+
+
+def _line(text: str) -> str:
+    """Signed, and without characters that would do something to a terminal: names of columns may hold any."""
+    return "pdpmean: " + "".join(
+        letter if letter.isprintable() or letter == "\n" else "?" for letter in in_options(text)
+    )
 
 
 def in_options(text: str) -> str:

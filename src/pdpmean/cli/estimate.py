@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -85,15 +84,11 @@ def estimate(
             found = _estimate(files, options, seed, hook)
         _show(found, level, json=json, csv=csv)  # first: it is paid for, whatever becomes of the page
         if page:
-            _write(page, found, shlex.join(["pdpmean", *context.obj]), level)
+            from pdpmean.report import write_report
+
+            write_report(page, found, command=shlex.join(["pdpmean", *context.obj]), level=level)
     if not getattr(found, "estimates", True):
         raise typer.Exit(REFUSED)
-
-
-def _write(page: Path, found: Any, command: str, level: float) -> None:
-    from pdpmean.report import write_report
-
-    write_report(page, found, command=command, level=level)
 
 
 def _check(level: float, *, json: bool, csv: bool) -> None:

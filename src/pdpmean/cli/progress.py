@@ -15,7 +15,7 @@ __all__ = ["Hook", "progress"]
 
 Hook = Callable[[str, int, int | None], None]
 
-_STEPS = {"census": "counting budgets", "sample": "looking for the population", "sum": "averaging", "run": "simulating"}
+_STEPS = {"census": "counting budgets", "sample": "locating", "sum": "averaging", "run": "simulating"}
 _PATIENCE = 0.4  # seconds before anything is shown: most runs are done by then
 
 
@@ -55,6 +55,7 @@ class _Shown:
 def _bars(counts: bool, unit: str) -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+    from rich.table import Column
     from rich.text import Text
 
     class Amount(ProgressColumn):
@@ -67,5 +68,5 @@ def _bars(counts: bool, unit: str) -> Progress:
             rate = "" if task.speed is None else f", {task.speed:,.0f} a second"
             return Text(f"{task.completed:,.0f}{total} {unit}{rate}")
 
-    columns = (TextColumn("{task.description}"), BarColumn(), Amount(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(24), Amount(Column(no_wrap=True)), TimeRemainingColumn())
     return Progress(*columns, console=Console(stderr=True), transient=True)
