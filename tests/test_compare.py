@@ -76,10 +76,34 @@ def test_the_error_is_what_one_run_in_four_exceeds() -> None:
     assert Simulated("x", (0.5, 2.0, math.nan, 0.2), 0).misses == 0.5
 
 
+def test_the_error_lies_in_its_interval_as_often_as_it_should() -> None:
+    truth = -math.log(0.25)  # of exponential errors, one in four exceeds this
+    drawn = np.random.default_rng(3).exponential(size=(2000, 60))
+    intervals = [Simulated("x", tuple(errors), 0).error_interval for errors in drawn.tolist()]
+    covered = np.mean([low <= truth <= high for low, high in intervals])
+    assert 0.94 < covered < 0.985
+    shrunk = np.mean([low <= 1.5 * truth <= high for low, high in intervals])
+    assert shrunk < 0.6
+
+
+def test_few_runs_leave_the_error_open() -> None:
+    assert Simulated("x", (0.5,), 0).error_interval == (0.0, math.inf)
+    low, high = Simulated("x", tuple(range(1, 101)), 0).error_interval
+    assert (low, high) == (66.0, 85.0)
+    assert Simulated("x", tuple(range(1, 81)), 20).error_interval[1] == math.inf
+
+
 def test_rows_are_over_the_lower_bound() -> None:
     found = Comparison((Simulated("oracle", (2.0,), 1),), 0.5, "bounded", 10, 2, 10.0, 0)
     assert found.rows() == [
-        {"method": "oracle", "error": math.inf, "over_bound": math.inf, "misses": 1.0, "refused": 0.5}
+        {
+            "method": "oracle",
+            "error": math.inf,
+            "error_interval": [0.0, math.inf],
+            "over_bound": math.inf,
+            "misses": 1.0,
+            "refused": 0.5,
+        }
     ]
     assert found.to_dict()["methods"] == found.rows()
 

@@ -34,6 +34,7 @@ METHODS = {
     "oracle": "told mean and spread, it only averages",
 }
 _LARGEST = 2_000_000  # people; a run makes a value for each
+_QUANTILE = 0.75  # one run in four is further off
 _TRIES = 5  # a method that refused so many runs, and all so far, is taken to refuse the rest
 
 
@@ -53,9 +54,24 @@ class Simulated:
     @property
     def error(self) -> float:
         """The error that one run in four exceeds; infinite if more than a quarter was refused."""
-        found = np.array([*self.errors, *([math.inf] * self.refused)])
-        found[np.isnan(found)] = math.inf
-        return float(np.quantile(found, 0.75, method="higher")) if found.size else math.nan
+        found = self._sorted_errors
+        return float(np.quantile(found, _QUANTILE, method="higher")) if found.size else math.nan
+
+    @property
+    def error_interval(self) -> tuple[float, float]:
+        """Where that error lies with a certainty of 95 %, for so many runs, whatever the law of the errors."""
+        found = self._sorted_errors
+        middle, side = _QUANTILE * found.size, 1.96 * math.sqrt(_QUANTILE * (1 - _QUANTILE) * found.size)
+        low, high = math.floor(middle - side), math.ceil(middle + side)  # ranks from 1 and, for the upper end, from 0
+        return (
+            float(found[low - 1]) if low >= 1 else 0.0,
+            float(found[high]) if high < found.size else math.inf,
+        )
+
+    @property
+    def _sorted_errors(self) -> Floats:
+        found = np.array([*self.errors, *([math.inf] * self.refused)], dtype=np.float64)
+        return np.sort(np.nan_to_num(found, nan=math.inf, posinf=math.inf))
 
     @property
     def misses(self) -> float:
@@ -76,11 +92,12 @@ class Comparison:
     seed: int
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a method: its error, that over the lower bound, and the parts missed and refused."""
+        """One row a method: its error and how sure that is, over the lower bound, the parts missed and refused."""
         return [
             {
                 "method": found.name,
                 "error": found.error,
+                "error_interval": list(found.error_interval),
                 "over_bound": found.error / self.lower_bound,
                 "misses": found.misses,
                 "refused": found.refused / max(1, found.runs),

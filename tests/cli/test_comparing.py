@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ def test_the_table(run: Run) -> None:
     found = run("compare", "--tiers", TIERS, "--runs", 2)
     assert (found.exit_code, found.stderr) == (0, "")
     table = found.stdout.split("\n\n")[1].splitlines()
-    assert table[0].split() == ["error", "over", "bound", "misses", "refused"]
+    assert table[0].split() == ["error", "95", "%", "interval", "over", "bound", "misses", "refused"]
     assert [line.split(":")[0] for line in table[1:]] == [*METHODS, "lower bound"]
     assert found.stdout.startswith("2 simulated samples of 2,500 people, bounded model, seed 0\n")
     assert run("compare", "--tiers", TIERS, "--runs", 2).stdout == found.stdout
@@ -28,7 +29,18 @@ def test_json_holds_what_the_library_found(run: Run) -> None:
     words = ("--runs", 2, "--seed", 5, "--mean", -3, "--model", "unbounded", "--json")
     found = json.loads(run("compare", "--tiers", TIERS, *words).stdout)
     expected = compare(PEOPLE, runs=2, seed=5, mean=-3.0, model="unbounded", budget_range=(0.1, 1.0))
-    assert found == expected.to_dict()
+    assert found["methods"] == [
+        row | {"error_interval": [end if math.isfinite(end) else None for end in row["error_interval"]]}
+        for row in expected.rows()
+    ]
+    assert {name: found[name] for name in ("model", "people", "runs", "mean", "seed", "lower_bound")} == {
+        "model": "unbounded",
+        "people": 2500,
+        "runs": 2,
+        "mean": -3.0,
+        "seed": 5,
+        "lower_bound": expected.lower_bound,
+    }
 
 
 def test_refusals_are_no_answer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from .conftest import Run
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer simulations, so that the tour is quick."""
-    tour = {title: command.replace("--runs 60", "--runs 1") for title, command in demo._TOUR.items()}
+    tour = {title: command.replace("--runs 100", "--runs 1") for title, command in demo._TOUR.items()}
     monkeypatch.setattr(demo, "_TOUR", tour)
 
 

@@ -53,22 +53,24 @@ def compare(
 def _text(found: Comparison) -> str:
     from pdpmean.compare import METHODS
 
-    head = ("", "error", "over bound", "misses", "refused")
+    head = ("", "error", "95 % interval", "over bound", "misses", "refused")
     rows = [
         (
             f"{row['method']}: {METHODS[row['method']]}",
             _number(row["error"], ".4g"),
+            " to ".join(f"{end:.3g}" for end in row["error_interval"]) if math.isfinite(row["error"]) else "",
             _number(row["over_bound"], ".2f"),
             _percent(row["misses"]),
             _percent(row["refused"]),
         )
         for row in found.rows()
     ]
-    bound = ("lower bound: no private method is better", _number(found.lower_bound, ".4g"), "1.00", "", "")
+    bound = ("lower bound: no private method is better", _number(found.lower_bound, ".4g"), "", "1.00", "", "")
     return "\n".join(
         [
             f"{found.runs:,} simulated samples of {found.people:,} people, {found.model} model, seed {found.seed}",
             "error: in standard deviations, what one run in four exceeds; a miss is off by more than one",
+            "interval: where that error lies, for so few runs; where intervals overlap, more --runs may turn the order",
             "",
             as_table([head, *rows, bound]),
         ]

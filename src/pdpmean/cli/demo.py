@@ -31,9 +31,9 @@ _TOUR = {
     "One mean a region": "estimate people.csv --value hours --budget epsilon --by region --groups north,south,west "
     "--share 0.5",
     "How it compares with the paper and with others, for a tenth of these people": (
-        "compare --tiers 0.1:1080,0.5:740,1:180 --runs 60"
+        "compare --tiers 0.1:1080,0.5:740,1:180 --runs 100"
     ),
-    "And where taking part is secret": "compare --tiers 0.1:1080,0.5:740,1:180 --runs 60 --model unbounded",
+    "And where taking part is secret": "compare --tiers 0.1:1080,0.5:740,1:180 --runs 100 --model unbounded",
 }
 
 
