@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from pdpmean import errors
-from pdpmean.errors import InvalidInputError, MissingPackageError, PdpMeanError
+from pdpmean import errors, estimate_mean
+from pdpmean.errors import InsufficientBudgetError, InvalidInputError, MissingPackageError, PdpMeanError
 
 _LINE = re.compile(r"^(?P<indent>[\s│├└─]*)(?P<name>\w+)(?: \(also an? (?P<also>\w+)\))?(?:\s{2,}\S.*)?$")
 
@@ -108,3 +108,19 @@ def test_a_missing_package_says_how_to_install_it() -> None:
     assert (error.name, error.extra) == ("matplotlib", "plot")
     with pytest.raises(ImportError):
         raise error
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_a_public_refusal_costs_nothing(share: float) -> None:
+    with pytest.raises(InsufficientBudgetError) as refusal:
+        estimate_mean([1.0, 2.0], 0.5, share=share)
+    assert refusal.value.spent == 0
+    assert "has used" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_a_noisy_refusal_says_what_it_cost(share: float) -> None:
+    said = rf"Finding out has used {share / 16:.3g} of every budget$"
+    with pytest.raises(InsufficientBudgetError, match=said) as refusal:
+        estimate_mean([1.0, 2.0], 0.5, model="unbounded", budget_range=(0.1, 1.0), share=share)
+    assert refusal.value.spent == share / 16

@@ -40,6 +40,15 @@ class InsufficientBudgetError(PdpMeanError):
         self.total = total
         self.needed = needed
         self.failure_probability = failure_probability
+        self.spent = 0.0
+        """The part of every budget that finding out has used: none where budgets are public."""
+
+    def having_spent(self, share: float) -> InsufficientBudgetError:
+        """The same refusal, after so much of every budget was used to find out."""
+        if share:
+            self.spent = share
+            self.args = (f"{self}. Finding out has used {share:.3g} of every budget",)
+        return self
 
 
 class MissingPackageError(PdpMeanError, ImportError):

@@ -117,7 +117,7 @@ def estimate_mean(
     outcomes = plan_groups(censuses, options)
     plans = [outcome if isinstance(outcome, Plan) else None for outcome in outcomes]
     if labels is None and isinstance(outcomes[0], InsufficientBudgetError):
-        raise outcomes[0]
+        raise outcomes[0].having_spent(float(censuses[0].share))
     squares = [weight_squares(one, plan, randomness) for one, plan in zip(held, plans, strict=True)]
     located = locate_groups(source, plans, randomness)
     averaged = average(source, plans, located, randomness)

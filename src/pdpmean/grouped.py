@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -156,7 +157,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
             for row in table
         ]
         banner = [] if self.private else ["NOT PRIVATE: seeded randomness, for simulation only", ""]
-        return "\n".join([*banner, *lines, "", self.guarantee])
+        return "\n".join([*banner, *lines, "", textwrap.fill(self.guarantee, 100)])
 
     def _repr_html_(self) -> str:
         head, *body = self._cells()
