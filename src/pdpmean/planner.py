@@ -32,7 +32,7 @@ __all__ = ["LARGEST_SAMPLE", "Planner"]
 
 # Of more than a few records `locate` looks at so many times the root of all there are: what a sample errs in centre and
 # scale reaches the mean as a product, which then stays small beside the sampling error of all.
-_FEW, _SAMPLE_RATE, LARGEST_SAMPLE = 16_000, 20.0, 200_000
+_FEW, _SAMPLE_RATE, LARGEST_SAMPLE = 16_000, 20.0, 50_000
 _KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
 _LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
 _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
