@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pdpmean import InvalidInputError
@@ -40,6 +41,9 @@ def test_groups_keep_their_order() -> None:
         ("region", range(MOST_GROUPS + 1), "got 10,001"),
         ("region", ["a", "b", "a"], "differ from each other"),
         ("region", [1, "1"], "differ from each other, also as text"),
+        ("region", [1, 1.0], "differ from each other"),
+        ("region", [True, 1], "differ from each other"),
+        ("region", ["a", ["b"]], "groups must be numbers, text or the like"),
     ],
 )
 def test_wrong_groups(by: Any, groups: Any, message: str) -> None:
@@ -86,3 +90,20 @@ def test_groups_that_an_array_cannot_hold(size: int) -> None:
 @pytest.mark.parametrize("groups", [(3, 1), ("3", "1")])
 def test_entries_are_found_by_their_text(column: Any, groups: Any) -> None:
     assert codes_of(column, groups).tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize("column", [pd.Series([3, 7, 1]), pd.Series([3, 7, None]), np.ma.masked_equal([3, 7, 1], 1)])
+def test_a_missing_entry_changes_nobody_elses_group(column: Any) -> None:
+    """With one, pandas turns a column of whole numbers into one of doubles."""
+    assert codes_of(column, [3, 7]).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("point", [0xD800, 0xDFFF, 0x110000, 2**32 - 1])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_what_is_no_text_is_of_no_group(point: int, order: Literal["<", ">"]) -> None:
+    """An array can hold what no text can; nothing is raised, and others stay where they are."""
+    column = np.array([ord("a"), point, ord("b"), 0xFFFD], np.uint32).view("U1")
+    column = column.astype(column.dtype.newbyteorder(order))
+    assert codes_of(column, ["b", "a", "?"]).tolist() == [1, 3, 0, 3]
+    masked = np.ma.array(column, mask=[True, False, False, False])
+    assert codes_of(masked, ["b", "a"]).tolist() == [2, 2, 0, 2]

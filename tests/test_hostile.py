@@ -14,11 +14,14 @@ from typing import Any, Literal
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from scripted import Scripted
 
-from pdpmean import locate
+from pdpmean import average, estimate, locate, squares
+from pdpmean.cells import Cells
 from pdpmean.choices import Choices
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError, PopulationWarning
 from pdpmean.estimate import estimate_mean
@@ -26,6 +29,7 @@ from pdpmean.inputs import budgets_of_tiers
 from pdpmean.plan import plan_mean
 from pdpmean.randomness import Randomness
 from pdpmean.result import MeanEstimate
+from pdpmean.sources.arrays import ArraySource
 
 Shape = Literal["gaussian", "any"]
 
@@ -188,6 +192,26 @@ def test_secure_randomness_answers_hostile_values_too(value: float, model: str, 
     assert result.private
 
 
+SIGNALLING = np.array([0x7FF4000000000000], np.uint64).view(np.float64)[0]  # a NaN that arithmetic complains of
+
+
+@every_case
+@pytest.mark.parametrize("entry", [SIGNALLING, math.inf, 1e308, TINY], ids=str)
+def test_arithmetic_says_nothing_about_an_entry(entry: float, model: str, shape: Shape) -> None:
+    """Neither as a warning nor, where somebody has asked NumPy to raise, as an error."""
+    values, budgets = np.linspace(-1.0, 1.0, PEOPLE), np.full(PEOPLE, BUDGET)
+    values[3] = entry
+    budgets[5] = entry if model == "unbounded" else math.inf
+    source = ArraySource(values, budgets)
+    plan = plan_mean({BUDGET: PEOPLE}, shape=shape, **MODELS[model])
+    with np.errstate(all="raise"):
+        (held,) = Cells(plan.model).census(source)
+        randomness = Randomness.seeded(1)
+        squares.weight_squares(held, plan, randomness)
+        located = estimate.locate_groups(source, [plan], randomness)
+        average.average(source, [plan], located, randomness)
+
+
 GENEROUS = Choices(center_share=0.25, scale_share=0.25)
 EQUAL = "many of the values seem to be equal, or nearly: use shape='any'"
 
@@ -307,16 +331,18 @@ def test_a_strange_tier_is_no_budget_where_tiers_are_private(strange: Any) -> No
     assert math.isnan(found[1])
 
 
-class Scripted(Randomness):
-    """Releases what the script says instead of what is true: whoever sees only released numbers sees no difference."""
-
-    def __init__(self, released: list[float]) -> None:
-        super().__init__(lambda: bytes(32), lambda *_: 0, private=False)
-        self._released = iter(released)
-
-    def add_laplace(self, value: int, scale: float) -> int:  # noqa: ARG002
-        """The next number of the script, in units of the scale."""
-        return round(next(self._released) * scale)
+@pytest.mark.parametrize("missing", [7, None])
+@pytest.mark.parametrize("public", [False, True])
+def test_a_missing_tier_changes_nobody_elses_budget(missing: int | None, public: bool) -> None:
+    """With one, pandas turns a column of whole numbers into one of doubles."""
+    column, tiers = pd.Series([1, 2, missing]), {1: 0.5, 2: 1.5, 3: 9.0}
+    if public:
+        with pytest.raises(InvalidInputError, match=r"budgets holds the tier '(7|nan)', which tiers does not list"):
+            budgets_of_tiers(column, tiers, public=True)
+        return
+    found = budgets_of_tiers(column, tiers, public=False)
+    assert found[:2].tolist() == [0.5, 1.5]
+    assert math.isnan(found[2])
 
 
 def datasets() -> list[tuple[list[Any], list[Any]]]:

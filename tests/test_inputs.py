@@ -250,6 +250,16 @@ def test_an_array_type_that_holds_no_numbers_is_refused(dtype: str) -> None:
         assert caught.value.name == "weights"
 
 
+def test_an_array_that_cannot_be_made_is_refused_without_a_word_about_it() -> None:
+    class Odd(Series):
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+            raise ValueError("secret")
+
+    with pytest.raises(InvalidInputError, match="budgets cannot be read as an array of numbers") as caught:
+        private_numbers(Odd(np.zeros(2)), "budgets")
+    assert caught.value.__context__ is None
+
+
 @pytest.mark.parametrize("container", [5, 5.0, None, "1.5", b"1.5", object(), Decimal(1)])
 def test_what_holds_no_entries_is_refused(container: Any) -> None:
     with pytest.raises(InvalidInputError, match="values must be one column of numbers; got 0 dimensions"):

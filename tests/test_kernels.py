@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import runpy
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
 from typing import Any
 
+import numba.core.caching
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rules import batch_of, clip_weights, compiled, group_sums, holders, sums_of, table_of, three
 
-from pdpmean import InvalidInputError, Randomness, average, estimate_mean
+from pdpmean import InvalidInputError, Randomness, average, estimate_mean, kernels
 from pdpmean.average import STEPS, WEIGHT_BITS, Clip, Summing
 from pdpmean.cells import Cells
 from pdpmean.inputs import Floats
@@ -297,3 +299,13 @@ def test_a_masked_budget_is_none() -> None:
         estimate_mean(np.zeros(1000), budgets)
     with pytest.raises(InvalidInputError, match="record 0 has nan"):
         estimate_mean(np.zeros(1000), budgets)
+
+
+def test_loops_are_compiled_where_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a certain size on they are needed, and whether data is so large may be private."""
+    caching: Any = numba.core.caching
+    monkeypatch.setattr(getattr(caching, "CacheImpl", None) or caching._CacheImpl, "_locator_classes", [])
+    loops = runpy.run_path(kernels.__file__)
+    counts = np.zeros(9, dtype=np.int64)
+    assert loops["count_cells"](np.array([1.0, -1.0]), 0.5, 2.0, 1.0, np.uint64(52), 1020, 7, counts) == 1
+    assert counts.tolist() == [1, 0, 0, 1, 0, 0, 0, 0, 0]

@@ -66,7 +66,7 @@ def weights_of(allowances: Floats, share: Any, cap: Any, unit: Any) -> NDArray[n
 
 def steps_of(values: Floats, middle: Any, lift: Any, per_unit: Any) -> NDArray[np.int64]:
     """Values clipped, as integers from -STEPS to STEPS; a missing one is 0."""
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         steps = np.rint(np.clip((values - middle) * lift * per_unit, -STEPS, STEPS))
     return np.where(np.isnan(steps), 0.0, steps).astype(np.int64)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -31,15 +32,29 @@ def check_groups(by: Any, groups: Iterable[Hashable] | None) -> tuple[Hashable, 
         raise InvalidInputError(
             f"groups must list between 1 and {MOST_GROUPS:,} groups; got {len(labels):,}", name="groups", value=labels
         )
-    if len({str(label) for label in labels}) < len(labels):
-        raise InvalidInputError("groups must differ from each other, also as text", name="groups", value=labels)
+    _check_labels(labels)
     return labels
 
 
-def codes_of(column: Any, groups: Sequence[Hashable]) -> NDArray[np.int32]:
-    """The number of each entry's group, found by its text; one beyond the last for an entry of no group asked for."""
-    if isinstance(column, np.ndarray) and column.dtype.kind in "biufU":
-        return _codes_in_array(column, groups)
+def _check_labels(labels: tuple[Hashable, ...]) -> None:
+    """Raise unless results can be found by their labels, as they are and as text."""
+    try:
+        distinct = min(len(set(labels)), len({str(label) for label in labels}))
+    except TypeError:
+        raise InvalidInputError("groups must be numbers, text or the like", name="groups", value=labels) from None
+    if distinct < len(labels):
+        raise InvalidInputError("groups must differ from each other, also as text", name="groups", value=labels)
+
+
+def codes_of(column: Any, groups: Sequence[Hashable], *, role: str = "groups", name: str = "by") -> NDArray[np.int32]:
+    """The number of each entry's group, found by its text; one beyond the last for an entry of no group asked for.
+
+    In a column of numbers it is found as a number, since a missing entry may have made doubles of whole numbers. For
+    messages, `role` is the argument that lists the groups, and `name` that of the column.
+    """
+    kind = getattr(column, "dtype", None)
+    if isinstance(kind, np.dtype) and kind.kind in "biufU":
+        return _codes_in_array(np.asanyarray(column), groups, role, name)
     numbers = {str(label): number for number, label in enumerate(groups)}
     entries = column.tolist() if hasattr(column, "tolist") else column
 
@@ -52,16 +67,28 @@ def codes_of(column: Any, groups: Sequence[Hashable]) -> NDArray[np.int32]:
     return np.fromiter((code(entry) for entry in entries), np.int32)
 
 
-def _codes_in_array(column: NDArray[Any], groups: Sequence[Hashable]) -> NDArray[np.int32]:
+def _codes_in_array(column: NDArray[Any], groups: Sequence[Hashable], role: str, name: str) -> NDArray[np.int32]:
     """The same for an array of one type, some thousands at a time, in threads."""
     import pyarrow as pa
 
     from pdpmean.sources.columns import listed, places
 
     kind = pa.string() if column.dtype.kind == "U" else pa.from_numpy_dtype(column.dtype)
-    entries = listed(tuple(str(label) for label in groups), kind, "groups", "by")
+    entries = listed(tuple(str(label) for label in groups), kind, role, name)
 
     def codes(start: int) -> NDArray[np.int32]:
-        return places(pa.array(column[start : start + _PART], kind), entries)
+        part = column[start : start + _PART]
+        try:
+            return places(pa.array(part, kind), entries)
+        except UnicodeError:
+            return places(pa.array(_as_text(part), kind), entries)
 
     return np.concatenate([np.empty(0, np.int32), *in_threads(codes, range(0, column.size, _PART))])
+
+
+def _as_text(column: NDArray[Any]) -> NDArray[Any]:
+    """The same with a character that no name has for whatever is none: an array can hold what no text can."""
+    native = np.array(column, dtype=column.dtype.newbyteorder("="), subok=True)
+    points = np.ma.getdata(native).view(np.uint32)
+    points[(points >> 11 == 0xD800 >> 11) | (points > sys.maxunicode)] = 0xFFFF
+    return native

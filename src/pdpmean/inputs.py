@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pdpmean.errors import InvalidInputError
+from pdpmean.grouping import codes_of
 
 __all__ = [
     "LARGEST_BUDGET",
@@ -53,7 +55,7 @@ def private_numbers(numbers: Any, name: str = "values") -> Floats:
     if str(getattr(numbers, "dtype", "")) in ("str", "string"):  # a pandas column declared as text
         raise InvalidInputError(f"{name} must be numbers; got a column of text", name=name)
     if not isinstance(numbers, np.ndarray):
-        numbers = _as_array(numbers)
+        numbers = _as_array(numbers, name)
     if isinstance(numbers, np.ma.MaskedArray) and numbers.dtype.kind in "biuf":
         with np.errstate(over="ignore", invalid="ignore"):
             numbers = np.ma.filled(numbers.astype(np.float64), math.nan)
@@ -73,9 +75,11 @@ def private_numbers(numbers: Any, name: str = "values") -> Floats:
         return np.asarray(numbers, dtype=np.float64)
 
 
-def _as_array(numbers: Any) -> NDArray[Any]:
+def _as_array(numbers: Any, name: str) -> NDArray[Any]:
     if hasattr(numbers, "__array__"):
-        return np.asarray(numbers)
+        with suppress(Exception):  # which may quote an entry
+            return np.asarray(numbers)
+        raise InvalidInputError(f"{name} cannot be read as an array of numbers", name=name)
     if isinstance(numbers, (str, bytes)) or not isinstance(numbers, Iterable):
         return np.asarray(numbers, dtype=object)
     entries = list(numbers)
@@ -203,12 +207,12 @@ def _is_single(budgets: Any) -> bool:
 def budgets_of_tiers(column: Any, tiers: Mapping[Any, float], *, public: bool) -> Floats:
     """The budget of each record's tier. An unknown tier is an error if tiers are public; otherwise it is no budget."""
     known = tier_budgets(tiers)
-    entries = column.tolist() if hasattr(column, "tolist") else list(column)
-    names = [_name_of(entry) for entry in entries]
-    unknown = next((name for name in names if name not in known), None)
-    if unknown is not None and public:
-        raise unknown_tier(unknown, known)
-    return np.array([known.get(name, math.nan) for name in names], dtype=np.float64)
+    column = column if hasattr(column, "__len__") else list(column)
+    codes = codes_of(column, tuple(known), role="tiers", name="budgets")
+    unknown = np.flatnonzero(codes == len(known))
+    if unknown.size and public:
+        raise unknown_tier(str(np.asarray(column, dtype=object)[unknown[0]]), known)
+    return np.array([*known.values(), math.nan])[codes]
 
 
 def unknown_tier(name: str, known: Iterable[str]) -> InvalidInputError:
@@ -216,13 +220,6 @@ def unknown_tier(name: str, known: Iterable[str]) -> InvalidInputError:
     return InvalidInputError(
         f"budgets holds the tier {name!r}, which tiers does not list: {', '.join(known)}", name="tiers", value=name
     )
-
-
-def _name_of(entry: object) -> str:
-    try:
-        return str(entry)
-    except Exception:  # whatever an entry does, it is one without a known tier
-        return ""
 
 
 def people_of_tiers(people: Any, tiers: Mapping[Any, float]) -> Any:
@@ -237,7 +234,7 @@ def people_of_tiers(people: Any, tiers: Mapping[Any, float]) -> Any:
 
 def tier_budgets(tiers: Any) -> dict[str, float]:
     """The budget of each tier, by its name as text, checked and ready for use."""
-    if not isinstance(tiers, Mapping):
+    if not (isinstance(tiers, Mapping) and tiers):
         raise InvalidInputError(f"tiers must be {{name: budget}}; got {tiers!r}", name="tiers", value=tiers)
     for name, budget in tiers.items():
         if not (isinstance(budget, Real) and float(budget) >= 0):

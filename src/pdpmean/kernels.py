@@ -20,6 +20,14 @@ __all__ = [
 _LOW_BITS = 24  # as in `average`
 
 
+def _compiled(loop):
+    """The loop compiled, and kept on disk where there is a place for it; how many records there are may be private."""
+    try:
+        return numba.njit(nogil=True, cache=True)(loop)
+    except RuntimeError:  # nowhere to write
+        return numba.njit(nogil=True)(loop)
+
+
 @numba.njit(nogil=True, inline="always")
 def _allowance(budget, low, high, factor):
     return min(budget, high) * factor if budget >= low else 0.0
@@ -30,7 +38,7 @@ def _cell(allowance, bits, shift, base, top):
     return max(min(np.int64(bits >> shift) - base, top) + (allowance == np.inf), 0)
 
 
-@numba.njit(nogil=True, cache=True)
+@_compiled
 def count_cells(budgets, low, high, factor, shift, base, top, counts):
     """Add each allowance's cell to `counts`; returns how many budgets are negative or missing."""
     wrong = 0
@@ -43,7 +51,7 @@ def count_cells(budgets, low, high, factor, shift, base, top, counts):
     return wrong
 
 
-@numba.njit(nogil=True, cache=True)
+@_compiled
 def count_group_cells(budgets, groups, low, high, factor, shift, base, top, counts):
     """Add each allowance's cell to its group's row of `counts`; returns how many budgets are negative or missing."""
     wrong = 0
@@ -62,7 +70,7 @@ def _place(value, middle, lift, per_unit):
     return min(max((value - middle) * lift * per_unit, -steps), steps)
 
 
-@numba.njit(nogil=True, cache=True)
+@_compiled
 def _sum_near(values, budgets, low, high, factor, share, cap, unit, middle, lift, per_unit, near):
     """The sums of W z, of W, and of W where z is within `near`, over so few records that none overflows a word."""
     total, weights, close = 0, 0, 0
@@ -75,7 +83,7 @@ def _sum_near(values, budgets, low, high, factor, share, cap, unit, middle, lift
     return total, weights, close
 
 
-@numba.njit(nogil=True, cache=True)
+@_compiled
 def _sum_squares(values, budgets, low, high, factor, share, cap, unit, middle, lift, per_unit):
     """The sums of W z, of W, and of W z**2 / 2**24, over so few records that none overflows a word."""
     total, weights, squares = 0, 0, 0
@@ -100,7 +108,7 @@ def _add(sums, total, weights, extra):
     sums[4] += extra & low
 
 
-@numba.njit(nogil=True, cache=True)
+@_compiled
 def sum_blocks(values, budgets, low, high, factor, rule, squares, block, sums):
     """Add the three sums to `sums`, block by block, each of so many records that none overflows a word."""
     share, cap, unit, middle, lift, per_unit, near = rule
@@ -113,7 +121,7 @@ def sum_blocks(values, budgets, low, high, factor, rule, squares, block, sums):
         _add(sums, found[0], found[1], found[2])
 
 
-@numba.njit(nogil=True, cache=True)
+@_compiled
 def sum_groups(values, budgets, groups, low, high, factor, rules, squares, block, sums):
     """Add each record to the sums of its group, which has a rule of its own."""
     part = np.zeros((sums.shape[0], 3), np.int64)
@@ -132,7 +140,7 @@ def sum_groups(values, budgets, groups, low, high, factor, rules, squares, block
             part[g, :] = 0
 
 
-@numba.njit(nogil=True, cache=True)
+@_compiled
 def hash_texts(ends, text, hashes):
     """The 64-bit FNV-1a hash of each entry, the bytes of `text` between two `ends`; its high bits are mixed well."""
     for i in range(hashes.size):

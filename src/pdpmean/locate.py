@@ -62,7 +62,7 @@ def integer_weights(weights: Floats) -> NDArray[np.int64]:
 
 
 def _distances(values: Floats, center: float) -> Floats:
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         return np.abs(values - center)
 
 

@@ -39,7 +39,8 @@ class Model:
     def allowances(self, budgets: Floats) -> Floats:
         """What each record may cost for being added or removed; 0 leaves it out."""
         low, high, factor = self.limits
-        return np.where(budgets >= low, np.minimum(budgets, high) * factor, 0.0)
+        with np.errstate(all="ignore"):  # a NaN that signals would be told of
+            return np.where(budgets >= low, np.minimum(budgets, high) * factor, 0.0)
 
     @property
     def budget_per_allowance(self) -> int:

@@ -46,6 +46,8 @@ def plan_mean(
 ) -> Plan:
     """The plan for these budgets: what to expect before any value is read. Errors are in standard deviations.
 
+    It tells the budgets it is given. Where they are private (unbounded), give those of the people you expect.
+
     Parameters
     ----------
     budgets

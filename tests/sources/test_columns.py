@@ -181,3 +181,17 @@ def test_places_of_integers_near_and_far(kind: str, low: int) -> None:
 def test_places_of_integers_too_far_for_a_table(numbers: list[int]) -> None:
     column = pa.array([*numbers, 1, None], pa.int64())
     assert places(column, pa.array(numbers, pa.int64())).tolist() == [0, 1, 2, 2]
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(5, 39), pa.decimal128(5, -39), pa.decimal256(5, 77)], ids=str)
+def test_decimals_that_arrow_cannot_write_are_refused_by_their_type(kind: pa.DataType) -> None:
+    """Not by an entry: of these a column without any could be read."""
+    with pytest.raises(InvalidInputError, match="must be a column of numbers"):
+        check_numeric(kind, "value", "income")
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(5, 38), pa.decimal128(5, -38), pa.decimal256(5, 76)], ids=str)
+def test_decimals_of_any_other_scale_are_numbers(kind: pa.DataType) -> None:
+    check_numeric(kind, "value", "income")
+    column = pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(b"\x07" + bytes(31))])
+    assert_numbers(column, [float(f"7e{-kind.scale}")])

@@ -185,3 +185,15 @@ def test_errors_of_an_engine_quote_no_entry() -> None:
 @pytest.mark.parametrize("data", [{"income": [1.0]}, [TABLE, TABLE], [], 7, None, np.ones(3)], ids=repr)
 def test_what_is_no_table(data: Any) -> None:
     assert str(refusal(data)).endswith(f"got {type(data).__name__}")
+
+
+def test_dictionaries_that_do_not_fit_into_one() -> None:
+    """Whether chunks can be joined depends on how many values there are: where they cannot, they are left apart."""
+    for distinct in (27, 28, 100):
+        chunks = [
+            pa.DictionaryArray.from_arrays(pa.array(range(size), pa.int8()), pa.array(np.arange(size) + start))
+            for start, size in ((0.0, 100), (1000.0, distinct))
+        ]
+        batches = open_table(pa.table({"income": pa.chunked_array(chunks)}), Layout("income", 1.0)).batches()
+        values = np.concatenate([batch.values for batch in batches])
+        assert values.tolist() == [*range(100), *range(1000, 1000 + distinct)]

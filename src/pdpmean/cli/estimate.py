@@ -13,7 +13,7 @@ from pdpmean.cli.console import REFUSED, in_options, note, warn
 from pdpmean.cli.output import PAGES, as_csv, as_json, replacing
 from pdpmean.cli.progress import Hook, progress
 from pdpmean.cli.tiers import budget_range, read_list, read_tiers, tier_budgets
-from pdpmean.errors import InvalidInputError, PopulationWarning
+from pdpmean.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from pdpmean import GroupedEstimate, MeanEstimate
@@ -118,7 +118,7 @@ def _estimate(
 
     randomness = None if seed is None else Randomness.seeded(seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PopulationWarning)  # said by `_show`, a line each
+        warnings.simplefilter("ignore")  # of the population: `_show` says it; others may tell something about entries
         found: MeanEstimate | GroupedEstimate = estimate_mean(files, **options, randomness=randomness, progress=hook)
     return found
 

@@ -79,7 +79,7 @@ def _pair_distances(numbers: Floats, randomness: Randomness) -> Floats:
     """Distances within the pairs of a uniformly random matching; an odd one stays alone."""
     shuffled = numbers[randomness.permutation(numbers.size)]
     pairs = numbers.size // 2
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         distances = np.abs(shuffled[:pairs] - shuffled[pairs : 2 * pairs])
     return np.where(np.isnan(distances), 0.0, distances)  # two equal infinities
 
@@ -95,7 +95,7 @@ def count_within_powers(sizes: Floats, low: int, high: int) -> NDArray[np.int64]
 
 def round_to_grid(values: Floats, spacing: float) -> Floats:
     """The values rounded down to multiples of `spacing`, a power of two; exact, infinities kept."""
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         # A value of 2**52 spacings and more is a multiple already.
         return np.where(np.abs(values) < 2.0**52 * spacing, np.floor(values / spacing) * spacing, values)
 

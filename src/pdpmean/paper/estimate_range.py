@@ -49,7 +49,7 @@ def estimate_range(
         grid.values, budget=share, spacing=spacing, beta=miss, largest_power=highest, randomness=randomness
     )
     median = find_quantile(kept, budget=share, spacing=spacing / _FINER, radius=reach, randomness=randomness)
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
         centred = kept - median
     radius = estimate_radius(
         centred, budget=share, spacing=spacing, beta=miss, largest_power=highest, randomness=randomness

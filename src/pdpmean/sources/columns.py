@@ -19,6 +19,7 @@ __all__ = ["check_numeric", "listed", "numbers", "places"]
 
 _NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity|nan))$"
 _FARTHEST, _WIDEST = 2**62, 2**20  # integers that a table of places is made of
+_DIGITS = {32: 9, 64: 18, 128: 38, 256: 76}  # of decimals, by their bits
 # Types that can be compared with a list only after a cast.
 _CAST = {
     pa.string_view(): pa.large_string(),
@@ -31,7 +32,7 @@ _CAST = {
 def check_numeric(kind: pa.DataType, role: str, name: str) -> None:
     """Raise unless columns of this type hold numbers; `role` is the argument that names the column."""
     held = kind.value_type if pa.types.is_dictionary(kind) else kind
-    is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_null)
+    is_number = (pa.types.is_integer, pa.types.is_floating, _is_decimal, pa.types.is_boolean, pa.types.is_null)
     if not any(test(held) for test in is_number):
         raise InvalidInputError(
             f"{role}={name!r} must be a column of numbers; its type is {kind}"
@@ -39,6 +40,11 @@ def check_numeric(kind: pa.DataType, role: str, name: str) -> None:
             name=role,
             value=name,
         )
+
+
+def _is_decimal(kind: pa.DataType) -> bool:
+    """Whether these are decimals that Arrow can write, if there are any."""
+    return bool(pa.types.is_decimal(kind) and abs(kind.scale) <= _DIGITS[kind.bit_width])
 
 
 def numbers(column: pa.Array) -> Floats:

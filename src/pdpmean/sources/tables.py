@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -29,7 +30,8 @@ class TableSource(Source):
         table = _as_table(data, layout)
         layout.check_types(table.schema)
         if table.num_columns and table.column(0).num_chunks > 1 + table.num_rows // SMALLEST_BATCH:
-            table = table.combine_chunks()
+            with suppress(pa.ArrowException):  # some dictionaries do not fit into one; that depends on entries
+                table = table.combine_chunks()
         self._table, self._layout = table, layout
         self.groups = None if layout.groups is None else len(layout.groups)
         self.rows = table.num_rows

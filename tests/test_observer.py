@@ -1,0 +1,169 @@
+"""Whoever sees everything but the data sees released numbers alone.
+
+The same numbers are released of data sets that have nothing in common. Results, pickles, warnings, progress, and what a
+command prints, writes and ends with are then the same to the last byte, wherever the records come from.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scripted import Scripted
+from typer.testing import CliRunner
+
+from pdpmean import GroupedEstimate, Randomness, estimate_mean, locate
+from pdpmean.cli import app
+from pdpmean.threads import SMALLEST_BATCH
+
+SIGNALLING = float(np.array([0x7FF4000000000000], np.uint64).view(np.float64)[0])
+UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (1.0, 64.0)}
+GROUPS = ["north", "south"]
+
+# What is released, in noise scales: of the census of each group; then, of the one that is not refused, the squares of
+# the weights and what the average releases.
+NORTH, SOUTH, SQUARES, AVERAGED = [60.0, 140.0, 200.0], [0.25, 0.5, 0.125], [6.0], [130.0, 90.0, 5.0]
+SCRIPT = [*NORTH, *SOUTH, *SQUARES, *AVERAGED]
+MEDIANS = [3.5, 0.7]
+
+Table = dict[str, Any]  # columns: income, epsilon, region
+
+
+def table(incomes: Any, budgets: Any, regions: Any) -> Table:
+    return {"income": incomes, "epsilon": budgets, "region": regions}
+
+
+def many(count: int) -> Table:
+    rng = np.random.default_rng(count)
+    return table(rng.normal(size=count), rng.uniform(0.5, 70.0, count), rng.choice(["north", "south", "x"], count))
+
+
+# Columns of one type each: types are public.
+TABLES: dict[str, Table] = {
+    "nobody": table(np.array([]), np.array([]), np.array([], dtype="U5")),
+    "one": table(np.array([1e300]), np.array([64.0]), np.array(["south"])),
+    "some": many(500),
+    "strange": table(
+        np.array([math.nan, SIGNALLING, math.inf, -math.inf, 5e-324, 1.8e308]),
+        np.array([SIGNALLING, 1.0, math.nan, math.inf, -1.0, 5e-324]),
+        np.array(["north", "north", "south", "", "é\n\"';,", "north"]),
+    ),
+    "so many that loops are compiled": many(SMALLEST_BATCH + 3),
+}
+
+
+def csv(columns: Table, folder: Path) -> Path:
+    path = folder / "people.csv"
+    pd.DataFrame(columns).to_csv(path, index=False)
+    return path
+
+
+def parquet(columns: Table, folder: Path) -> Path:
+    pq.write_table(pa.table(columns), folder / "people.parquet", row_group_size=2**16)
+    return folder / "people.parquet"
+
+
+TO: dict[str, Callable[[Table, Path], Any]] = {
+    "Arrow": lambda columns, _: pa.table(columns),
+    "pandas": lambda columns, _: pd.DataFrame(columns),
+    "polars": lambda columns, _: pl.DataFrame(columns),
+    "CSV": csv,
+    "Parquet": parquet,
+}
+
+
+def seen(*data: Any, script: Sequence[float] = SCRIPT, medians: Sequence[float] = MEDIANS, **options: Any) -> list[Any]:
+    """All there is to see of an estimate."""
+    told: list[Any] = []
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        mock.patch.object(locate, "private_median", side_effect=medians),
+        mock.patch.object(locate, "first_small_tail", return_value=1076),
+    ):
+        warnings.simplefilter("always")
+        result = estimate_mean(*data, **options, randomness=Scripted(script), progress=lambda *call: told.append(call))
+    texts = [str(result), repr(result), result._repr_html_()]
+    return [pickle.dumps(result), result.to_dict(), *texts, told, [str(warning.message) for warning in caught]]
+
+
+@pytest.mark.parametrize("kind", TO)
+def test_unbounded_groups_of_tables(kind: str, tmp_path: Path) -> None:
+    found = []
+    for name, columns in TABLES.items():
+        (tmp_path / name).mkdir()
+        data = TO[kind](columns, tmp_path / name)
+        found.append(seen(data, value="income", budget="epsilon", by="region", groups=GROUPS, **UNBOUNDED))
+    assert all(one == found[0] for one in found)
+
+
+def test_unbounded_groups_of_columns() -> None:
+    found = []
+    for name, columns in TABLES.items():
+        for convert in (np.asarray, list, pd.Series) if name == "strange" else (np.asarray,):
+            values, budgets, regions = (convert(column) for column in columns.values())
+            found.append(seen(values, budgets, by=regions, groups=GROUPS, **UNBOUNDED))
+    assert all(one == found[0] for one in found)
+    result = pickle.loads(found[0][0])
+    assert isinstance(result, GroupedEstimate)
+    assert list(result.refused) == ["south"]
+
+
+def test_another_number_is_another_sight() -> None:
+    values, budgets, regions = TABLES["some"].values()
+    first, other = (
+        seen(values, budgets, by=regions, groups=GROUPS, script=script, **UNBOUNDED)
+        for script in (SCRIPT, [*SCRIPT[:-3], 131.0, *SCRIPT[-2:]])
+    )
+    assert [one == two for one, two in zip(first, other, strict=True)][:3] == [False, False, False]
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+def test_bounded_values(shape: str) -> None:
+    """Budgets and groups are public: what is released are two numbers a group, after where it lies."""
+    budgets, regions = np.full(600, 32.0), np.array(["north", "south"] * 300)
+    columns: list[Any] = [
+        np.random.default_rng(1).normal(size=600),
+        np.full(600, SIGNALLING),
+        np.array([math.inf, -math.inf, 5e-324] * 200),
+        [None, "x", 10**400, [1], {}, object()] * 100,
+        pd.Series([1, "x", None] * 200, dtype=object),
+        np.ma.masked_equal(np.arange(600), 7),
+    ]
+    options: dict[str, Any] = {"by": regions, "groups": GROUPS, "shape": shape, "script": [1.0, 2.0, 3.0, 4.0]}
+    options["medians"] = [3.5, 4.5] if shape == "any" else [3.5, 0.7, 4.5, 0.9]
+    found = [seen(values, budgets, **options) for values in columns]
+    assert all(one == found[0] for one in found)
+
+
+def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = (
+        "estimate people.csv --value income --budget epsilon --by region --groups north,south --model unbounded "
+        "--budget-min 1 --budget-max 64 --report page.html"
+    )
+    found = []
+    for name, columns in TABLES.items():
+        (tmp_path / name).mkdir()
+        csv(columns, tmp_path / name)
+        monkeypatch.chdir(tmp_path / name)
+        with (
+            mock.patch.object(Randomness, "secure", return_value=Scripted(SCRIPT, private=True)),
+            mock.patch.object(locate, "private_median", side_effect=MEDIANS),
+        ):
+            ended = CliRunner().invoke(app, words.split(), prog_name="pdpmean")
+        files = sorted(path.name for path in Path().iterdir())
+        found.append([ended.exit_code, ended.stdout, ended.stderr, Path("page.html").read_bytes(), files])
+    assert all(one == found[0] for one in found)
+    assert found[0][0] == 0
+    assert "refused: 1 of 2 groups" in str(found[0][2])
+    assert found[0][4] == ["page.html", "people.csv"]
