@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from scripted import Scripted
 
-from pdpmean import average, estimate, locate, squares
+from pdpmean import average, estimate, locate, paper, squares
 from pdpmean.cells import Cells
 from pdpmean.choices import Choices
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError, PopulationWarning
@@ -210,6 +210,14 @@ def test_arithmetic_says_nothing_about_an_entry(entry: float, model: str, shape:
         squares.weight_squares(held, plan, randomness)
         located = estimate.locate_groups(source, [plan], randomness)
         average.average(source, [plan], located, randomness)
+
+
+def test_the_papers_arithmetic_says_nothing_about_an_entry() -> None:
+    values, budgets = np.linspace(-1.0, 1.0, 4000), np.full(4000, 2.0)
+    values[:4] = [SIGNALLING, math.inf, -math.inf, TINY]
+    with np.errstate(all="raise"):
+        paper.mean_bounded(values, budgets, randomness=Randomness.seeded(1))
+        paper.mean_unbounded(values, budgets, budget_range=(0.5, 2.0), randomness=Randomness.seeded(1))
 
 
 GENEROUS = Choices(center_share=0.25, scale_share=0.25)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rules import compiled
 
 from exact.enumeration import Law, law, removal_losses, replacement_losses
 from exact.pipeline import (
@@ -117,6 +118,13 @@ def test_unbounded_over_everyone_who_may_join_or_leave_either_group() -> None:
     assert all(spent <= granted + EXACT for spent, granted in zip(losses, GRANTED, strict=True))
     assert all(spent >= 0.4 * granted for spent, granted in zip(losses[:3], GRANTED[:3], strict=True))
     assert losses[4] == 0
+
+
+def test_the_compiled_loops_cost_the_same() -> None:
+    people = [MIXED[0], MIXED[1], MIXED[2], MIXED[4]]
+    plain = joining_losses(people, plans_of(UNBOUNDED))
+    with compiled():
+        assert joining_losses(people, plans_of(UNBOUNDED)) == plain
 
 
 @pytest.mark.parametrize("thinning", [0.3, 0.5])
