@@ -41,7 +41,7 @@ class InsufficientBudgetError(PdpMeanError):
         self.needed = needed
         self.failure_probability = failure_probability
         self.spent = 0.0
-        """The part of every budget that finding out has used: none where budgets are public."""
+        """The part of every budget that finding out has used; none where budgets are public."""
 
     def having_spent(self, share: float) -> InsufficientBudgetError:
         """The same refusal, after so much of every budget was used to find out."""
