@@ -17,11 +17,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rules import batch_of, clip_weights, compiled, group_sums, holders, sums_of, table_of, three
 
-from pdpmean import InvalidInputError, Randomness, average, estimate_mean, kernels
+from pdpmean import InvalidInputError, Randomness, average, diffusion, estimate_mean, kernels
 from pdpmean.average import STEPS, WEIGHT_BITS, Clip, Summing
 from pdpmean.cells import Cells
+from pdpmean.diffusion import Thinning
 from pdpmean.inputs import Floats
+from pdpmean.kernels import find_at_most
 from pdpmean.model import BOUNDED, Model, make_model
+from pdpmean.sources import Batch
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.threads import SMALLEST_BATCH
 
@@ -309,3 +312,19 @@ def test_loops_are_compiled_where_nothing_can_be_written(monkeypatch: pytest.Mon
     counts = np.zeros(9, dtype=np.int64)
     assert loops["count_cells"](np.array([1.0, -1.0]), 0.5, 2.0, 1.0, np.uint64(52), 1020, 7, counts) == 1
     assert counts.tolist() == [1, 0, 0, 1, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 4096, 5000])
+@pytest.mark.parametrize("limit", [1, 2, 30, 256])
+def test_bytes_below_a_limit_are_all_found(size: int, limit: int) -> None:
+    first = np.random.default_rng(size).integers(0, 256, size).astype(np.uint8)
+    assert find_at_most(first, np.uint8(limit - 1)).tolist() == np.flatnonzero(first < limit).tolist()
+
+
+@pytest.mark.parametrize("density", [0.0, 1e-3, 2.0**900])
+def test_as_many_are_kept_however_large_a_batch_is(density: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    thinning = Thinning(BOUNDED, np.array([0.5]), np.array([2.0]), np.array([density]))
+    batch = Batch(np.empty(0), np.random.default_rng(1).uniform(0.0, 3.0, 5000))
+    plain = thinning.keep(batch, Randomness.seeded(1))
+    monkeypatch.setattr(diffusion, "SMALLEST_BATCH", 1)
+    assert thinning.keep(batch, Randomness.seeded(1)).tolist() == plain.tolist()

@@ -20,6 +20,7 @@ from pdpmean.model import Model
 from pdpmean.planned import Plan
 from pdpmean.randomness import Randomness
 from pdpmean.sources import Batch
+from pdpmean.threads import SMALLEST_BATCH
 
 __all__ = ["WEIGHT_UNIT", "Thinning", "round_down"]
 
@@ -30,6 +31,16 @@ WEIGHT_UNIT = 2**30  # integer weights are multiples of 1 / WEIGHT_UNIT nats
 def round_down(numbers: Number) -> Number:
     """Slightly less than the given doubles, by more than their computation may have rounded up."""
     return numbers * (1 - 2.0**-40)
+
+
+def _below(first: NDArray[np.uint8], limit: int) -> NDArray[np.intp]:
+    """Which bytes are below the limit."""
+    if first.size < SMALLEST_BATCH or limit == 0:
+        return np.flatnonzero(first < limit)
+    from pdpmean.kernels import find_at_most
+
+    found: NDArray[np.intp] = find_at_most(first, np.uint8(limit - 1))
+    return found
 
 
 @dataclass(frozen=True)
@@ -72,7 +83,7 @@ class Thinning:
         """Which records are kept: one coin a record, whose first byte says tails for most."""
         largest = math.ceil(256 * min(float(np.max(self.cap * self.density)), 1.0))
         first = randomness.first_bytes(batch.budgets.size)
-        maybe = np.flatnonzero(first < largest)
+        maybe = _below(first, largest)
         rule = self.at(None if batch.groups is None else batch.groups[maybe])
         rates = rule.rates(rule.weights(batch.budgets[maybe]))
         return maybe[randomness.finish_coins(first[maybe], rates)]

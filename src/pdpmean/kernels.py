@@ -13,10 +13,12 @@ import numpy as np
 __all__ = [
     "count_cells",
     "count_group_cells",
+    "find_at_most",
     "sum_blocks",
     "sum_groups",
 ]
 
+_LOOK = 64  # bytes looked at together
 _LOW_BITS = 24  # as in `average`
 
 
@@ -62,6 +64,27 @@ def count_group_cells(budgets, groups, low, high, factor, shift, base, top, coun
         one[0] = _allowance(budgets[i], low, high, factor)
         counts[np.uint32(groups[i]), _cell(one[0], bits[0], shift, base, top)] += 1
     return wrong
+
+
+@_compiled
+def find_at_most(first, most):
+    """Which bytes are at most `most`: counted some at a time, which vectorises, and sought where there are any."""
+    hits = np.zeros((first.size + _LOOK - 1) // _LOOK, np.uint8)
+    for k in range(first.size // _LOOK):
+        count = np.uint8(0)
+        for i in range(_LOOK):
+            count += np.uint8(first[k * _LOOK + i] <= most)
+        hits[k] = count
+    for i in range(first.size // _LOOK * _LOOK, first.size):
+        hits[-1] += np.uint8(first[i] <= most)
+    found = np.empty(hits.sum(), np.intp)
+    count = 0
+    for k in np.flatnonzero(hits):
+        for i in range(k * _LOOK, min((k + 1) * _LOOK, first.size)):
+            if first[i] <= most:
+                found[count] = i
+                count += 1
+    return found
 
 
 @numba.njit(nogil=True, inline="always")

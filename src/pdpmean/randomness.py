@@ -28,6 +28,7 @@ __all__ = ["LARGEST_SCALE", "Randomness", "check_randomness", "laplace_scale"]
 # OpenDP draws without limit but returns 64-bit words; up to this scale a draw rarely meets their end.
 LARGEST_SCALE = 2.0**60
 _WORD_LIMIT = 2**63 - 1
+_ZEROS = memoryview(bytes(2**20))  # what is encrypted; kept, since threads wait for each other to get memory
 _forks = 0  # how many forks lie between this process and the first: a process number alone may come again
 
 
@@ -111,9 +112,10 @@ class Randomness:
         """`size` independent uniform 64-bit words."""
         if self._process != (os.getpid(), _forks):
             self._start()
-        stream = bytearray(8 * size + 15)  # the cipher asks for room for one more block
-        written = self._keystream.update_into(bytes(8 * size), stream)
-        return np.frombuffer(stream, dtype="<u8", count=written // 8).astype(np.uint64, copy=False)
+        stream = np.empty(8 * size + 15, dtype=np.uint8)  # the cipher asks for room for one more block
+        zeros = _ZEROS[: 8 * size] if 8 * size <= len(_ZEROS) else bytes(8 * size)
+        written = self._keystream.update_into(zeros, stream)
+        return stream[:written].view("<u8").astype(np.uint64, copy=False)
 
     def coins(self, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
         """One coin a rate, heads with probability `rate` rounded down to a multiple of 2**-64."""
