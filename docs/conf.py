@@ -41,11 +41,20 @@ napoleon_use_rtype = False
 
 
 def setup(app: Any) -> None:
-    """Show an alias inside a union by its name, too."""
+    """What autodoc and napoleon do not do by themselves."""
     app.connect("autodoc-process-signature", by_name)
+    written: dict[str, list[str]] = {}
+    app.connect("autodoc-process-docstring", lambda *event: as_written(written, *event[1:]), priority=400)
+    app.connect("autodoc-process-docstring", lambda *event: as_written(written, *event[1:]), priority=600)
 
 
 def by_name(*event: Any) -> tuple[str | None, str | None]:
-    """The signature with aliases as they are written."""
+    """The signature with aliases as they are written, inside a union too."""
     signature, returned = event[-2:]
     return signature and signature.replace("TypeAliasForwardRef('ArrayLike')", "ArrayLike"), returned
+
+
+def as_written(written: dict[str, list[str]], what: str, name: str, _: Any, __: Any, lines: list[str]) -> None:
+    """Put back what napoleon makes of an attribute: it takes the words before a colon for a type."""
+    if what in ("attribute", "property"):
+        lines[:] = written.pop(name, None) or written.setdefault(name, list(lines))
