@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -197,3 +198,15 @@ def test_dictionaries_that_do_not_fit_into_one() -> None:
         batches = open_table(pa.table({"income": pa.chunked_array(chunks)}), Layout("income", 1.0)).batches()
         values = np.concatenate([batch.values for batch in batches])
         assert values.tolist() == [*range(100), *range(1000, 1000 + distinct)]
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [None, math.nan, pd.NA, pd.NaT, np.datetime64("NaT"), Decimal("NaN"), Decimal("sNaN"), np.arange(2), "\ud800", [1]],
+    ids=str,
+)
+def test_a_strange_entry_of_a_pandas_column_is_of_no_group(strange: Any) -> None:
+    """It may not even let itself be compared."""
+    frame = pd.DataFrame({"income": [1.0, 2.0, 3.0], "region": pd.Series(["b", strange, "a"], dtype=object)})
+    labels = ("a", "b", "nan", "None", "<NA>", "NaT", "NaN", "sNaN")
+    assert only_batch(frame, Layout("income", 1.0, by="region", groups=labels)).groups.tolist() == [1, 8, 0]

@@ -113,13 +113,12 @@ def _from_pandas(column: Any, *, numeric: bool) -> pa.Array:
             pass
     if numeric:
         return pa.array(private_numbers(column, str(column.name)))
-    missing = column.isna().to_numpy()
-    texts = (None if absent else _text(entry) for entry, absent in zip(np.asarray(column), missing, strict=True))
-    return pa.array(texts, pa.large_string())
+    return pa.array((_text(entry) for entry in np.asarray(column)), pa.large_string())
 
 
-def _text(entry: object) -> str | None:
+def _text(entry: Any) -> str | None:
+    """The text of an entry; none of one that is missing, and so not equal to itself."""
     try:
-        return str(entry).encode("utf-8", "replace").decode()
+        return None if entry is None or entry != entry else str(entry).encode("utf-8", "replace").decode()
     except Exception:  # whatever an entry does, it is data
         return None
