@@ -123,6 +123,7 @@ class FirstBytes:
 
     def __init__(self, source: Enumerator, below: list[float]) -> None:
         self.source, self.below = source, below
+        self.size = len(below)
 
     def __lt__(self, limit: int) -> NDArray[np.bool_]:
         assert set(self.below) <= {1.0}, "looked at twice: the two answers would not be independent"
