@@ -37,7 +37,7 @@ def open_table(data: Any, layout: Layout) -> Source:
         return TableSource(data, layout)
     raise InvalidInputError(
         "a table must be a path, a glob or a list of them, an Arrow table, a frame of pandas or polars, or whatever "
-        f"gives an Arrow stream; got {type(data).__name__}",
+        f"gives an Arrow stream; got {type(data).__name__}{'; collect() it first' * hasattr(data, 'collect')}",
         name="values",
     )
 
