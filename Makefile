@@ -2,12 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint chromium docs format clean
+.PHONY: demo test lint chromium java docs format clean
 
 demo: .venv/ready
 	@$(BIN)/pdpmean demo
 
-test: lint chromium
+test: lint chromium java
 	$(BIN)/python -m pytest -n 2
 
 lint: .venv/ready
@@ -21,6 +21,12 @@ chromium:
 	@command -v chromium >/dev/null || { $(SUDO) apt-get update -qq && \
 	$(SUDO) apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
 	{ echo "The tests need the browser Chromium as the command chromium: install it, then run make test again." >&2; exit 1; }
+
+# Spark runs on Java.
+java:
+	@command -v java >/dev/null || test -x "$(JAVA_HOME)/bin/java" || { $(SUDO) apt-get update -qq && \
+	$(SUDO) apt-get install -y -qq --no-install-recommends default-jre-headless >/dev/null; } || \
+	{ echo "The tests need Java 17 or newer as the command java: install it, then run make test again." >&2; exit 1; }
 
 docs: .venv/ready
 	$(BIN)/python -m sphinx -W --keep-going -n -q docs build/docs

@@ -1,8 +1,19 @@
-"""How long an example takes decides nothing: a busy machine is no failure."""
+"""Tests side by side, `pytest -n 2`: those that start Spark go to one worker, so that it starts once."""
 
 from __future__ import annotations
 
-from hypothesis import settings
+from typing import Any
 
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
+import pytest
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+
+class OneSpark(LoadScopeScheduling):  # type: ignore[misc]
+    """Every test by itself, but for those of Spark."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if "spark" in nodeid else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:
+    return OneSpark(config, log)

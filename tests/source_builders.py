@@ -19,7 +19,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 
 from pdpmean.inputs import Floats
-from pdpmean.sources import Source
+from pdpmean.sources import BatchSource
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.opening import open_table
@@ -240,6 +240,6 @@ BUILDERS: dict[str, Builder] = {
 }
 
 
-def build(name: str, rows: Rows, folder: Path) -> Source:
+def build(name: str, rows: Rows, folder: Path) -> BatchSource:
     """The source of that name over these rows."""
     return open_table(BUILDERS[name](rows, folder), LAYOUT)

@@ -505,6 +505,26 @@ def test_secure_sources_differ() -> None:
     assert len({source.add_laplace(0, 2.0**59) for source in sources}) == 20
 
 
+def test_sources_elsewhere_are_made_by_name(source: Randomness) -> None:
+    make = pickle.loads(pickle.dumps(source.remote()))
+    first, again, other = make("partition 1"), make("partition 1"), make("partition 2")
+    assert {first.private, other.private} == {source.private}
+    words = [one.words(4).tolist() for one in (source, first, again, other)]
+    assert (words[1] == words[2]) is not source.private  # a secure one has coins of its own, whatever its name
+    assert len({tuple(drawn) for drawn in words}) == (4 if source.private else 3)
+    assert first.add_laplace(0, 2.0**50) != other.add_laplace(0, 2.0**50)
+
+
+def test_no_secret_is_sent_with_a_secure_source() -> None:
+    assert pickle.dumps(Randomness.secure().remote()) == pickle.dumps(Randomness.secure().remote())
+    assert pickle.dumps(Randomness.seeded(1).remote()) != pickle.dumps(Randomness.seeded(2).remote())
+
+
+def test_makers_of_a_seeded_source_differ() -> None:
+    source = Randomness.seeded(7)
+    assert source.remote()("a").words(4).tolist() != source.remote()("a").words(4).tolist()
+
+
 def draws_of_every_kind(source: Randomness) -> list[object]:
     return [
         source.words(5).tolist(),

@@ -10,17 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pdpmean.inputs import Floats
 from pdpmean.model import Model
-from pdpmean.planned import Plan
 from pdpmean.randomness import Randomness
 from pdpmean.sources import Batch
 from pdpmean.threads import SMALLEST_BATCH
+
+if TYPE_CHECKING:  # Spark's workers import this module, and need no plans
+    from pdpmean.planned import Plan
 
 __all__ = ["WEIGHT_UNIT", "Thinning", "round_down"]
 

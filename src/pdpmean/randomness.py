@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -96,6 +96,14 @@ class Randomness:
         key = self.words(4).tobytes()
         return Randomness(lambda: key, self._laplace, private=False)
 
+    def remote(self) -> Callable[[str], Randomness]:
+        """What makes such sources in other processes, one for each task named: it can be sent there, a source cannot.
+
+        A secure one takes its key from the system it is made on: no secret travels, and no two share coins, not even
+        two attempts at one task. A seeded one follows from the seed and the task's name.
+        """
+        return _secure_anywhere if self.private else partial(_seeded_anywhere, self.words(4).tobytes())
+
     def __repr__(self) -> str:
         return "Randomness.secure()" if self.private else "Randomness.seeded(...)  # NOT PRIVATE"
 
@@ -163,6 +171,15 @@ class Randomness:
     def _start(self) -> None:
         self._process = (os.getpid(), _forks)
         self._keystream: Any = Cipher(AES(self._new_key()), CTR(bytes(16))).encryptor()
+
+
+def _secure_anywhere(_: str) -> Randomness:
+    return Randomness.secure()
+
+
+def _seeded_anywhere(secret: bytes, task: str) -> Randomness:
+    key = hashlib.sha256(secret + task.encode()).digest()
+    return Randomness(lambda: key, _simulated_laplace, private=False)
 
 
 @lru_cache(maxsize=256)

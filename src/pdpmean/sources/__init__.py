@@ -16,7 +16,7 @@ from pdpmean.progress import Watch
 from pdpmean.randomness import Randomness
 from pdpmean.threads import in_threads
 
-__all__ = ["Batch", "Counts", "Keeping", "Source", "Tallying"]
+__all__ = ["Batch", "BatchSource", "Counts", "Keeping", "Source", "Tallying"]
 
 Counts = NDArray[np.int64]
 
@@ -69,15 +69,31 @@ class Source(ABC):
     rows: int | None = None
     """How many records there are, where that is known."""
     watch: Watch | None = None
-    """Told after every batch how far a pass is."""
-
-    @abstractmethod
-    def batches(self, *, values: bool = True) -> Iterator[Batch]:
-        """All records, a batch at a time, from the start; without `values`, budgets and groups alone."""
+    """Told now and then how far a pass is."""
 
     @abstractmethod
     def duplicate_person(self) -> bool:
         """Whether two records have the same person's id, where ids were given."""
+
+    @abstractmethod
+    def census(self, rule: Tallying) -> Counts:
+        """The table of who holds which budget."""
+
+    @abstractmethod
+    def sample(self, rule: Keeping, randomness: Randomness) -> Batch:
+        """The records that are kept."""
+
+    @abstractmethod
+    def sum(self, rule: Tallying) -> Counts:
+        """The table of what all records contribute."""
+
+
+class BatchSource(Source):
+    """Records that come in batches; each goes through a rule's own arithmetic, side by side."""
+
+    @abstractmethod
+    def batches(self, *, values: bool = True) -> Iterator[Batch]:
+        """All records, a batch at a time, from the start; without `values`, budgets and groups alone."""
 
     def census(self, rule: Tallying) -> Counts:
         """The table of who holds which budget."""

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import Floats
-from pdpmean.sources import Batch, Source
+from pdpmean.sources import Batch, BatchSource
 
 __all__ = ["ArraySource"]
 
 _BATCH = 2**20
 
 
-class ArraySource(Source):
+class ArraySource(BatchSource):
     """Arrays of one length."""
 
     def __init__(

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from pdpmean.errors import InvalidInputError
-from pdpmean.sources import Batch, Source
+from pdpmean.sources import Batch, BatchSource
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.people import check_ids, has_repeated
 from pdpmean.threads import SMALLEST_BATCH, in_threads, read_ahead
@@ -86,7 +86,7 @@ def _fingerprint(path: str) -> Fingerprint:
     raise InvalidInputError(f"{path} cannot be read: {reason}", name="values", value=path)
 
 
-class FileSource(Source):
+class FileSource(BatchSource):
     """The records of one file or several, read as streams in bounded memory."""
 
     def __init__(self, files: Sequence[File], layout: Layout) -> None:
@@ -158,9 +158,7 @@ def _matches(pattern: str) -> list[str]:
     found = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
     paths = [path for match in found for path in (_inside(match) if os.path.isdir(match) else [match])]
     if not paths:
-        problem = f"there is no file in {pattern!r}" if found else f"no file matches {pattern!r}"
-        hint = "; standard input cannot be read, since data are passed over more than once" * (pattern == "-")
-        raise InvalidInputError(problem + hint, name="values", value=pattern)
+        raise InvalidInputError(f"no file matches {pattern!r}", name="values", value=pattern)
     return paths
 
 

@@ -57,11 +57,13 @@ class Layout:
         return list(dict.fromkeys(names)) or list(self.roles.values())[:1]
 
     @cached_property
-    def _tiers(self) -> dict[str, float]:
+    def tier_budgets(self) -> dict[str, float]:
+        """The budget of each tier, by its name as text."""
         return {} if self.tiers is None else tier_budgets(self.tiers)
 
     @cached_property
-    def _labels(self) -> tuple[str, ...]:
+    def labels(self) -> tuple[str, ...]:
+        """The groups asked for, as text."""
         return tuple(str(group) for group in self.groups or ())
 
     def check_names(self, present: Sequence[str], table: str = "the table") -> None:
@@ -77,9 +79,9 @@ class Layout:
         for role, name in self.numeric.items():
             check_numeric(schema.field(name).type, role, name)
         if self.tiers is not None and isinstance(self.budget, str):
-            listed(tuple(self._tiers), schema.field(self.budget).type, "tiers", self.budget)
+            listed(tuple(self.tier_budgets), schema.field(self.budget).type, "tiers", self.budget)
         if self.by is not None:
-            listed(self._labels, schema.field(self.by).type, "groups", self.by)
+            listed(self.labels, schema.field(self.by).type, "groups", self.by)
 
     def batch(self, records: pa.RecordBatch, *, values: bool) -> Batch:
         """The records as arrays."""
@@ -93,18 +95,18 @@ class Layout:
         return numbers(column) if self.tiers is None else self._budgets_of_tiers(column)
 
     def _budgets_of_tiers(self, column: pa.Array) -> Floats:
-        tier = places(column, listed(tuple(self._tiers), column.type, "tiers", str(self.budget)))
-        unknown = np.flatnonzero(tier == len(self._tiers))
+        tier = places(column, listed(tuple(self.tier_budgets), column.type, "tiers", str(self.budget)))
+        unknown = np.flatnonzero(tier == len(self.tier_budgets))
         if unknown.size and self.public:
-            raise unknown_tier(str(column[int(unknown[0])].as_py()), self._tiers)
-        budgets: Floats = np.array([*self._tiers.values(), math.nan])[tier]
+            raise unknown_tier(str(column[int(unknown[0])].as_py()), self.tier_budgets)
+        budgets: Floats = np.array([*self.tier_budgets.values(), math.nan])[tier]
         return budgets
 
     def _groups(self, records: pa.RecordBatch) -> NDArray[np.int32] | None:
         if self.by is None:
             return None
         column = records.column(self.by)
-        return places(column, listed(self._labels, column.type, "groups", self.by))
+        return places(column, listed(self.labels, column.type, "groups", self.by))
 
 
 def _hint(name: str, present: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from pdpmean.errors import InvalidInputError
-from pdpmean.sources import Source
+from pdpmean.sources import BatchSource
 from pdpmean.sources.delimited import DelimitedFile
 from pdpmean.sources.files import File, FileSource, find_paths
 from pdpmean.sources.formats import ArrowFile, ParquetFile
@@ -27,7 +27,7 @@ _FORMATS: dict[str, type[File]] = {
 _COMPRESSIONS = (".gz", ".bz2", ".zst")
 
 
-def open_table(data: Any, layout: Layout) -> Source:
+def open_table(data: Any, layout: Layout) -> BatchSource:
     """The records of a table, as `layout` says where they are."""
     if isinstance(data, (str, os.PathLike)):
         data = [data]
@@ -36,8 +36,8 @@ def open_table(data: Any, layout: Layout) -> Source:
     if is_table(data):
         return TableSource(data, layout)
     raise InvalidInputError(
-        "a table must be a path, a glob or a list of them, an Arrow table, a frame of pandas or polars, or whatever "
-        f"gives an Arrow stream; got {type(data).__name__}{'; collect() it first' * hasattr(data, 'collect')}",
+        "a table must be a path, a glob or a list of them, an Arrow table, a frame of pandas, polars or Spark, or "
+        f"whatever gives an Arrow stream; got {type(data).__name__}",
         name="values",
     )
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import private_numbers
-from pdpmean.sources import Batch, Source
+from pdpmean.sources import Batch, BatchSource
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.people import check_ids, has_repeated
 from pdpmean.threads import SMALLEST_BATCH, in_threads
@@ -23,7 +23,7 @@ __all__ = ["TableSource", "is_table"]
 _BATCH = 2**20
 
 
-class TableSource(Source):
+class TableSource(BatchSource):
     """A table in memory; a stream is read into memory, only the columns that are needed."""
 
     def __init__(self, data: Any, layout: Layout) -> None:

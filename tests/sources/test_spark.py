@@ -1,0 +1,436 @@
+"""Spark DataFrames: the same integers as arrays, coins with their law, tasks that are tried again, errors.
+
+One session for the module; a task that fails is tried three times.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from scipy.stats import binomtest
+
+from pdpmean import InsufficientBudgetError, InvalidInputError, Randomness, estimate_mean, plan_mean
+from pdpmean.average import STEPS, Clip, Summing
+from pdpmean.cells import Cells
+from pdpmean.diffusion import Thinning
+from pdpmean.inputs import Floats
+from pdpmean.model import BOUNDED, Model, make_model
+from pdpmean.sources import Source
+from pdpmean.sources.arrays import ArraySource
+from pdpmean.sources.layout import Layout
+from pdpmean.sources.spark import SparkSource
+
+UNBOUNDED = make_model("unbounded", (0.01, 3.0))
+WIDEST = make_model("unbounded", (2.0**-40, 2.0**40))
+MODELS = pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED, WIDEST], ids=["bounded", "unbounded", "widest"])
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[SparkSession]:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings: dict[str, bool | float | int | str | None] = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.host": "localhost",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    session = SparkSession.builder.master("local[2,3]").config(map=settings).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+def around(numbers: Floats) -> Floats:
+    return np.concatenate([numbers, np.nextafter(numbers, -math.inf), np.nextafter(numbers, math.inf)])
+
+
+def hostile_budgets(model: Model) -> Floats:
+    """Every edge of a cell with its neighbours, and extremes; what is no budget, where that is private."""
+    edges = Cells(model).levels[1:-1] * model.budget_per_allowance
+    extremes = [0.0, -0.0, 5e-324, 1e-310, 1e308, 1.7976931348623157e308, math.inf]
+    private = [math.nan, -math.nan, -5e-324, -1.0, -1e308, -math.inf] if model.budget_range else []
+    log_uniform = 2.0 ** np.random.default_rng(1).uniform(-43, 43, 3000)
+    return np.concatenate([around(edges), around(2.0 ** np.arange(-60.0, 60.0)), extremes, private, log_uniform])
+
+
+def hostile_values(size: int) -> Floats:
+    """Bell-shaped ones, ties of the rounding, and extremes."""
+    rng = np.random.default_rng(2)
+    ties = 10.0 + (rng.integers(-9, 9, size) + 0.5) * 4 / STEPS
+    extremes = [math.nan, -math.nan, math.inf, -math.inf, 1e308, -1e308, 0.0, -0.0, 5e-324, 10.0, 6.0, 14.0]
+    kinds = [rng.normal(10, 3, size), ties, rng.choice(extremes, size)]
+    return np.choose(rng.integers(0, 3, size), kinds)
+
+
+def frame_of(session: SparkSession, *, parts: int = 3, **columns: Any) -> DataFrame:
+    return session.createDataFrame(pa.table(columns)).repartition(parts)
+
+
+def spark_source(frame: DataFrame, **layout: Any) -> Source:
+    return SparkSource(frame, Layout(**{"value": "value", "budget": "budget", **layout}))
+
+
+def summing(model: Model, *, squares: bool, groups: int | None = None) -> Summing:
+    """Clips that differ from group to group; every seventh is refused."""
+    near = None if squares else 2**20
+    clips = [Clip(model, Fraction(1, 3), 0.7 + g, 10.0 + g / 8, 4.0 * (1 + g), near) for g in range(groups or 1)]
+    return Summing.of([None if g % 7 == 6 else clip for g, clip in enumerate(clips)], grouped=groups is not None)
+
+
+@MODELS
+def test_hostile_records_give_the_same_integers(session: SparkSession, model: Model) -> None:
+    budgets = hostile_budgets(model)
+    values = hostile_values(budgets.size)
+    spark, arrays = spark_source(frame_of(session, value=values, budget=budgets)), ArraySource(values, budgets)
+    assert np.array_equal(spark.census(Cells(model)), arrays.census(Cells(model)))
+    assert spark.rows == budgets.size
+    for squares in (False, True):
+        rule = summing(model, squares=squares)
+        assert spark.sum(rule).tolist() == arrays.sum(rule).tolist()
+        assert np.abs(arrays.sum(rule)).min() > 0
+
+
+@pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED], ids=["bounded", "unbounded"])
+def test_a_thousand_groups_give_the_same_integers(session: SparkSession, model: Model) -> None:
+    budgets = np.tile(hostile_budgets(model), 2)
+    values = hostile_values(budgets.size)
+    labels = np.random.default_rng(3).integers(0, 1200, budgets.size)
+    codes = np.where(labels < 1000, labels, 1000).astype(np.int32)
+    frame = frame_of(session, value=values, budget=budgets, label=labels)
+    spark = spark_source(frame, by="label", groups=tuple(range(1000)))
+    arrays = ArraySource(values, budgets, codes, 1000)
+    assert np.array_equal(spark.census(Cells(model, 1000)), arrays.census(Cells(model, 1000)))
+    rule = summing(model, squares=False, groups=1000)
+    finite = np.where(np.isinf(budgets), 0.0, budgets)  # NumPy warns of inf * 0, which a refused group makes
+    arrays = ArraySource(values, finite, codes, 1000)
+    spark = spark_source(frame_of(session, value=values, budget=finite, label=labels), by="label", groups=range(1000))
+    assert np.array_equal(spark.sum(rule), arrays.sum(rule))
+
+
+def test_public_infinities_in_refused_groups_add_nothing(session: SparkSession) -> None:
+    frame = frame_of(session, value=[1.0, 2.0], budget=[math.inf, math.inf], label=[6, 7])
+    table = spark_source(frame, by="label", groups=range(7)).sum(summing(BOUNDED, squares=False, groups=7))
+    assert not table.any()
+
+
+KINDS: dict[str, tuple[str, str]] = {
+    "integers": ("bigint", "tinyint"),
+    "floats": ("float", "float"),
+    "decimals": ("decimal(38,6)", "decimal(9,2)"),
+    "truth": ("boolean", "boolean"),
+    "nothing": ("void", "double"),
+}
+
+
+@pytest.mark.parametrize("kinds", KINDS.values(), ids=KINDS)
+def test_types_of_numbers_give_the_same_integers(session: SparkSession, kinds: tuple[str, str]) -> None:
+    rng = np.random.default_rng(4)
+    value = None if kinds[0] == "void" else [1 if n == 0 else None for n in rng.integers(0, 3, 300)]
+    rows = [(None if value is None else value[i], int(rng.integers(0, 2)) if i % 5 else None) for i in range(300)]
+    frame = session.createDataFrame(rows, "v int, b int").selectExpr(
+        f"cast(v as {kinds[0]}) as value" if value else "null as value", f"cast(b as {kinds[1]}) as budget"
+    )
+    values, budgets = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
+    spark, arrays = spark_source(frame), ArraySource(values, budgets)
+    assert np.array_equal(spark.census(Cells(UNBOUNDED)), arrays.census(Cells(UNBOUNDED)))
+    rule = summing(UNBOUNDED, squares=False)
+    assert np.array_equal(spark.sum(rule), arrays.sum(rule))
+
+
+def test_long_decimals_are_the_nearest_doubles(session: SparkSession) -> None:
+    texts = ["0.1", "1234567890123.123456", "99999999999999999999.999999", "-0.000001"]
+    rows = ", ".join(f"(cast('{text}' as decimal(38,6)), 1.0D)" for text in texts)
+    source = spark_source(session.sql(f"select * from values {rows} as t(value, budget)"))
+    assert sorted(source.sample(everything(), Randomness.seeded(1)).values) == sorted(map(float, texts))
+
+
+LABELS = ["north", "north", "South", "SOUTH", "west", None, "", "o'neil\\`", "north"]
+LISTED = ("south", "north", "SOUTH", "o'neil\\`")
+CODES = [1, 1, 4, 2, 4, 4, 4, 3, 1]
+
+
+@pytest.mark.parametrize("collation", ["UTF8_BINARY", "UTF8_LCASE"])
+def test_groups_by_name(session: SparkSession, collation: str) -> None:
+    frame = frame_of(session, value=np.arange(9.0), budget=np.ones(9), label=LABELS)
+    frame = frame.selectExpr("value", "budget", f"collate(label, '{collation}') as label")
+    source = spark_source(frame, by="label", groups=LISTED)
+    assert source.groups == 4
+    assert source.census(Cells(BOUNDED, 4)).sum(axis=1).tolist() == [0, 3, 1, 1, 4]
+    kept = source.sample(everything(groups=4), Randomness.seeded(1))
+    assert kept.groups is not None
+    assert sorted(zip(kept.values, kept.groups, strict=True)) == [(i, code) for i, code in enumerate(CODES) if code < 4]
+
+
+@pytest.mark.parametrize(
+    ("kind", "groups"),
+    [
+        ("int", (3, 1)),
+        ("double", (3, 1.0)),
+        ("decimal(5,2)", ("3", "1.00")),
+        ("boolean", (False, True)),
+        ("date", ("1970-01-04", "1970-01-02")),
+        ("timestamp", ("1970-01-01 00:00:03Z", "1970-01-01 00:00:01Z")),
+        ("binary", ("3", "1")),
+    ],
+)
+def test_groups_of_other_types(session: SparkSession, kind: str, groups: tuple[Any, ...]) -> None:
+    source = f"date_from_unix_date({'x'})" if kind == "date" else f"cast({'s' if kind == 'binary' else 'x'} as {kind})"
+    frame = session.createDataFrame([(1.0, x, str(x)) for x in (1, 1, None, 1)], "value double, x int, s string")
+    frame = frame.selectExpr("value", "1 as budget", f"if(x is null, null, {source}) as label")
+    counted = spark_source(frame, by="label", groups=groups).census(Cells(BOUNDED, 2))
+    assert counted.sum(axis=1).tolist() == [0, 3, 1]
+
+
+def test_zeros_of_both_signs_are_one_group(session: SparkSession) -> None:
+    frame = frame_of(session, value=[1.0], budget=[1.0], label=[-0.0])
+    source = spark_source(frame, by="label", groups=("0.0", "-0.0"))
+    with pytest.raises(InvalidInputError, match="0 and -0 are equal"):
+        source.census(Cells(BOUNDED, 2))
+
+
+def test_tiers(session: SparkSession) -> None:
+    tiers = {"strict": 0.25, "open": math.inf, "never": 0.0}
+    names = ["open", "strict", "strict", "never", "Strict", None]
+    frame = frame_of(session, value=np.arange(6.0), budget=names)
+    private = make_model("unbounded", (0.125, 4.0))
+    budgets = np.array([math.inf, 0.25, 0.25, 0.0, math.nan, math.nan])
+    source = spark_source(frame, tiers=tiers, public=False)
+    assert np.array_equal(source.census(Cells(private)), ArraySource(np.arange(6.0), budgets).census(Cells(private)))
+    with pytest.raises(InvalidInputError, match="2 records have a tier that tiers does not list: strict, open, never"):
+        spark_source(frame, tiers=tiers).census(Cells(BOUNDED))
+
+
+def test_one_budget_for_all(session: SparkSession) -> None:
+    source = spark_source(frame_of(session, value=[1.0, math.nan, 3.0]), budget=0.5)
+    assert np.array_equal(
+        source.census(Cells(BOUNDED)), ArraySource(np.zeros(3), np.full(3, 0.5)).census(Cells(BOUNDED))
+    )
+
+
+def test_names_are_names(session: SparkSession) -> None:
+    names = ["a.b", "A.B", "c`d e", "select *"]
+    row: dict[str, Any] = dict(zip(names, [[1.0], [2.0], [0.5], ["x"]], strict=True))
+    frame = frame_of(session, **row)
+    session.conf.set("spark.sql.caseSensitive", "false")
+    source = spark_source(frame, value="A.B", budget="c`d e", by="select *", groups=("x",))
+    kept = source.sample(everything(groups=1), Randomness.seeded(1))
+    assert (kept.values.tolist(), kept.budgets.tolist()) == ([2.0], [0.5])
+
+
+def everything(groups: int | None = None) -> Thinning:
+    """Keeps all who grant something."""
+    ones = np.ones(1) if groups is None else np.append(np.ones(groups), 0.0)
+    return Thinning(WIDEST, ones, ones, ones * 2.0**60)
+
+
+RATES = {0.1: 0.02, 1.0: 0.2, 2.0: 0.4, 9.0: 0.5, 0.0: 0.0}  # of each budget
+
+
+def kept_of_each(session: SparkSession, density: float) -> dict[float, int]:
+    budgets = np.tile(list(RATES), 10_000)
+    rule = Thinning(WIDEST, np.ones(1), np.array([2.5]), np.array([density]))
+    kept = spark_source(frame_of(session, value=budgets, budget=budgets)).sample(rule, Randomness.seeded(11))
+    assert np.array_equal(kept.values, kept.budgets)
+    return {budget: int(np.sum(kept.budgets == budget)) for budget in RATES}
+
+
+def test_coins_have_their_law(session: SparkSession) -> None:
+    def p_value(density: float) -> float:
+        kept = kept_of_each(session, density)
+        return min(binomtest(count, 10_000, RATES[budget]).pvalue for budget, count in kept.items())
+
+    assert p_value(0.2) > 1e-6
+    assert p_value(0.22) < 1e-6, "a mutant"
+
+
+class SameCoins:
+    """A mutant: every task has the same coins."""
+
+    def remote(self) -> Callable[[str], Randomness]:
+        return lambda _: Randomness.seeded(5)
+
+
+@pytest.mark.parametrize(
+    ("randomness", "same"), [(Randomness.seeded(5), False), (Randomness.secure(), False), (SameCoins(), True)]
+)
+def test_no_two_tasks_share_coins(session: SparkSession, randomness: Any, same: bool) -> None:
+    twice = session.range(0, 800, 1, numPartitions=2).selectExpr("id % 400 as value", "1 as budget")
+    rule = Thinning(WIDEST, np.ones(1), np.ones(1), np.full(1, 0.5))
+    kept = spark_source(twice).sample(rule, randomness)
+    _, times = np.unique(kept.values, return_counts=True)
+    assert bool((times == 2).all()) is same
+    assert 200 < kept.values.size < 600
+
+
+def test_a_seed_repeats_itself(session: SparkSession) -> None:
+    source = spark_source(frame_of(session, value=np.arange(999.0), budget=np.ones(999)))
+    rule = Thinning(WIDEST, np.ones(1), np.ones(1), np.full(1, 0.3))
+    first, again, other = (source.sample(rule, Randomness.seeded(seed)).values.tolist() for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def failing_once(frame: DataFrame) -> DataFrame:
+    """The same records, of which every task fails in its first attempt, after its last record."""
+
+    def fail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        yield from batches
+        task = TaskContext.get()
+        if task is not None and task.attemptNumber() == 0:
+            raise RuntimeError("lost")
+
+    return frame.mapInArrow(fail, frame.schema)
+
+
+def test_a_task_that_is_tried_again_changes_no_integer_and_has_other_coins(session: SparkSession) -> None:
+    budgets = hostile_budgets(UNBOUNDED)
+    values = hostile_values(budgets.size)
+    frame = frame_of(session, parts=1, value=values, budget=budgets)
+    lost, whole, arrays = spark_source(failing_once(frame)), spark_source(frame), ArraySource(values, budgets)
+    assert np.array_equal(lost.census(Cells(UNBOUNDED)), arrays.census(Cells(UNBOUNDED)))
+    assert np.array_equal(lost.sum(summing(UNBOUNDED, squares=True)), arrays.sum(summing(UNBOUNDED, squares=True)))
+    rule = Thinning(UNBOUNDED, np.ones(1), np.full(1, 3.0), np.full(1, 0.1))
+    again, first = (source.sample(rule, Randomness.seeded(1)).budgets for source in (lost, whole))
+    rates = rule.rates(rule.weights(budgets))
+    for kept in (again, first):
+        assert abs(kept.size - rates.sum()) < 5 * math.sqrt(rates.sum())
+    assert sorted(again) != sorted(first)
+
+
+def people(session: SparkSession, size: int = 40_000) -> DataFrame:
+    rng = np.random.default_rng(6)
+    regions = rng.choice(["north", "south", "west"], size)
+    incomes = rng.normal(50.0, 4.0, size) + 10 * (regions == "south")
+    return frame_of(session, income=incomes, epsilon=rng.uniform(0.05, 1.0, size), region=pa.array(regions.tolist()))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"model": "unbounded", "budget_range": (0.05, 1.0)}], ids=["bounded", "unbounded"]
+)
+def test_a_whole_estimate(session: SparkSession, options: dict[str, Any]) -> None:
+    calls: list[tuple[str, int, int | None]] = []
+    estimate = estimate_mean(
+        people(session).where("region != 'south'"),
+        value="income",
+        budget="epsilon",
+        randomness=Randomness.seeded(1),
+        progress=lambda *call: calls.append(call),
+        **options,
+    )
+    assert abs(estimate.mean - 50.0) < 0.3
+    assert 3.7 < estimate.scale < 4.3
+    steps = ("census", "sample", "sum")
+    if options:
+        assert calls == [(step, part, 100) for step in steps for part in range(1, 101)]
+    else:
+        rows = calls[-1][1]
+        assert 20_000 < rows < 30_000
+        started = [("sample", 0, rows), ("sample", rows, rows), ("sum", 0, rows), ("sum", rows, rows)]
+        assert calls == [("census", 0, None), ("census", rows, rows), *started]
+
+
+def test_a_whole_estimate_of_groups(session: SparkSession) -> None:
+    result = estimate_mean(
+        people(session), value="income", budget="epsilon", by="region", groups=["south", "nowhere", "north"]
+    )
+    assert abs(result.estimates["south"].mean - 60.0) < 0.5
+    assert abs(result.estimates["north"].mean - 50.0) < 0.5
+    assert list(result.refused) == ["nowhere"]
+    assert result.private
+
+
+def test_a_plan_reads_budgets_alone(session: SparkSession) -> None:
+    rng = np.random.default_rng(7)
+    budgets = rng.uniform(0.05, 1.0, 9000)
+    plan = plan_mean(frame_of(session, epsilon=budgets), budget="epsilon")
+    assert plan.expected_std == pytest.approx(plan_mean(budgets).expected_std, rel=0.01)
+
+
+def test_no_records(session: SparkSession) -> None:
+    frame = session.createDataFrame([], "value double, budget double, id int")
+    source = spark_source(frame, person="id")
+    assert not source.census(Cells(BOUNDED)).any()
+    assert source.rows == 0
+    assert not source.sum(summing(BOUNDED, squares=True)).any()
+    assert source.sample(everything(), Randomness.seeded(1)).values.size == 0
+    assert not source.duplicate_person()
+    with pytest.raises(InsufficientBudgetError):
+        estimate_mean(frame, value="value", budget="budget")
+
+
+def test_people_with_two_records(session: SparkSession) -> None:
+    rows = [(1.0, 1.0, f"p{i}", i if i != 5 else None) for i in range(20)]
+    frame = session.createDataFrame(rows, "value double, budget double, id string, other int")
+    assert not spark_source(frame, person="id").duplicate_person()
+    assert spark_source(frame.union(frame.limit(1)), person="id").duplicate_person()
+    with pytest.raises(InvalidInputError, match="person='other' must name the person of every record"):
+        spark_source(frame, person="other").duplicate_person()
+    with pytest.raises(InvalidInputError, match="two records or more"):
+        estimate_mean(frame.union(frame), value="value", budget="budget", person="id")
+
+
+@pytest.mark.parametrize("budget", [-0.5, math.nan, None, -math.inf])
+def test_a_public_budget_that_is_none(session: SparkSession, budget: float | None) -> None:
+    frame = frame_of(session, value=[4711.0] * 3, budget=[1.0, budget, budget], region=["a", "b", "c"])
+    with pytest.raises(InvalidInputError, match="2 records have a negative one or none") as raised:
+        estimate_mean(frame, value="value", budget="budget", by="region", groups=["a", "b"])
+    assert raised.value.name == "budgets"
+
+
+def test_what_is_wrong_with_columns(session: SparkSession) -> None:
+    frame = session.sql("select 1.0D as income, 0.5D as epsilon, 'x' as word, current_date() as day, array(1) as list")
+
+    def problem(**options: Any) -> str:
+        with pytest.raises(InvalidInputError) as raised:
+            estimate_mean(frame, **{"value": "income", "budget": "epsilon", **options})
+        return str(raised.value)
+
+    assert problem(value="Income").startswith("the DataFrame has no column 'Income'; did you mean 'income'?")
+    assert problem(value="word") == "value='word' must be a column of numbers; its type is string"
+    assert "value='day' must be a column of numbers" in problem(value="day")
+    assert "give tiers=" in problem(budget="word")
+    assert "groups must be entries that column 'day'" in problem(by="day", groups=["x"])
+    assert "person='list' must be a column of ids" in problem(person="list")
+
+
+def test_what_is_no_table_of_spark(session: SparkSession) -> None:
+    with pytest.raises(InvalidInputError, match="must be a DataFrame"):
+        estimate_mean(people(session).income, 1.0, value="income")
+    with pytest.raises(InvalidInputError, match="save it first"):
+        estimate_mean(session.readStream.format("rate").load(), 1.0, value="value")
+
+
+def test_errors_of_spark_quote_no_record(session: SparkSession) -> None:
+    rows = [(str(number), 1.0) for number in [*range(50), "secret 4711"]]
+    frame = session.createDataFrame(rows, "income string, epsilon double").selectExpr(
+        "cast(income as double) as income", "epsilon"
+    )
+    with pytest.raises(InvalidInputError, match="failed while Spark read it") as raised:
+        spark_source(frame, value="income", budget="epsilon").sum(summing(BOUNDED, squares=True))
+    assert "4711" not in str(raised.value)
+    assert raised.value.__cause__ is None
+    assert raised.value.__context__ is None
+
+
+def test_without_a_dataframe_spark_is_not_imported() -> None:
+    code = """
+import sys, pyarrow, pdpmean
+table = pyarrow.table({"value": [1.0] * 9000, "budget": [1.0] * 9000})
+pdpmean.estimate_mean(table, value="value", budget="budget", support=(0, 2))
+sys.exit("pyspark" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=False).returncode == 0
