@@ -1,6 +1,7 @@
 # Everything a fresh clone needs: `make demo` for a first look, `make test` for the proof.
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test lint chromium java docs format clean
 
@@ -10,7 +11,7 @@ demo: .venv/ready
 test: lint chromium java
 	$(BIN)/python -m pytest -n 2
 
-lint: .venv/ready
+lint: .venv/tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -28,18 +29,23 @@ java:
 	$(SUDO) apt-get install -y -qq --no-install-recommends default-jre-headless >/dev/null; } || \
 	{ echo "The tests need Java 17 or newer as the command java: install it, then run make test again." >&2; exit 1; }
 
-docs: .venv/ready
+docs: .venv/tools
 	$(BIN)/python -m sphinx -W --keep-going -n -q docs build/docs
 	@echo "build/docs/index.html"
 
-format: .venv/ready
+format: .venv/tools
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pdpmean needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,docs]'
+	$(INSTALL) --editable .
+	@touch $@
+
+# What tests and documents need besides: linters, engines, pictures, the site.
+.venv/tools: .venv/ready
+	$(INSTALL) --editable '.[dev,docs]'
 	@touch $@
 
 clean:
