@@ -18,6 +18,12 @@ def run(name: str, *options: str) -> str:
     return made.stdout
 
 
+def test_spark_job() -> None:
+    printed = run("spark_job.py", "--rows", "3e5")
+    means = re.findall(r"^(?:north|south|west) +(\S+) ", printed, flags=re.MULTILINE)
+    assert [float(mean) for mean in means] == pytest.approx([36, 38, 41], abs=0.4)
+
+
 def estimated_mean(printed: str) -> float:
     return float(re.search(r"^mean +(\S+)$", printed, flags=re.MULTILINE)[1])  # type: ignore[index]
 
