@@ -213,6 +213,9 @@ def test_arrays_of_numbers_become_doubles(array: NDArray[Any], expected: list[fl
 def test_a_signalling_nan_is_missing_and_silent(array: NDArray[Any]) -> None:
     # Warnings are errors here: one that depends on an entry would tell something about it.
     assert same(private_numbers(array), [NAN, 1.0])
+    with np.errstate(all="raise"):
+        assert same(private_numbers(array), [NAN, 1.0])
+        assert same(private_numbers(np.array([1e-300]).astype(np.longdouble) ** 15), [0.0])
 
 
 @pytest.mark.parametrize("container", [[], (), iter([]), iter(()), range(0), {}, np.array([])])

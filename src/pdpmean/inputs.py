@@ -57,7 +57,7 @@ def private_numbers(numbers: Any, name: str = "values") -> Floats:
     if not isinstance(numbers, np.ndarray):
         numbers = _as_array(numbers, name)
     if isinstance(numbers, np.ma.MaskedArray) and numbers.dtype.kind in "biuf":
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             numbers = np.ma.filled(numbers.astype(np.float64), math.nan)
     if numbers.ndim != 1:
         raise InvalidInputError(
@@ -71,7 +71,7 @@ def private_numbers(numbers: Any, name: str = "values") -> Floats:
         raise InvalidInputError(
             f"{name} must be numbers; got an array of another type, such as text or dates", name=name
         )
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         return np.asarray(numbers, dtype=np.float64)
 
 
