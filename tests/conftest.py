@@ -1,11 +1,18 @@
-"""Tests side by side, `pytest -n 2`: those that start Spark go to one worker, so that it starts once."""
+"""Tests side by side, `pytest -n 2`: those that start Spark go to one worker, so that it starts once.
+
+How long an example takes decides nothing: a busy machine is no failure.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 
 class OneSpark(LoadScopeScheduling):  # type: ignore[misc]

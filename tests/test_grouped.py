@@ -108,7 +108,7 @@ def test_it_prints_as_a_table() -> None:
     assert lines[2].split()[:2] == ["group", "mean"]
     assert [line.split()[0] for line in lines[3:7]] == LABELS
     assert len({line.index(" to ") for line in lines[3:6]}) <= 2
-    assert "refused: nobody grants any budget" in lines[6]
+    assert "refused: there are no records" in lines[6]
     assert repr(grouped()) == "<GroupedEstimate of 4 groups, 1 refused, NOT PRIVATE>"
 
 

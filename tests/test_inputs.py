@@ -20,6 +20,7 @@ from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import (
     LARGEST_BUDGET,
     SMALLEST_BUDGET,
+    TIERS_HINT,
     check_budget,
     check_budget_range,
     check_budgets,
@@ -312,13 +313,22 @@ def test_no_usable_budget_exceeds_the_granted_one(budgets: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "shown"), [(-0.3, "-0.3"), (-5e-324, "-4.94066e-324"), (-INF, "-inf"), (NAN, "nan"), (None, "nan")]
+    ("wrong", "shown", "hint"),
+    [
+        (-0.3, "-0.3", ""),
+        (-5e-324, "-4.94066e-324", ""),
+        (-INF, "-inf", ""),
+        (NAN, "nan", f"; {TIERS_HINT}"),
+        (None, "nan", f"; {TIERS_HINT}"),
+    ],
 )
-def test_a_wrong_budget_is_named(wrong: float | None, shown: str) -> None:
+def test_a_wrong_budget_is_named(wrong: float | None, shown: str, hint: str) -> None:
     budgets = [0.5] * 17 + [wrong, -9.0]
     with pytest.raises(InvalidInputError) as caught:
         check_budgets(budgets)  # type: ignore[arg-type]
-    assert str(caught.value) == f"budgets must be >= 0; record 17 has {shown}. Use 0 to leave a record out"
+    assert str(caught.value) == (
+        f"budgets must be >= 0; record 17 has {shown} (the first record is 0). Use 0 to leave a record out{hint}"
+    )
     assert caught.value.name == "budgets"
     assert caught.value.value == pytest.approx(NAN if wrong is None else wrong, nan_ok=True, abs=0)
 

@@ -7,9 +7,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -284,7 +286,8 @@ def test_a_refusal_of_any_shape_gives_its_true_reason() -> None:
 
 @pytest.mark.parametrize("budgets", [[], {}, [0.0, 0.0], {0.5: 0}, {0.0: 100}])
 def test_nobody_grants_anything(budgets: Any) -> None:
-    with pytest.raises(InsufficientBudgetError, match="nobody grants any budget") as caught:
+    reason = "nobody grants any budget" if 0.0 in budgets else "there are no records"
+    with pytest.raises(InsufficientBudgetError, match=reason) as caught:
         plan_mean(budgets)
     assert (caught.value.total, caught.value.needed) == (0.0, math.inf)
 
@@ -488,8 +491,10 @@ def test_names_stand_for_budgets() -> None:
     plan = plan_mean({0.1: 5400, 1.0: 900})
     assert plan_mean({"strict": 5400, "open": 900}, tiers=names) == plan
     assert plan_mean(["strict"] * 5400 + ["open"] * 900, tiers=names) == plan
-    with pytest.raises(InvalidInputError, match="'loose', which tiers does not list"):
+    with pytest.raises(InvalidInputError, match=r"'loose', which tiers does not list: strict, open$"):
         plan_mean({"loose": 1}, tiers=names)
+    with pytest.raises(InvalidInputError, match=r"'opne', which .*; did you mean 'open'"):
+        plan_mean({"opne": 1}, tiers=names)
     with pytest.raises(InvalidInputError, match="different names"):
         plan_mean([1, 1], tiers={1: 0.1, "1": 5.0})
     with pytest.raises(InvalidInputError, match=r"tiers must be \{name: budget\}"):
@@ -499,6 +504,12 @@ def test_names_stand_for_budgets() -> None:
 def test_one_number_is_not_a_profile() -> None:
     with pytest.raises(InvalidInputError, match="how many people"):
         plan_mean(0.5)
+
+
+@pytest.mark.parametrize("table", ["people.csv", Path("people.csv"), pd.DataFrame({"epsilon": [0.5]})])
+def test_a_table_needs_the_name_of_its_column(table: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"name the column of budgets: plan_mean\(table, budget='...'\)"):
+        plan_mean(table)
 
 
 def test_many_budgets_are_planned_as_their_histogram() -> None:

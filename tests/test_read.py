@@ -113,7 +113,9 @@ def test_what_is_refused() -> None:
     assert "by must be the name of a column" in refusal(FRAME, **NAMES, by=REGIONS, groups=["north"])
     assert "no column 'hour'; did you mean 'hours'?" in refusal(FRAME, value="hour", budget="epsilon")
     assert refusal("nobody.csv", **NAMES) == "no file matches 'nobody.csv'"
-    assert "got dict" in refusal({"hours": VALUES}, **NAMES)
+    assert refusal({"hours": VALUES}, **NAMES).endswith("got dict")
+    assert refusal(pl.from_pandas(FRAME).lazy(), **NAMES).endswith("got LazyFrame; collect() it first")
+    assert refusal(FRAME, value="hours", budget="hours") == "value and budget name the same column, 'hours'"
 
 
 def test_arrow_is_loaded_only_where_there_is_a_table() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import sys
 from collections.abc import Iterable, Mapping
@@ -20,6 +21,7 @@ from pdpmean.grouping import codes_of
 __all__ = [
     "LARGEST_BUDGET",
     "SMALLEST_BUDGET",
+    "TIERS_HINT",
     "Floats",
     "budgets_of_tiers",
     "check_budget",
@@ -44,6 +46,7 @@ SMALLEST_BUDGET = 2.0**-40
 LARGEST_BUDGET = 2.0**40
 _NUMBERS = (int, float, np.number, np.bool_, Decimal, Fraction)
 _SMALLEST_STEP = 2.0**-50
+TIERS_HINT = "for names of tiers give tiers={name: budget}"
 
 
 def private_numbers(numbers: Any, name: str = "values") -> Floats:
@@ -119,9 +122,7 @@ def check_budgets(budgets: ArrayLike, first: int = 0) -> Floats:
             raise TypeError
         array = array.astype(np.float64)
     except (OverflowError, TypeError, ValueError):
-        raise InvalidInputError(
-            "budgets must be numbers >= 0 (or inf); for names of tiers give tiers={name: budget}", name="budgets"
-        ) from None
+        raise InvalidInputError(f"budgets must be numbers >= 0 (or inf); {TIERS_HINT}", name="budgets") from None
     if array.ndim > 1:
         raise InvalidInputError(
             f"budgets must be a number or one column; got {array.ndim} dimensions",
@@ -132,13 +133,19 @@ def check_budgets(budgets: ArrayLike, first: int = 0) -> Floats:
     wrong = ~(array >= 0)
     if wrong.any():
         record = int(np.argmax(wrong))
-        raise InvalidInputError(
-            f"budgets must be >= 0; record {first + record} has {array[record]:g}. Use 0 to leave a record out",
-            name="budgets",
-            value=float(array[record]),
-        )
+        raise _wrong_budget(first + record, float(array[record]))
     usable = np.where(array < SMALLEST_BUDGET, 0.0, array)
     return np.where(np.isfinite(usable), np.minimum(usable, LARGEST_BUDGET), usable)
+
+
+def _wrong_budget(record: int, budget: float) -> InvalidInputError:
+    hint = f"; {TIERS_HINT}" if math.isnan(budget) else ""
+    return InvalidInputError(
+        f"budgets must be >= 0; record {record} has {budget:g} (the first record is 0). "
+        f"Use 0 to leave a record out{hint}",
+        name="budgets",
+        value=budget,
+    )
 
 
 def check_budget_range(budget_range: tuple[float, float]) -> tuple[float, float]:
@@ -217,8 +224,12 @@ def budgets_of_tiers(column: Any, tiers: Mapping[Any, float], *, public: bool) -
 
 def unknown_tier(name: str, known: Iterable[str]) -> InvalidInputError:
     """What to raise when public tiers hold a name that is not listed."""
+    listed = list(known)
+    meant = "".join(f"; did you mean {close!r}?" for close in difflib.get_close_matches(name, listed, n=1))
     return InvalidInputError(
-        f"budgets holds the tier {name!r}, which tiers does not list: {', '.join(known)}", name="tiers", value=name
+        f"budgets holds the tier {name!r}, which tiers does not list: {', '.join(listed)}{meant}",
+        name="tiers",
+        value=name,
     )
 
 

@@ -91,8 +91,9 @@ def make_plan(
     One much like it may be `near`; `locate` will look at about `room` records at most.
     """
     if census.profile.levels.size == 0:
+        who = "nobody grants any budget" if census.left_out else "there are no records"
         raise InsufficientBudgetError(
-            "nobody grants any budget, so nothing can be said about the mean",
+            f"{who}, so nothing can be said about the mean",
             total=0.0,
             needed=math.inf,
             failure_probability=1.0,

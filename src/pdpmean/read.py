@@ -43,6 +43,8 @@ def read(data: Any, budgets: Any, columns: Columns, model: Model) -> Source:
         )
     if columns.value is None and columns.budget is not None:
         raise InvalidInputError("name the column of values, value='...', as well", name="value")
+    if columns.value is not None and columns.value == columns.budget:
+        raise InvalidInputError(f"value and budget name the same column, {columns.value!r}", name="budget")
     source = (_read_arrays if columns.value is None else _read_table)(data, budgets, columns, model)
     if columns.person is not None and source.duplicate_person():
         raise InvalidInputError(
@@ -56,6 +58,8 @@ def read_people(budgets: Any, columns: Columns, model: Model) -> Source | Mappin
     """Who holds which budget, where the caller knows: a column of them, or how many people hold each."""
     if columns.budget is not None:
         return _read_table(budgets, None, columns, model)
+    if isinstance(budgets, (str, os.PathLike)) or hasattr(budgets, "columns"):
+        raise InvalidInputError("name the column of budgets: plan_mean(table, budget='...')", name="budget")
     if np.ndim(budgets) == 0 and not isinstance(budgets, Mapping):
         raise InvalidInputError(
             f"plan_mean needs to know how many people there are: {{{budgets!r}: people}}, or one budget a person",

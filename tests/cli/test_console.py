@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from pdpmean import InvalidInputError, __version__
 from pdpmean.cli.console import in_options
 
 from .conftest import Run
+from .processes import COMMAND
 
 TIERS = ("--tiers", "0.1:5400,1:900")
 
@@ -34,12 +38,15 @@ def test_no_command_is_help_and_wrong_use(run: Run) -> None:
         (("plan", "--modl", "bounded"), "--model"),
         (("plan", *TIERS, "--model", "other"), "'other' is not one of 'bounded', 'unbounded'"),
         (("plan", *TIERS, "--share", "much"), "Invalid value for '--share'"),
-        (("plan", *TIERS, "--share", "2"), "share must lie in (0, 1]; got 2.0"),
-        (("plan", *TIERS, "--support", "5", "-5"), "support must be (low, high)"),
+        (("plan", *TIERS, "--share", "2"), "pdpmean: --share must lie in (0, 1]; got 2.0"),
+        (("plan", *TIERS, "--support", "5", "-5"), "pdpmean: --support must be LOW HIGH"),
         (("plan", *TIERS, "--support", "5"), "--support"),
         (("plan", *TIERS, "--budget-min", "0.1"), "--budget-min and --budget-max go together"),
-        (("plan", *TIERS, "--budget-min", "0.1", "--budget-max", "1"), "goes with --model unbounded"),
-        (("plan", *TIERS, "--clip-width", "-1"), "clip_width must be positive"),
+        (
+            ("plan", *TIERS, "--budget-min", "0.1", "--budget-max", "1"),
+            "--budget-min and --budget-max go with --model unbounded",
+        ),
+        (("plan", *TIERS, "--clip-width", "-1"), "pdpmean: --clip-width must be positive"),
         (("plan",), "plan needs a FILE with its --budget column, or --tiers with people"),
         (("plan", "--tiers", "strict=0.1"), "--tiers must say how many people"),
         (("plan", "--tiers", "0.1:many"), "got '0.1:many'"),
@@ -100,6 +107,7 @@ def test_debug_shows_the_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     [
         (InvalidInputError("column 'x' is missing", name="value"), 2, "pdpmean: column 'x' is missing\n"),
         (FileNotFoundError(2, "No such file or directory", "x.csv"), 2, "pdpmean: x.csv: No such file or directory\n"),
+        (OSError(28, "'41.17' does not fit"), 2, "pdpmean: No space left on device\n"),
         (KeyboardInterrupt(), 130, "pdpmean: interrupted; nothing was written\n"),
     ],
 )
@@ -123,8 +131,33 @@ def test_names_do_nothing_to_a_terminal(run: Run, tmp_path: Path) -> None:
     assert found.stderr.endswith("Its columns: hours?[2J, epsilon\n")
 
 
-def test_advice_is_given_in_options() -> None:
-    assert in_options("use shape='any', or a support=(low, high)") == "use --shape any, or a --support LOW HIGH"
+@pytest.mark.parametrize(
+    ("in_python", "said"),
+    [
+        ("use shape='any', or a support=(low, high)", "use --shape any, or a --support LOW HIGH"),
+        ("the model needs budget_range=(smallest, largest)", "the model needs --budget-min and --budget-max"),
+        ("budget='a b' must be; give tiers={name: budget}", "--budget a b must be; give --tiers NAME=BUDGET,..."),
+        ("center_share and max_ratio", "--center-share and --max-ratio"),
+        ("person can be checked; one person", "--person can be checked; one person"),
+        ("value and budget name the same", "--value and --budget name the same"),
+        ("its value and budget", "its value and budget"),
+    ],
+)
+def test_advice_is_given_in_options(in_python: str, said: str) -> None:
+    assert in_options(in_python) == said
+
+
+def test_a_reader_that_stops_is_not_a_refusal() -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with open(theirs, "wb") as nobody_reads:
+        ended = subprocess.run([*COMMAND, "plan", *TIERS], stdout=nobody_reads, stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("command", ["estimate", "plan", "compare", "demo"])
+def test_flags_ask_for_no_value(run: Run, command: str) -> None:
+    assert re.search(r"--debug +Show", run(command, "--help").stdout)
 
 
 def test_a_file_that_cannot_be_written_is_said_first(run: Run, tmp_path: Path) -> None:

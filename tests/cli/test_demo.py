@@ -25,6 +25,7 @@ def test_the_tour(run: Run, tmp_path: Path) -> None:
     before = Path.cwd()
     found = run("demo", "--directory", tmp_path / "tour")
     assert (found.exit_code, found.stderr) == (0, "")
+    assert f"in {tmp_path / 'tour' / 'people.csv'}: " in found.stdout
     shown = [line.split()[2] for line in found.stdout.splitlines() if line.startswith("$ pdpmean ")]
     assert shown == ["plan", "estimate", "estimate", "estimate", "compare", "compare"]
     assert found.stdout.count("Pure personalized differential privacy") == 3
@@ -43,5 +44,7 @@ def test_the_tour(run: Run, tmp_path: Path) -> None:
 def test_nothing_stays_unless_asked_for(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(demo, "_TOUR", {})
-    assert run("demo").exit_code == 0
+    found = run("demo")
+    assert (found.exit_code, str(tmp_path) in found.stdout) == (0, False)
+    assert "in a file that --directory would keep" in found.stdout
     assert list(tmp_path.iterdir()) == []

@@ -67,7 +67,8 @@ def test_files_that_are_not_there() -> None:
     assert refusal("nobody.parquet") == "no file matches 'nobody.parquet'"
     assert refusal("nobody-*.csv") == "no file matches 'nobody-*.csv'"
     assert refusal(["people.csv", "nobody.csv"]) == "no file matches 'nobody.csv'"
-    assert refusal("nothing") == "no file matches 'nothing'"
+    assert refusal("nothing") == "there is no file in 'nothing'"
+    assert refusal("-").startswith("no file matches '-'; standard input cannot be read")
 
 
 def test_nobody_is_counted_twice() -> None:

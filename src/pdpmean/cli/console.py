@@ -8,6 +8,7 @@
    2    wrong use: an option, a file, a column
   70    a fault of this program
  130    interrupted
+ 141    whoever read the output has stopped, such as head
 ======  =================================================================
 
 Only texts that are public by construction are shown: those of this library's own errors and of the command line's.
@@ -16,6 +17,8 @@ Any other exception may quote data, so it is named and not quoted.
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -28,16 +31,19 @@ from pdpmean.errors import InsufficientBudgetError, InvalidInputError, MissingPa
 
 __all__ = ["INTERRUPTED", "REFUSED", "WRONG_USE", "Commands", "in_options", "note", "warn"]
 
-REFUSED, WRONG_USE, INTERNAL, INTERRUPTED = 1, 2, 70, 130
+REFUSED, WRONG_USE, INTERNAL, INTERRUPTED, CUT_SHORT = 1, 2, 70, 130, 141
 
 # What the library says to someone who writes Python, for someone who writes options.
 _OPTIONS = {
-    "shape='any'": "--shape any",
-    "shape='gaussian'": "--shape gaussian",
-    "model='unbounded'": "--model unbounded",
-    "budget_range=(smallest, largest)": "--budget-min and --budget-max",
-    "budget_range": "--budget-min and --budget-max",
-    "support=(low, high)": "--support LOW HIGH",
+    r"budget_range goes": "--budget-min and --budget-max go",
+    r"budget_range(=\(smallest, largest\))?": "--budget-min and --budget-max",
+    r"^support must be \(low, high\)": "--support must be LOW HIGH",
+    r"support=\(low, high\)": "--support LOW HIGH",
+    r"tiers=\{name: budget\}": "--tiers NAME=BUDGET,...",
+    r"\b(shape|model|value|budget|person)='([^']*)'": r"--\1 \2",
+    r"\b(clip|center|scale|max)_(width|share|failure|ratio)\b": r"--\1-\2",
+    r"^(share|saturation|person|groups)\b": r"--\1",
+    r"^value and budget\b": "--value and --budget",
 }
 
 
@@ -49,6 +55,8 @@ class Commands(TyperGroup):
         words = list(sys.argv[1:] if args is None else args)
         try:
             code = super().main(words, *others, **options | {"standalone_mode": False, "obj": words})
+        except SystemExit as end:  # how typer answers when nobody reads on
+            code = CUT_SHORT if isinstance(end.__context__, BrokenPipeError) else end.code
         except Exception as error:
             if "--debug" in words:
                 traceback.print_exc()
@@ -78,7 +86,7 @@ def _line(text: str) -> str:
 def in_options(text: str) -> str:
     """The same advice, with options instead of Python arguments."""
     for argument, option in _OPTIONS.items():
-        text = text.replace(argument, option)
+        text = re.sub(argument, option, text)
     return text
 
 
@@ -95,6 +103,9 @@ def _explain(error: Exception) -> int:
             return WRONG_USE
         case OSError(strerror=str(reason), filename=name) if name is not None:
             warn(f"{name}: {reason}")
+            return WRONG_USE
+        case OSError(errno=int(number)):
+            warn(os.strerror(number))
             return WRONG_USE
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{last.filename.rsplit('/', 1)[-1]}, line {last.lineno}"

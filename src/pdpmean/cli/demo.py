@@ -55,7 +55,8 @@ def demo(
         place = directory or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pdpmean-")))
         _write(place / "people.csv")
         stack.enter_context(contextlib.chdir(place))
-        typer.echo(f"{_PEOPLE:,} people, made up, in {place / 'people.csv'}: hours a week, and what each grants")
+        kept = f"in {place / 'people.csv'}" if directory else "in a file that --directory would keep"
+        typer.echo(f"{_PEOPLE:,} people, made up, {kept}: hours a week, and what each grants")
         typer.echo(f"true means {_truth()}; standard deviation within a region {_STD:g}")
         for title, command in _TOUR.items():
             typer.secho(f"\n{title}", bold=True)

@@ -101,13 +101,17 @@ def _check(level: float, *, json: bool, csv: bool) -> None:
 
 def _budgets(column: str | None, for_all: float | None) -> dict[str, Any]:
     if (column is None) == (for_all is None):
-        raise InvalidInputError("give the --budget column, or one --budget-for-all", name="budget")
+        both = "" if column is None else ", not both"
+        raise InvalidInputError(f"give the --budget column, or one --budget-for-all{both}", name="budget")
     return {"budgets": for_all} if column is None else {"budget": column}
 
 
 def _groups(by: str | None, groups: list[str] | None) -> dict[str, Any]:
     if (by is None) != (not groups):
-        raise InvalidInputError("--by and --groups go together", name="groups")
+        raise InvalidInputError(
+            "--by and --groups go together, a column and the public list of its groups: --by region --groups a,b",
+            name="groups",
+        )
     return {"by": by, "groups": read_list(groups)} if groups else {}
 
 

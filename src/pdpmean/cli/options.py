@@ -19,6 +19,10 @@ def _column(name: str, help: str) -> Any:  # noqa: A002
     return _option(name, help, COLUMNS, "COLUMN")
 
 
+def _flag(name: str, help: str) -> Any:  # noqa: A002
+    return _option(name, help, OUTPUT, "")  # without a word for a value: it takes none
+
+
 Files = Annotated[
     list[str], typer.Argument(metavar="FILE", help="Parquet, CSV or Arrow files, or a quoted pattern of them.")
 ]
@@ -104,12 +108,12 @@ Mean = Annotated[float, _option("--mean", "The simulated mean, in standard devia
 OtherSeed = Annotated[int, _option("--seed", "Another seed, other samples.")]
 
 Level = Annotated[float, _option("--level", "Of the confidence interval.", OUTPUT)]
-Json = Annotated[bool, _option("--json", "Print JSON.", OUTPUT)]
-Csv = Annotated[bool, _option("--csv", "Print CSV, a line a group.", OUTPUT)]
+Json = Annotated[bool, _flag("--json", "Print JSON.")]
+Csv = Annotated[bool, _flag("--csv", "Print CSV, a line a group.")]
 Report = Annotated[Path | None, _option("--report", "Write a page, such as out.html.", OUTPUT, "FILE")]
 Plot = Annotated[Path | None, _option("--plot", "Draw a figure, such as out.svg.", OUTPUT, "FILE")]
-Quiet = Annotated[bool, _option("--quiet", "No progress bars.", OUTPUT)]
-Debug = Annotated[bool, _option("--debug", "Show the traceback of an error; it may show some of the data.", OUTPUT)]
+Quiet = Annotated[bool, _flag("--quiet", "No progress bars.")]
+Debug = Annotated[bool, _flag("--debug", "Show the traceback of an error; it may show some of the data.")]
 
 
 def choices(**given: float | None) -> Any:

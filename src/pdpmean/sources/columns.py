@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import Floats
+from pdpmean.inputs import TIERS_HINT, Floats
 
 __all__ = ["check_numeric", "listed", "numbers", "places"]
 
@@ -35,8 +35,7 @@ def check_numeric(kind: pa.DataType, role: str, name: str) -> None:
     is_number = (pa.types.is_integer, pa.types.is_floating, _is_decimal, pa.types.is_boolean, pa.types.is_null)
     if not any(test(held) for test in is_number):
         raise InvalidInputError(
-            f"{role}={name!r} must be a column of numbers; its type is {kind}"
-            + "; for names of tiers give tiers={name: budget}" * (role == "budget"),
+            f"{role}={name!r} must be a column of numbers; its type is {kind}" + f"; {TIERS_HINT}" * (role == "budget"),
             name=role,
             value=name,
         )

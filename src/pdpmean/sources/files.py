@@ -158,7 +158,9 @@ def _matches(pattern: str) -> list[str]:
     found = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
     paths = [path for match in found for path in (_inside(match) if os.path.isdir(match) else [match])]
     if not paths:
-        raise InvalidInputError(f"no file matches {pattern!r}", name="values", value=pattern)
+        problem = f"there is no file in {pattern!r}" if found else f"no file matches {pattern!r}"
+        hint = "; standard input cannot be read, since data are passed over more than once" * (pattern == "-")
+        raise InvalidInputError(problem + hint, name="values", value=pattern)
     return paths
 
 
