@@ -244,7 +244,17 @@ def test_nothing_private_shows_where_taking_part_is_secret(run: Run, people: Pat
     for share in ("1", "0.01"):
         found = run("estimate", people, *COLUMNS, *public, *form, "--share", share)
         assert found.exit_code in (0, 1, 2)
-        assert [secret for secret in SECRETS if secret in found.output.replace(str(people), "")] == []
+        assert secrets_in(found.output.replace(str(people), "")) == []
+
+
+def secrets_in(text: str) -> list[str]:
+    """The secrets that are told; not those whose digits happen to stand within another number."""
+    return [secret for secret in SECRETS if re.search(rf"(?<![\d.]){re.escape(secret)}(?!\d)", text)]
+
+
+def test_secrets_are_found() -> None:
+    assert secrets_in(f"1{PEOPLE} 0.{PEOPLE} {PEOPLE}0 0.13731") == []
+    assert secrets_in(f"n={PEOPLE}, or 4,321: [0.1373, 2]") == [str(PEOPLE), f"{PEOPLE:,}", "0.1373"]
 
 
 def test_the_same_check_sees_a_number_of_people(run: Run, people: Path) -> None:
