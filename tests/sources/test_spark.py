@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from observer import GROUPS, TABLES, seen
+from observer import UNBOUNDED as PRIVATE
 from pyspark.sql import DataFrame, SparkSession
 from scipy.stats import binomtest
 
@@ -351,6 +353,14 @@ def test_a_whole_estimate_of_groups(session: SparkSession) -> None:
     assert abs(result.estimates["north"].mean - 50.0) < 0.5
     assert list(result.refused) == ["nowhere"]
     assert result.private
+
+
+def test_an_observer_sees_released_numbers_alone(session: SparkSession) -> None:
+    found = [
+        seen(frame_of(session, **TABLES[name]), value="income", budget="epsilon", by="region", groups=GROUPS, **PRIVATE)
+        for name in ("nobody", "some", "strange")
+    ]
+    assert all(one == found[0] for one in found)
 
 
 def test_a_plan_reads_budgets_alone(session: SparkSession) -> None:
