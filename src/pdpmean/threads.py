@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from typing import TypeVar
 
@@ -22,14 +23,19 @@ Result = TypeVar("Result")
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """``work(item)`` for every item, in order. Few items are taken ahead, so that a stream stays a stream."""
     stream = iter(items)
-    first = list(islice(stream, 2))
-    if len(first) < 2:  # nothing to run side by side
-        yield from map(work, first)
-        return
     workers = os.cpu_count() or 1
+    with _closing([stream]):
+        first = list(islice(stream, 2))
+        if len(first) < 2:  # nothing to run side by side
+            yield from map(work, first)
+        else:
+            yield from _mapped(work, chain(first, stream), workers)
+
+
+def _mapped(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
     with ThreadPoolExecutor(workers) as pool:
         waiting: deque[Future[Result]] = deque()
-        for item in chain(first, stream):
+        for item in items:
             waiting.append(pool.submit(work, item))
             if len(waiting) > 2 * workers:
                 yield waiting.popleft().result()
@@ -45,13 +51,29 @@ def read_ahead(streams: Iterable[Iterator[Item]]) -> Iterator[Item]:
 
     waiting = iter(streams)
     workers = min(os.cpu_count() or 1, _READERS)
-    with ThreadPoolExecutor(workers) as pool:
-        reading = deque((stream, pool.submit(take, stream)) for stream in islice(waiting, workers + 1))
+    opened: list[Iterator[Item]] = []
+    with _closing(opened), ThreadPoolExecutor(workers) as pool:
+        opened += islice(waiting, workers + 1)
+        reading = deque((stream, pool.submit(take, stream)) for stream in opened)
         while reading:
             stream, future = reading.popleft()
             items = future.result()
             if len(items) == _AHEAD:
                 reading.appendleft((stream, pool.submit(take, stream)))
             else:
-                reading.extend((other, pool.submit(take, other)) for other in islice(waiting, 1))
+                opened.remove(stream)
+                opened += islice(waiting, 1)
+                reading.extend((other, pool.submit(take, other)) for other in opened[len(reading) :])
             yield from items
+
+
+@contextmanager
+def _closing(streams: Iterable[Iterator[Item]]) -> Iterator[None]:
+    """End generators when they are left, not when they are forgotten: the traceback of an error may hold them long."""
+    try:
+        yield
+    finally:
+        for stream in streams:
+            if isinstance(stream, Generator):
+                with suppress(ValueError):  # after a second Ctrl-C a thread may still be in it
+                    stream.close()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import math
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -218,3 +221,24 @@ def test_memory_of_a_long_file_stays_small() -> None:
     for _ in stream:
         peak = max(peak, pa.total_allocated_bytes() - before)
     assert 0 < peak < 30e6
+
+
+@pytest.mark.parametrize("way", ["except ValueError: sys.exit(3)", "finally: pass"], ids=["caught", "not caught"])
+def test_an_error_in_the_midst_of_a_slow_file_does_not_bring_the_process_down(way: str) -> None:
+    Path("people.csv").write_text("income,tier\n1,other\n" + "3,some\n" * 20_000)
+    code = (
+        "import sys, time\n"
+        "from pdpmean import estimate_mean\n"
+        "from pdpmean.sources import delimited\n"
+        "class Slow(delimited._Utf8):\n"
+        "    def read(self, size):\n"
+        "        time.sleep(0.02)\n"
+        "        return super().read(size)\n"
+        "delimited._BLOCK, delimited._Utf8 = 2**12, Slow\n"
+        "try: estimate_mean('people.csv', value='income', budget='tier', tiers={'some': 1.0})\n"
+        f"{way}\n"
+    )
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=100, env=found)
+    assert ended.returncode == (3 if "exit" in way else 1)
+    assert b"Fatal" not in ended.stderr

@@ -7,8 +7,9 @@ import csv
 import math
 import os
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -64,15 +65,17 @@ class DelimitedFile(File):
             wrong.append(f"has {row.actual_columns} fields in row {row.number}, not {row.expected_columns}")
             return "skip"
 
-        with closing(_Utf8(self.path)) as file:
-            for records in self._reader(file, names, leave_out):
+        with closing(_Utf8(self.path)) as file, _to_the_end(self._reader(file, names, leave_out), file) as reader:
+            for records in reader:
                 self._check_rows(wrong)
                 yield records if self._delimiter != ";" else self._with_points(records)
         self._check_rows(wrong)
 
     def _reader(self, file: _Utf8, names: Sequence[str], leave_out: object) -> Any:
+        # Held on to, so that it is not a thread of the reader that lets go of it last, which could be after the end.
+        self._held = pa.PythonFile(file, mode="r")
         return arrow_csv.open_csv(
-            file,
+            self._held,
             arrow_csv.ReadOptions(use_threads=False, block_size=_BLOCK),
             arrow_csv.ParseOptions(
                 delimiter=self._delimiter,
@@ -98,20 +101,37 @@ class DelimitedFile(File):
         return records
 
 
+@contextmanager
+def _to_the_end(reader: Any, file: _Utf8) -> Iterator[Any]:
+    """The reader, that has read all there is when it is left: it reads ahead in a thread of its own.
+
+    One that is in the midst of our file when the interpreter ends would bring the process down.
+    """
+    try:
+        yield reader
+    finally:
+        file.ended = True
+        with suppress(Exception):  # a row that is cut off now, or what has been told already
+            deque(reader, maxlen=0)
+
+
 class _Utf8:
     """The bytes of a file, decompressed, with a question mark for what is no UTF-8: no reader stumbles over it."""
 
     def __init__(self, path: str) -> None:
+        self.ended = False
+        """Whether to say that there is no more."""
         self._raw = pa.input_stream(path)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def read(self, size: int) -> bytes:
         """At most `size` bytes, none at the end."""
-        while True:
+        while not self.ended:
             data: bytes = self._raw.read(max(size - 4, 1))  # four may be left over from the last time
             text = self._decoder.decode(data, final=not data)
             if text or not data:
                 return text.replace("\ufffd", "?").encode()
+        return b""
 
     def read_some(self) -> bytes:
         """The first line, at least, or all."""
