@@ -7,9 +7,11 @@ import csv
 import math
 import os
 import re
+import time
+import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +24,7 @@ from pdpmean.sources.files import File, Records
 __all__ = ["DelimitedFile"]
 
 _BLOCK = 2**22  # bytes parsed at a time; a row must fit in
+_PATIENCE = 500  # milliseconds to wait for the end of what reads ahead
 
 
 class DelimitedFile(File):
@@ -59,29 +62,33 @@ class DelimitedFile(File):
             yield self._stream(names)
 
     def _stream(self, names: Sequence[str]) -> Records:
-        wrong: list[str] = []
-
-        def leave_out(row: arrow_csv.InvalidRow) -> str:
-            wrong.append(f"has {row.actual_columns} fields in row {row.number}, not {row.expected_columns}")
-            return "skip"
-
-        with closing(_Utf8(self.path)) as file, _to_the_end(self._reader(file, names, leave_out), file) as reader:
+        file = _Utf8(self.path)
+        held = weakref.ref(file)
+        reader: Any = ()
+        try:
+            reader = self._reader(file, names)
             for records in reader:
-                self._check_rows(wrong)
+                self._check_rows(file.wrong)
                 yield records if self._delimiter != ";" else self._with_points(records)
-        self._check_rows(wrong)
+            self._check_rows(file.wrong)
+        finally:
+            # The reader reads ahead in threads of its own. One that asks for the interpreter's lock, to read or to let
+            # go of the file, when the interpreter has begun to end brings the process down: so all come to their end.
+            file.ended = True
+            with suppress(Exception):  # what is wrong now has been told, or is cut off
+                deque(reader, maxlen=0)
+            del reader, file
+            _wait_until_gone(held)
 
-    def _reader(self, file: _Utf8, names: Sequence[str], leave_out: object) -> Any:
-        # Held on to, so that it is not a thread of the reader that lets go of it last, which could be after the end.
-        self._held = pa.PythonFile(file, mode="r")
+    def _reader(self, file: _Utf8, names: Sequence[str]) -> Any:
         return arrow_csv.open_csv(
-            self._held,
+            file,
             arrow_csv.ReadOptions(use_threads=False, block_size=_BLOCK),
             arrow_csv.ParseOptions(
                 delimiter=self._delimiter,
                 newlines_in_values=True,
                 ignore_empty_lines=len(self.schema.names) > 1,  # in a single column, an empty line is a missing entry
-                invalid_row_handler=leave_out,
+                invalid_row_handler=file.leave_out,
             ),
             arrow_csv.ConvertOptions(
                 include_columns=names, column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
@@ -101,18 +108,11 @@ class DelimitedFile(File):
         return records
 
 
-@contextmanager
-def _to_the_end(reader: Any, file: _Utf8) -> Iterator[Any]:
-    """The reader, that has read all there is when it is left: it reads ahead in a thread of its own.
-
-    One that is in the midst of our file when the interpreter ends would bring the process down.
-    """
-    try:
-        yield reader
-    finally:
-        file.ended = True
-        with suppress(Exception):  # a row that is cut off now, or what has been told already
-            deque(reader, maxlen=0)
+def _wait_until_gone(held: weakref.ref[_Utf8]) -> None:
+    for _ in range(_PATIENCE):
+        if held() is None:
+            return
+        time.sleep(0.001)
 
 
 class _Utf8:
@@ -121,6 +121,8 @@ class _Utf8:
     def __init__(self, path: str) -> None:
         self.ended = False
         """Whether to say that there is no more."""
+        self.wrong: list[str] = []
+        """Rows that were left out."""
         self._raw = pa.input_stream(path)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
@@ -132,6 +134,11 @@ class _Utf8:
             if text or not data:
                 return text.replace("\ufffd", "?").encode()
         return b""
+
+    def leave_out(self, row: arrow_csv.InvalidRow) -> str:
+        """Skip a row with fields too many or too few."""
+        self.wrong.append(f"has {row.actual_columns} fields in row {row.number}, not {row.expected_columns}")
+        return "skip"
 
     def read_some(self) -> bytes:
         """The first line, at least, or all."""
