@@ -201,6 +201,18 @@ def test_a_skewed_population_warns_and_any_shape_copes() -> None:
     assert abs(coped.mean - 1.0) < 0.05 < abs(found.mean - 1.0)
 
 
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+def test_incomes_nearly_always_warn_and_hours_do_not() -> None:
+    random = np.random.default_rng(6)
+    incomes, hours = random.lognormal(10.3, 0.6, 20_000), random.normal(38.4, 6.0, 20_000).round()
+    warned = {
+        name: sum(bool(seeded(values, 0.5, seed=seed).warnings) for seed in range(20))
+        for name, values in (("incomes", incomes), ("hours", hours))
+    }
+    assert warned["incomes"] >= 17
+    assert warned["hours"] <= 3
+
+
 EQUAL = "many of the values seem to be equal, or nearly: use shape='any'"
 
 

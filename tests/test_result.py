@@ -188,14 +188,24 @@ def test_the_selection_bound_of_a_bell_shape_allows_for_the_clip(plan: Plan) -> 
 
 
 def test_a_mean_far_from_the_median_warns(plan: Plan) -> None:
-    # What the median errs by, one time in a thousand, and the noise of the mean; and half of a coarse rounding.
+    # What the median errs by, one time in a thousand, and the noise of the mean; and what coarse rounding does to it.
     noise, sampling = center_error(plan.center)
-    limit = max(half_width(0.999, noise, math.hypot(sampling, plan.noise_std)), 0.26)
-    for sign in (1, -1):
-        assert released(plan, 0.0, 1.0, sign * 0.9 * limit).warnings == ()
-        for shift in (1.1 * limit, 0.9):
-            (warning,) = released(plan, 0.0, 1.0, sign * shift).warnings
-            assert warning == "mean and median differ by more than a bell-shaped population allows: use shape='any'"
+    by_chance = half_width(0.999, noise, math.hypot(sampling, plan.noise_std))
+    assert by_chance < 0.17
+    far = "mean and median differ by more than a bell-shaped population allows: use shape='any'"
+    apart = "mean and median differ: unless its values are rounded coarsely, the population is skewed: use shape='any'"
+    for shift, warned in ((0.16, ()), (0.18, (apart,)), (0.25, (apart,)), (0.27, (far,)), (0.9, (far,))):
+        for sign in (1, -1):
+            assert released(plan, 0.0, 1.0, sign * shift).warnings == warned
+
+
+def test_where_the_median_errs_more_a_mean_farther_from_it_is_no_sign() -> None:
+    plan = plan_mean({0.5: 1000})
+    noise, sampling = center_error(plan.center)
+    by_chance = half_width(0.999, noise, math.hypot(sampling, plan.noise_std))
+    assert by_chance > 0.3
+    assert released(plan, 0.0, 1.0, 0.9 * by_chance).warnings == ()
+    assert len(released(plan, 0.0, 1.0, 1.1 * by_chance).warnings) == 1
 
 
 EQUAL = "many of the values seem to be equal, or nearly: use shape='any'"

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pdpmean.guarantee import Promise
-from pdpmean.result import MeanEstimate, rounded
+from pdpmean.result import MeanEstimate
+from pdpmean.texts import rounded, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -139,7 +140,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         estimate = self.estimates[group]
         low, high = (rounded(end, estimate.std) for end in estimate.interval(level))
         mean = rounded(estimate.mean, estimate.std)
-        return str(group), mean, f"{low} to {high}", f"{estimate.std:.3g}", "; ".join(estimate.warnings)
+        return str(group), mean, f"{low} to {high}", short(estimate.std), "; ".join(estimate.warnings)
 
     def __repr__(self) -> str:
         marks = f", {len(self.refused)} refused" * bool(self.refused) + ", NOT PRIVATE" * (not self.private)

@@ -15,7 +15,7 @@ import numpy as np
 from pdpmean.errors import MissingPackageError
 from pdpmean.interval import half_width
 from pdpmean.plan import with_people
-from pdpmean.result import rounded
+from pdpmean.texts import rounded, short
 
 try:
     from matplotlib.axes import Axes
@@ -142,7 +142,7 @@ def draw_parts(axes: Axes, estimate: MeanEstimate) -> None:
     unit = estimate.std or 1.0
     for row, size in enumerate(parts.values()):
         axes.barh(row, size / unit, height=0.5, color=ACCENT if row == 0 else "none", ec=ACCENT, lw=1.5)
-        write_beside(axes, (size / unit, row), f"{size:.3g}", "right")
+        write_beside(axes, (size / unit, row), short(size), "right")
     axes.set_xlim(0, 1.3)
     _rows(axes, list(parts))
     axes.set_xlabel("standard deviations; the squares add up", loc="left")

@@ -18,6 +18,7 @@ from pdpmean.interval import half_width
 from pdpmean.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.model import Model
 from pdpmean.prediction import SUPPORT_OCTAVES, Sums, miss_probability
+from pdpmean.texts import as_html
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,6 +99,9 @@ class Plan:
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<22}{text}" for name, text in self.rows())
+
+    def _repr_html_(self) -> str:
+        return as_html(self.rows())
 
     @property
     def total(self) -> float:

@@ -12,7 +12,8 @@ from pdpmean import __version__
 from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import check_probability
 from pdpmean.page import banner, columns, command_line, lines, page, paragraph, picture, pictures, section, table
-from pdpmean.result import MeanEstimate, rounded
+from pdpmean.result import MeanEstimate
+from pdpmean.texts import rounded, short
 
 if TYPE_CHECKING:
     from pdpmean.grouped import GroupedEstimate
@@ -111,11 +112,11 @@ def _certainty(estimate: MeanEstimate, levels: list[float]) -> list[str]:
     ends = [" to ".join(rounded(end, estimate.std) for end in estimate.interval(level)) for level in levels]
     rows = [
         *((f"{_percent(level)} interval", text) for level, text in zip(levels, ends, strict=True)),
-        ("error (std)", f"{estimate.std:.3g}"),
-        ("of which noise", f"{estimate.noise_std:.3g}"),
-        ("of which sampling", f"{estimate.sampling_std:.3g}"),
-        ("population's std", f"{estimate.scale:.4g}"),
-        ("selection", f"off by up to {estimate.selection_bound:.3g} more if budgets and values go together"),
+        ("error (std)", short(estimate.std)),
+        ("of which noise", short(estimate.noise_std)),
+        ("of which sampling", short(estimate.sampling_std)),
+        ("population's std", short(estimate.scale, 4)),
+        ("selection", f"off by up to {short(estimate.selection_bound)} more if budgets and values go together"),
     ]
     return [
         pictures(
@@ -173,7 +174,7 @@ def _group(row: dict[str, Any]) -> list[str]:
     name = str(row["group"])
     if row["refused"] is not None:
         return [name, f"refused: {row['refused']}"]
-    return [name, *(rounded(row[number], row["std"]) for number in ("mean", "low", "high")), f"{row['std']:.3g}"]
+    return [name, *(rounded(row[number], row["std"]) for number in ("mean", "low", "high")), short(row["std"])]
 
 
 # Both

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import textwrap
 from dataclasses import dataclass
@@ -20,13 +19,16 @@ from pdpmean.locate import Location
 from pdpmean.planned import Plan
 from pdpmean.prediction import center_error
 from pdpmean.profile import Profile
+from pdpmean.texts import as_html, rounded, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["MeanEstimate", "conclude", "rounded"]
+__all__ = ["MeanEstimate", "conclude"]
 
-_ROUNDING = 0.26  # of a standard deviation: values rounded to a quarter of one may move their median so far
+# Standard deviations between mean and median. Values rounded to a sixth of one hardly ever move their median as far as
+# the first, values rounded to a quarter hardly as far as the second.
+_APART, _FAR_APART = 0.17, 0.26
 # Within a quarter of the median distance lie 13 % of a normal population, and fewer than this of other smooth ones.
 _MOST_NEAR, _FALSE_ALARM = 0.2, 0.001
 _BUCKET_DOUBT = 0.5  # how far, relatively, a noisy census misstates the squared weights: its buckets are wide
@@ -116,22 +118,21 @@ class MeanEstimate:
 
     def _rows(self, level: float = 0.95) -> list[tuple[str, str]]:
         low, high = (rounded(end, self.std) for end in self.interval(level))
-        noise, sampling = f"{self.noise_std:.3g}", f"{self.sampling_std:.3g}"
+        noise, sampling = short(self.noise_std), short(self.sampling_std)
         rows = [
             ("mean", rounded(self.mean, self.std)),
             (f"{100 * level:.6g} % interval", f"{low} to {high}"),
-            ("error (std)", f"{self.std:.3g}, of which noise {noise}, sampling {sampling}"),
-            ("population's std", f"{self.scale:.4g}"),
-            ("selection", f"off by up to {self.selection_bound:.3g} more if budgets and values go together"),
+            ("error (std)", f"{short(self.std)}, of which noise {noise}, sampling {sampling}"),
+            ("population's std", short(self.scale, 4)),
+            ("selection", f"off by up to {short(self.selection_bound)} more if budgets and values go together"),
             *(("warning", text) for text in self.warnings),
             ("guarantee", self.guarantee),
         ]
         return rows if self.private else [("NOT PRIVATE", "seeded randomness, for simulation only"), *rows]
 
     def __repr__(self) -> str:
-        return (
-            f"<MeanEstimate {rounded(self.mean, self.std)} +- {self.std:.3g}{'' if self.private else ', NOT PRIVATE'}>"
-        )
+        mark = "" if self.private else ", NOT PRIVATE"
+        return f"<MeanEstimate {rounded(self.mean, self.std)} +- {short(self.std)}{mark}>"
 
     def __str__(self) -> str:
         return self.text()
@@ -146,8 +147,7 @@ class MeanEstimate:
         )
 
     def _repr_html_(self) -> str:
-        cells = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in self._rows())
-        return f"<table>{''.join(cells)}</table>"
+        return as_html(self._rows())
 
 
 def conclude(
@@ -255,21 +255,19 @@ def _warnings(
     if location.degenerate or (averaged.near or 0.0) > _MOST_NEAR - noise * math.log(2 * part * _FALSE_ALARM):
         return ("many of the values seem to be equal, or nearly: use shape='any'",)
     noise, sampling = (error / min(grown, 1.0) for error in center_error(plan.center))
-    if abs(gap) > max(half_width(1 - part * _FALSE_ALARM, noise, math.hypot(sampling, plan.noise_std)), _ROUNDING):
+    by_chance = half_width(1 - part * _FALSE_ALARM, noise, math.hypot(sampling, plan.noise_std))
+    if abs(gap) > max(by_chance, _FAR_APART):
         return ("mean and median differ by more than a bell-shaped population allows: use shape='any'",)
+    if abs(gap) > max(by_chance, _APART):
+        return (
+            "mean and median differ: unless its values are rounded coarsely, the population is skewed: use shape='any'",
+        )
     return ()
 
 
 def _all_finite(center: float, offsets: Floats, unit: float) -> Floats:
     with np.errstate(over="ignore"):
         return np.nan_to_num(center + offsets * unit)
-
-
-def rounded(number: float, error: float) -> str:
-    """The number to a hundredth of its error, or to six digits where that makes no sense."""
-    if not 1e-9 < error < 1e9 or abs(number) > 1e15:
-        return f"{number:.6g}"
-    return f"{number:.{max(0, 1 - math.floor(math.log10(error)))}f}"
 
 
 def _finite(number: float) -> float:

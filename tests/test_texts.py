@@ -1,0 +1,45 @@
+"""Numbers and rows as text."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from pdpmean import plan_mean
+from pdpmean.texts import as_html, rounded, short
+
+
+@pytest.mark.parametrize(
+    ("number", "digits", "text"),
+    [
+        (17042.3, 4, "17040"),
+        (140_371.0, 3, "140000"),
+        (999.96, 3, "1000"),
+        (-1234.5, 3, "-1230"),
+        (0.01234, 3, "0.0123"),
+        (1.5e-9, 3, "1.5e-09"),
+        (2.3456e9, 3, "2.35e+09"),
+        (math.inf, 3, "inf"),
+        (0.0, 3, "0"),
+    ],
+)
+def test_short_numbers(number: float, digits: int, text: str) -> None:
+    assert short(number, digits) == text
+
+
+def test_a_number_is_rounded_to_a_hundredth_of_its_error() -> None:
+    assert rounded(38.01234, 0.04) == "38.012"
+    assert rounded(35961.7, 507.0) == "35962"
+    assert rounded(7.0, 0.0) == "7"
+
+
+def test_rows_are_escaped() -> None:
+    assert as_html([("a<b", "1 & 2")]) == "<table><tr><th>a&lt;b</th><td>1 &amp; 2</td></tr></table>"
+
+
+def test_a_plan_shows_itself_in_a_notebook() -> None:
+    plan = plan_mean({0.5: 8000})
+    shown = plan._repr_html_()
+    assert shown == as_html(plan.rows())
+    assert "<th>total budget</th><td>4,000" in shown
