@@ -18,6 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
 import numpy as np
@@ -27,6 +28,7 @@ import pyarrow.parquet as pq
 
 import pdpmean
 
+Result = TypeVar("Result")
 RESULTS = Path(__file__).parent / "results" / "files.md"
 PART = 1_000_000
 
@@ -104,12 +106,21 @@ def main() -> None:
         RESULTS.write_text("Files in the system's memory; made by benchmarks/files.py.\n\n" + "\n".join(lines) + "\n")
 
 
+def make(name: str, rows: int, path: str) -> None:
+    FORMATS[name][1](parts(rows), path)
+
+
+def apart(work: Callable[..., Result], *arguments: object) -> Result:
+    """What the work gives, done in a process of its own, which has the memory of no other."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
+
+
 def measured(name: str, rows: int, repeats: int) -> str:
-    file, write = FORMATS[name]
-    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        path = str(Path(folder) / file)
-        write(parts(rows), path)
-        plain, private, ratio, peak = pool.submit(measure, path, repeats).result()
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / FORMATS[name][0])
+        apart(make, name, rows, path)
+        plain, private, ratio, peak = apart(measure, path, repeats)
     return f"{plain:.2f} | {private:.2f} | {ratio:.2f} | {peak:.0f}"
 
 

@@ -545,3 +545,12 @@ def test_too_few_people_are_refused(tiers: dict[float, int], options: dict[str, 
     plan = plan_mean(more_people(tiers, 100), **options)
     assert with_people(plan, 1.05 * caught.value.needed / plan.total) is not None
     assert with_people(plan, 0.9 * caught.value.needed / plan.total) is None
+
+
+@pytest.mark.parametrize("options", [{}, {"model": "unbounded", "budget_range": (0.1, 1.0)}])
+def test_the_locating_cap_is_hardly_above_what_anybody_weighs(options: dict[str, Any]) -> None:
+    """So that the first byte of most coins decides; and never below it, which would waste budget."""
+    plan = plan_mean({0.1: 50_000, 1.0: 50_000}, **options)
+    locating = float(plan.shares["center"] + plan.shares["scale"])
+    largest = locating * (0.5 if not options else 1.0)
+    assert largest <= plan.locate_cap <= 1.1 * largest

@@ -154,6 +154,7 @@ class Planner:
         shares = {**shares, "sum": self.share - sum(shares.values())}
         locating = float(shares["center"] + shares["scale"])
         locate_cap, located = self._capped(locating, _LOCATE_CONSTANT)
+        locate_cap = min(locate_cap, locating * self._largest)  # a coin is soon decided where no rate is large
         people = self.census.profile.people
         sample = min(people if people <= _FEW else _SAMPLE_RATE * math.sqrt(people), self.room)
         thinning = sample / located.weight if people > sample else _KEEP_ALL
@@ -187,6 +188,13 @@ class Planner:
             sampling_std=math.hypot(sampling, extra),
             census=self.census,
             choices=self.choices,
+        )
+
+    @property
+    def _largest(self) -> float:
+        """No allowance is above this, publicly: a level may be the middle of a cell, at most a 16th wide."""
+        return (
+            self.model.largest_allowance if self.census.share else float(self.census.profile.levels[-1]) * (1 + 2.0**-4)
         )
 
     def _capped(self, share: float, constant: float) -> tuple[float, Sums]:
