@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from typing import Any
 from unittest import mock
@@ -17,7 +17,7 @@ from pdpmean.cells import Cells, Held
 from pdpmean.diffusion import Thinning
 from pdpmean.inputs import Floats
 from pdpmean.model import Model
-from pdpmean.sources import Batch, Counts, Tallying
+from pdpmean.sources import Batch, Counts, Tallying, columns
 from pdpmean.sources.arrays import ArraySource
 
 Sums = tuple[int, int, int]  # of W z, of W, of the extra
@@ -86,5 +86,7 @@ def compiled() -> Iterator[None]:
 @contextmanager
 def smallest_batch(size: Any) -> Iterator[None]:
     """Batches from this size on go to the compiled loops."""
-    with mock.patch.object(average, "SMALLEST_BATCH", size), mock.patch.object(cells, "SMALLEST_BATCH", size):
+    with ExitStack() as patches:
+        for module in (average, cells, columns):
+            patches.enter_context(mock.patch.object(module, "SMALLEST_BATCH", size))
         yield

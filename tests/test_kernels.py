@@ -189,14 +189,30 @@ def test_near_is_strictly_within(way: Way) -> None:
         assert group_sums([clip, None], values, budgets, [0] * 8)[0] == (total, weight, extra)
 
 
-def test_blocks_of_groups_do_not_leak_into_each_other() -> None:
-    """A block of one group, then one of another: each block's sums are its own."""
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("near", [None, STEPS + 1])
+def test_the_words_of_a_group_hold_as_many_records_as_they_say(sign: int, near: int | None) -> None:
+    """The last of 2**37 records of one group, all of the largest weight and farthest out."""
+    clip = Clip(BOUNDED, Fraction(1), 1.0 - 2.0**-30, 0.0, 1.0, near)
+    weight = int(clip_weights(clip, np.array([2.0]))[0])
+    assert weight >= 2 ** (WEIGHT_BITS - 1)
+    one = batch_of([sign * 9.0], [2.0], [0])
+    summing = Summing.of([clip], grouped=True)
+    with compiled():
+        words = table_of(summing, one)[0]
+        table = np.zeros(summing.shape, dtype=np.int64)
+        table[0] = [(2**37 - 1) * int(word) for word in words]
+        summing.tally(one, table)
+    extra = weight * STEPS if near is None else weight
+    assert three(table[0].tolist()) == tuple(2**37 * number for number in (sign * weight * STEPS, weight, extra))
+
+
+def test_a_group_of_the_largest_products_leaves_others_alone() -> None:
     clip, weight = largest_clip()
-    codes = np.arange(5 * average._BLOCK) // average._BLOCK % 2
+    codes = np.arange(20_480) // 4096 % 2
     with compiled():
         found = group_sums([clip, clip], np.full(codes.size, 9.0), np.full(codes.size, 2.0), codes)
-    sizes = [3 * average._BLOCK, 2 * average._BLOCK]
-    assert [row[:2] for row in found[:2]] == [(size * weight * STEPS, size * weight) for size in sizes]
+    assert [row[:2] for row in found] == [(size * weight * STEPS, size * weight) for size in (12_288, 8192, 0)]
 
 
 # Cells

@@ -36,9 +36,9 @@ __all__ = [
     "words_of",
 ]
 
-# A value becomes one of 2 * STEPS + 1 integers, a weight an integer of at most WEIGHT_BITS bits. The compiled loop adds
-# up _BLOCK products in a signed 64-bit word: 2**(24 + 26 + 12) < 2**63. Sums of any more are kept as two words, the
-# multiples of 2**LOW_BITS and the rest, which hold 2**37 records.
+# A value becomes one of 2 * STEPS + 1 integers, a weight an integer of at most WEIGHT_BITS bits. Sums are
+# kept as two words, the multiples of 2**LOW_BITS and the rest, which hold 2**37 records. Where there are no groups, the
+# compiled loop first adds up _BLOCK products in a signed 64-bit word: 2**(24 + 26 + 12) < 2**63.
 STEPS = 2**24
 WEIGHT_BITS = 26
 LOW_BITS = 24
@@ -168,7 +168,7 @@ class Summing:
         if batch.groups is None:
             sum_blocks(*columns, *limits, tuple(rules[0].tolist()), self.squares, _BLOCK, table[0])
         else:
-            sum_groups(*columns, batch.groups, *limits, rules, self.squares, _BLOCK, table)
+            sum_groups(*columns, batch.groups, *limits, rules, self.squares, table)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The compiled loops: what each pass does to a large batch, without copies and without the interpreter.
 
-Each has a plain NumPy twin beside the rule it serves (`census.Cells`, `average.Summing`), which takes small batches and
+Each has a plain NumPy twin beside the rule it serves (`cells.Cells`, `average.Summing`), which takes small batches and
 is the reference in the tests. Twins are the same IEEE operations in the same order, so that their integers are equal.
 The loops release the interpreter's lock, so that threads run them side by side.
 """
@@ -14,6 +14,8 @@ __all__ = [
     "count_cells",
     "count_group_cells",
     "find_at_most",
+    "hash_texts",
+    "look_up",
     "sum_blocks",
     "sum_groups",
 ]
@@ -145,22 +147,36 @@ def sum_blocks(values, budgets, low, high, factor, rule, squares, block, sums):
 
 
 @_compiled
-def sum_groups(values, budgets, groups, low, high, factor, rules, squares, block, sums):
-    """Add each record to the sums of its group, which has a rule of its own."""
-    part = np.zeros((sums.shape[0], 3), np.int64)
-    for start in range(0, values.size, block):
-        for i in range(start, min(start + block, values.size)):
-            rule, own = rules[np.uint32(groups[i])], part[np.uint32(groups[i])]
-            weight = np.int64(min(_allowance(budgets[i], low, high, factor) * rule[0], rule[1]) * rule[2])
-            place = np.rint(_place(values[i], rule[3], rule[4], rule[5]))
-            step = np.int64(place) if place == place else np.int64(0)
-            close = weight if abs(place) < rule[6] else np.int64(0)
-            own[0] += weight * step
-            own[1] += weight
-            own[2] += weight * (step * step >> 24) if squares else close
-        for g in range(sums.shape[0]):
-            _add(sums[g], part[g, 0], part[g, 1], part[g, 2])
-            part[g, :] = 0
+def sum_groups(values, budgets, groups, low, high, factor, rules, squares, sums):
+    """Add each record to the sums of its group, which has a rule of its own.
+
+    A product is at most 2**50 and split at once, so that all columns hold 2**37 records (as in `average`), however they
+    are spread over groups; a weight by itself, at most 2**26, needs no splitting.
+    """
+    rest = (np.int64(1) << _LOW_BITS) - 1
+    for i in range(values.size):
+        g = np.uint32(groups[i])
+        weight = np.int64(min(_allowance(budgets[i], low, high, factor) * rules[g, 0], rules[g, 1]) * rules[g, 2])
+        place = np.rint(_place(values[i], rules[g, 3], rules[g, 4], rules[g, 5]))
+        step = np.int64(place) if place == place else np.int64(0)
+        sums[g, 0] += weight * step >> _LOW_BITS
+        sums[g, 1] += weight * step & rest
+        sums[g, 2] += weight
+        if squares:
+            square = weight * (step * step >> 24)
+            sums[g, 3] += square >> _LOW_BITS
+            sums[g, 4] += square & rest
+        else:
+            sums[g, 4] += weight if abs(place) < rules[g, 6] else np.int64(0)
+
+
+@_compiled
+def look_up(numbers, below, table, codes):
+    """Write ``table[number - below]`` for each number, and the last entry for one that the table does not reach."""
+    last = np.uint64(table.size - 1)
+    for i in range(numbers.size):
+        # What is below wraps around to beyond the end.
+        codes[i] = table[min(np.uint64(np.int64(numbers[i]) - below), last)]
 
 
 @_compiled

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rules import compiled
 
 from pdpmean.errors import InvalidInputError
 from pdpmean.sources.columns import check_numeric, listed, numbers, places
@@ -160,9 +163,13 @@ def test_lists_that_do_not_fit() -> None:
     assert refused(("1", "01"), pa.int8()) == "groups must differ also as entries of column 'region', of type int8"
 
 
-@pytest.mark.parametrize("kind", ["int8", "uint8", "int32", "uint32", "int64", "uint64"])
+BOTH_WAYS = pytest.mark.parametrize("way", [nullcontext, compiled], ids=["NumPy", "compiled"])
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
 @pytest.mark.parametrize("low", [-3, 0, 5, 120])
-def test_places_of_integers_near_and_far(kind: str, low: int) -> None:
+def test_places_of_integers_near_and_far(kind: str, low: int, way: Callable[[], AbstractContextManager[None]]) -> None:
     """By a table where they lie close together, and the same beyond both its ends and the type's."""
     info = np.iinfo(kind)
     listed_numbers = [number for number in (low + 2, low, low + 7) if info.min <= number <= info.max]
@@ -174,7 +181,28 @@ def test_places_of_integers_near_and_far(kind: str, low: int) -> None:
         None,
     ]
     expected = [listed_numbers.index(n) if n in listed_numbers else len(listed_numbers) for n in asked]
-    assert places(pa.array(asked, kind), entries).tolist() == expected
+    with way():
+        for column, codes in [(asked, expected), (asked[:-1], expected[:-1])]:
+            found = places(pa.array(column, kind), entries)
+            assert found.tolist() == codes
+            assert found.dtype == np.int32
+            assert places(pa.array(column, kind)[3:], entries).tolist() == codes[3:], "of a slice"
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize("low", [1 - 2**62, 2**62 - 4])
+def test_places_as_far_out_as_a_table_goes(low: int, way: Callable[[], AbstractContextManager[None]]) -> None:
+    """Differences of 64-bit integers wrap around, and must not wrap into the table."""
+    asked = [-(2**63), -(2**62), low - 1, low, low + 1, low + 2, low + 3, 0, 2**62, 2**63 - 1]
+    with way():
+        found = places(pa.array(asked, pa.int64()), pa.array([low + 2, low], pa.int64()))
+    assert found.tolist() == [{low + 2: 0, low: 1}.get(number, 2) for number in asked]
+
+
+def test_places_in_a_large_column() -> None:
+    entries, column = np.array([5, -3, 40], np.int32), np.random.default_rng(1).integers(-9, 50, 200_000, np.int32)
+    expected = np.select([column == entry for entry in entries], [0, 1, 2], 3)
+    assert np.array_equal(places(pa.array(column), pa.array(entries)), expected)
 
 
 @pytest.mark.parametrize("numbers", [[-(2**63), 2**63 - 1], [2**62, 2**62 + 1], [0, 2**40]])

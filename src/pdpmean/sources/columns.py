@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import TIERS_HINT, Floats
+from pdpmean.threads import SMALLEST_BATCH
 
 __all__ = ["check_numeric", "listed", "numbers", "places"]
 
@@ -131,11 +132,17 @@ def places(column: pa.Array, entries: pa.Array) -> NDArray[np.int32]:
 
 def _looked_up(column: pa.Array, listed_numbers: NDArray[np.int64]) -> NDArray[np.int32]:
     """The same for integers that lie close together, by a table of them with a border: ten times as fast."""
-    below, above = int(listed_numbers.min()) - 1, int(listed_numbers.max()) + 1
-    table = np.full(above - below + 1, listed_numbers.size, dtype=np.int32)
+    below = int(listed_numbers.min()) - 1
+    table = np.full(int(listed_numbers.max()) - below + 2, listed_numbers.size, dtype=np.int32)
     table[listed_numbers - below] = np.arange(listed_numbers.size)
-    present = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-    codes: NDArray[np.int32] = table[np.clip(present, below, above) - below]
+    present = column.fill_null(0).to_numpy(zero_copy_only=False)
+    if present.size < SMALLEST_BATCH:
+        codes: NDArray[np.int32] = table[np.clip(present.astype(np.int64), below, below + table.size - 1) - below]
+    else:
+        from pdpmean.kernels import look_up
+
+        codes = np.empty(present.size, dtype=np.int32)
+        look_up(present, below, table, codes)
     if column.null_count:
         codes[column.is_null().to_numpy(zero_copy_only=False)] = listed_numbers.size
     return codes
