@@ -37,7 +37,7 @@ def test_the_script_is_declared() -> None:
     import tomllib
     from pathlib import Path
 
-    from pdpmean.cli import main
+    from pdpmean.__main__ import main
 
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["scripts"] == {"pdpmean": f"{main.__module__}:{main.__name__}"}

@@ -10,7 +10,7 @@ from pdpmean import __version__
 from pdpmean.cli import compare, demo, estimate, plan
 from pdpmean.cli.console import Commands
 
-__all__ = ["app", "main"]
+__all__ = ["app"]
 
 app = typer.Typer(
     name="pdpmean",
@@ -37,8 +37,3 @@ def everything(
     ] = False,
 ) -> None:
     """The mean of a population in which every person sets their own privacy budget."""
-
-
-def main() -> None:
-    """Run the command that this process was called with."""
-    app(prog_name="pdpmean")
