@@ -387,6 +387,8 @@ def test_a_refusal_reads_no_value() -> None:
         (VALUES, BUDGETS[:-1], {}, "got 6000 values and 5999 budgets"),
         (VALUES, BUDGETS[:-1], UNBOUNDED, "their lengths differ$"),
         (VALUES, np.full(6000, -0.5), {}, "budgets must be >= 0; record 0 has -0.5"),
+        (VALUES, np.full(6000, math.nan), {}, "record 0 has nan, which is no number .* for names of tiers give tiers="),
+        (VALUES, -0.5, {}, "^budgets must be >= 0; got -0.5$"),
         (VALUES, "x", {}, "budgets must be numbers"),
         (VALUES.reshape(2, 3000), BUDGETS, {}, "one column"),
         (VALUES.astype(str), BUDGETS, {}, "values must be numbers"),
@@ -395,7 +397,7 @@ def test_a_refusal_reads_no_value() -> None:
         (VALUES, BUDGETS, {"budget_range": (0.1, 1.0)}, "goes with model='unbounded'"),
         (VALUES, BUDGETS, {"shape": "round"}, "shape must be"),
         (VALUES, BUDGETS, {"support": (3.0, 1.0)}, "support must be"),
-        (VALUES, BUDGETS, {"share": 2.0}, "share must lie in"),
+        (VALUES, BUDGETS, {"share": 2.0}, "share must be above 0 and at most 1; got 2.0"),
         (NAMES, NAMES, {"tiers": {"low": -1.0}}, "tiers must be budgets >= 0; 'low' has -1.0"),
     ],
 )

@@ -258,6 +258,10 @@ def compared(people: int, ratios: dict[str, float]) -> Comparison:
     return Comparison(methods, 0.5, "bounded", people, 1, 10.0, 0)
 
 
+def labelled(axes: Axes, label: str) -> list[Line2D]:
+    return [one for one in axes.get_lines() if one.get_label() == label]
+
+
 SIX = {"pdpmean": 2.0, "paper": 12.0, "threshold": 3.0, "sampling": 2.5, "minimum": math.inf, "oracle": 1.9}
 
 
@@ -265,9 +269,19 @@ def test_one_comparison_is_a_row_a_method() -> None:
     (axes,) = plot_comparison(compared(1000, SIX)).axes
     assert names(axes) == list(SIX)[::-1]
     assert sorted(texts(axes)) == sorted(["2", "12", "3", "2.5", "no answer", "1.9"])
-    dots = {names(axes)[int(row)]: ratio for one in axes.get_lines()[1::2] for ratio, row in data(one)}
+    dots = {names(axes)[int(row)]: ratio for one in labelled(axes, "_error") for ratio, row in data(one)}
     assert dots == {name: ratio for name, ratio in SIX.items() if math.isfinite(ratio)}
     assert axes.get_xscale() == "log"
+
+
+def test_a_comparison_shows_how_sure_each_error_is() -> None:
+    errors = tuple(float(number) for number in range(1, 101))
+    found = Comparison((Simulated("pdpmean", errors, 0),), 10.0, "bounded", 1000, 100, 10.0, 0)
+    (axes,) = plot_comparison(found).axes
+    (interval,) = labelled(axes, "_interval")
+    assert data(interval) == [(end / 10.0, 0) for end in found.methods[0].error_interval]
+    (few,) = labelled(plot_comparison(compared(10, {"pdpmean": 4.0})).axes[0], "_interval")
+    assert data(few) == [(1.0, 0), (4.0, 0)]  # one run: from 0 to infinity, as far as the axis goes
 
 
 @pytest.mark.parametrize("ratio", [math.inf, math.nan, 0.0])

@@ -111,6 +111,14 @@ def test_what_is_refused() -> None:
     assert "one number, for all" in refusal(FRAME, BUDGETS, value="hours")
     assert "one budget for all" in refusal(FRAME, 0.5, **NAMES)
     assert "by must be the name of a column" in refusal(FRAME, **NAMES, by=REGIONS, groups=["north"])
+    for name in (0.5, b"epsilon"):
+        assert refusal(FRAME, value="hours", budget=name) == (
+            "budget must be the name of a column of the table; one budget for all is given as budgets=0.5"
+        )
+    assert refusal(FRAME, value=0, budget="epsilon") == "value must be the name of a column of the table"
+    assert "no column '0.25'; one budget for all is given as budgets=0.5\n" in refusal(
+        FRAME, value="hours", budget="0.25"
+    )
     assert "no column 'hour'; did you mean 'hours'?" in refusal(FRAME, value="hour", budget="epsilon")
     assert refusal("nobody.csv", **NAMES) == "no file matches 'nobody.csv'"
     assert refusal({"hours": VALUES}, **NAMES).endswith("got dict")

@@ -78,7 +78,7 @@ def check_choices(choices: Choices | None) -> Choices:
 def check_share(share: float | Fraction) -> Fraction:
     """The part of every budget to use, at least 2**-10, rounded down to a multiple of 2**-20."""
     if not (isinstance(share, Real) and 0 < share <= 1):
-        raise InvalidInputError(f"share must lie in (0, 1]; got {share!r}", name="share", value=share)
+        raise InvalidInputError(f"share must be above 0 and at most 1; got {share!r}", name="share", value=share)
     if share < SMALLEST_SHARE:
         raise InvalidInputError(f"share must be at least 2**-10; got {share!r}", name="share", value=share)
     return floor_share(Fraction(share))

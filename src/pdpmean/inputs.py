@@ -20,6 +20,7 @@ from pdpmean.grouping import codes_of
 
 __all__ = [
     "LARGEST_BUDGET",
+    "ONE_FOR_ALL_HINT",
     "SMALLEST_BUDGET",
     "TIERS_HINT",
     "Floats",
@@ -47,6 +48,7 @@ LARGEST_BUDGET = 2.0**40
 _NUMBERS = (int, float, np.number, np.bool_, Decimal, Fraction)
 _SMALLEST_STEP = 2.0**-50
 TIERS_HINT = "for names of tiers give tiers={name: budget}"
+ONE_FOR_ALL_HINT = "one budget for all is given as budgets=0.5"
 
 
 def private_numbers(numbers: Any, name: str = "values") -> Floats:
@@ -129,23 +131,24 @@ def check_budgets(budgets: ArrayLike, first: int = 0) -> Floats:
             name="budgets",
             value=array.ndim,
         )
-    array = np.atleast_1d(array)
     wrong = ~(array >= 0)
     if wrong.any():
         record = int(np.argmax(wrong))
-        raise _wrong_budget(first + record, float(array[record]))
+        raise _wrong_budget(first + record if array.ndim else None, float(array.flat[record]))
+    array = np.atleast_1d(array)
     usable = np.where(array < SMALLEST_BUDGET, 0.0, array)
     return np.where(np.isfinite(usable), np.minimum(usable, LARGEST_BUDGET), usable)
 
 
-def _wrong_budget(record: int, budget: float) -> InvalidInputError:
+def _wrong_budget(record: int | None, budget: float) -> InvalidInputError:
+    """What to raise for the budget of a record, or for the one of all."""
+    found = "nan, which is no number" if math.isnan(budget) else f"{budget:g}"
+    if record is None:
+        message = f"budgets must be >= 0; got {found}"
+    else:
+        message = f"budgets must be >= 0; record {record} has {found} (the first record is 0). Use 0 to leave one out"
     hint = f"; {TIERS_HINT}" if math.isnan(budget) else ""
-    return InvalidInputError(
-        f"budgets must be >= 0; record {record} has {budget:g} (the first record is 0). "
-        f"Use 0 to leave a record out{hint}",
-        name="budgets",
-        value=budget,
-    )
+    return InvalidInputError(message + hint, name="budgets", value=budget)
 
 
 def check_budget_range(budget_range: tuple[float, float]) -> tuple[float, float]:
@@ -227,7 +230,7 @@ def unknown_tier(name: str, known: Iterable[str]) -> InvalidInputError:
     listed = list(known)
     meant = "".join(f"; did you mean {close!r}?" for close in difflib.get_close_matches(name, listed, n=1))
     return InvalidInputError(
-        f"budgets holds the tier {name!r}, which tiers does not list: {', '.join(listed)}{meant}",
+        f"the column of budgets holds the tier {name!r}, which tiers does not list: {', '.join(listed)}{meant}",
         name="tiers",
         value=name,
     )

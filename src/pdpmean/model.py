@@ -73,7 +73,7 @@ def make_model(name: str, budget_range: tuple[float, float] | None) -> Model:
     if name not in ("bounded", "unbounded"):
         raise InvalidInputError(f"model must be 'bounded' or 'unbounded'; got {name!r}", name="model", value=name)
     problem = (
-        "the unbounded model needs budget_range=(smallest, largest), the public range of budgets"
+        "the unbounded model needs budget_range=(smallest, largest), the public range that people could choose from"
         if name == "unbounded"
         else "budget_range goes with model='unbounded'; in the bounded model the budgets themselves are public"
     )

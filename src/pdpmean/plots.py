@@ -94,19 +94,22 @@ def _marked(figure: Figure) -> Figure:
 
 def _draw_by_method(axes: Axes, comparison: Comparison) -> None:
     rows = comparison.rows()[::-1]
-    answered = [(row, found["over_bound"]) for row, found in enumerate(rows) if 0 < found["over_bound"] < math.inf]
-    for row, ratio in answered:
-        axes.plot([1, ratio], [row, row], color=ACCENT, lw=2)
-        axes.plot(ratio, row, "o", color=ACCENT, ms=8)
-        write_beside(axes, (ratio, row), f"{ratio:.3g}", "right")
-    for row in set(range(len(rows))) - {row for row, _ in answered}:
-        write_beside(axes, (1, row), "no answer", "right")
+    bound = comparison.lower_bound
+    spans = [(found["over_bound"], *(end / bound for end in found["error_interval"])) for found in rows]
+    ends = [1.0, 2.0, *(ratio for span in spans for ratio in span if 0 < ratio < math.inf)]
+    for row, (ratio, low, high) in enumerate(spans):
+        if 0 < ratio < math.inf:
+            end = min(high, max(ends))
+            axes.plot([max(low, min(ends)), end], [row, row], color=INK, lw=1, marker="|", label="_interval")
+            axes.plot(ratio, row, "o", color=ACCENT, ms=8, label="_error")
+            write_beside(axes, (end, row), f"{ratio:.3g}", "right")
+        else:
+            write_beside(axes, (1, row), "no answer", "right")
     log_axis(axes, "x", (1.0, 2.0, 5.0))
-    ratios = [1.0, 2.0, *(ratio for _, ratio in answered)]
-    axes.set_xlim(min(ratios), 1.5 * max(ratios))
+    axes.set_xlim(min(ends), 1.2 * max(ends))
     axes.set_yticks(range(len(rows)), [str(row["method"]) for row in rows])
     axes.set_ylim(-0.6, len(rows) - 0.4)
-    label_axes(axes, "error that one run in four exceeds, over the lower bound", "")
+    label_axes(axes, "error that one run in four exceeds, with a 95 % interval, over the lower bound", "")
 
 
 def _draw_by_people(axes: Axes, comparisons: Sequence[Comparison]) -> None:

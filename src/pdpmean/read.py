@@ -12,7 +12,7 @@ import numpy as np
 
 from pdpmean.errors import InvalidInputError
 from pdpmean.grouping import codes_of
-from pdpmean.inputs import budgets_of_tiers, check_budgets, people_of_tiers
+from pdpmean.inputs import ONE_FOR_ALL_HINT, budgets_of_tiers, check_budgets, people_of_tiers
 from pdpmean.model import Model
 from pdpmean.sources import Source
 from pdpmean.sources.arrays import ArraySource
@@ -119,10 +119,11 @@ def _read_table(data: Any, budgets: Any, columns: Columns, model: Model) -> Sour
     from pdpmean.sources.opening import open_table
 
     public = model.budget_range is None
-    for name in ("by", "person"):
+    for name in ("value", "budget", "by", "person"):
         column = getattr(columns, name)
         if column is not None and not isinstance(column, str):
-            raise InvalidInputError(f"{name} must be the name of a column of the table", name=name)
+            hint = f"; {ONE_FOR_ALL_HINT}" if name == "budget" else ""
+            raise InvalidInputError(f"{name} must be the name of a column of the table{hint}", name=name)
     layout = Layout(
         columns.value,
         _budget_of(budgets, columns, public=public),

@@ -260,3 +260,19 @@ def test_secrets_are_found() -> None:
 def test_the_same_check_sees_a_number_of_people(run: Run, people: Path) -> None:
     found = run("plan", people, "--budget", "epsilon")
     assert f"{1 / PEOPLE**0.5:.4g}" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        (("--budget", "0.5"), "no column '0.5'; one budget for all is given as --budget-for-all 0.5\nIts columns: "),
+        (("--budget-for-all", "-0.5"), "pdpmean: --budget-for-all must be >= 0; got -0.5\n"),
+        (("--budget", "tier"), "has nan, which is no number (the first record is 0)"),
+        (("--budget", "tier", "--tiers", "strict=0.1"), "pdpmean: the column of budgets holds the tier "),
+        (("--budget", "tier", "--tiers", "strict=0.1"), ", which --tiers does not list: strict\n"),
+    ],
+)
+def test_wrong_budgets_are_told_in_options(run: Run, people: Path, budget: tuple[str, ...], said: str) -> None:
+    found = run("estimate", people, "--value", "hours", *budget)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert said in found.stderr

@@ -213,7 +213,7 @@ BAD_INPUT: list[tuple[dict[str, Any], str]] = [
     ({"beta": math.nan}, "beta must lie strictly between 0 and 1; got nan"),
     ({"budgets": [0.1, -0.3]}, "budgets must be >= 0; record 1 has -0.3"),
     ({"budgets": [math.nan, 0.1]}, "budgets must be >= 0; record 0 has nan"),
-    ({"budgets": -1}, "record 0 has -1"),
+    ({"budgets": -1}, "budgets must be >= 0; got -1"),
     ({"budgets": [None, 0.1]}, "record 0 has nan"),
     ({"budgets": ["x", 0.1]}, "budgets must be numbers"),
     ({"budgets": [[0.1, 0.1]]}, "2 dimensions"),

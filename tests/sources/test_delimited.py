@@ -60,6 +60,7 @@ def assert_columns(batch: Batch, values: list[float], budgets: list[float]) -> N
         ('"income","epsilon"\n"1.5","2"\n"-3","4"\n', "people.csv"),
         ("income;epsilon\n1,5;2\n-3;4\n", "people.csv"),
         ("income;epsilon\n1.5;2\n-3;4\n", "people.csv"),
+        ("income\tepsilon\n1.5\t2\n-3\t4\n", "people.csv"),
         ("income\tepsilon\n1.5\t2\n-3\t4\n", "people.TSV"),
         ('name,income,epsilon\n"a, b\nc",1.5,2\n"say ""so""",-3,4\n', "people.csv"),
         ("income,epsilon\n\n1.5,2\n\n\n-3,4\n\n", "people.csv"),
@@ -162,8 +163,8 @@ def test_lines_within_quotes_cut_by_blocks(monkeypatch: pytest.MonkeyPatch) -> N
 def test_rows_with_other_numbers_of_fields() -> None:
     text = "income,epsilon\n1,2\nsecret\n3,4\n5,6,secret\n"
     assert_columns(read(text), [1, 3], [2, 4])
-    assert refusal(text) == "people.csv has 1 fields in row 3, not 2"
-    assert refusal("income,epsilon\n1,2\n5,6,secret") == "people.csv has 3 fields in row 3, not 2"
+    assert refusal(text) == "people.csv has 1 instead of 2 fields in row 3"
+    assert refusal("income,epsilon\n1,2\n5,6,secret") == "people.csv has 3 instead of 2 fields in row 3"
     assert_columns(read('income,epsilon\n1,2\n"secret,4\n5,6\n'), [1], [2])
 
 

@@ -90,7 +90,7 @@ def test_unknown_tiers(name: str | None) -> None:
     found = only_batch(table, Layout("income", "epsilon", {"a": 1}, public=False)).budgets
     assert np.array_equal(found, [1.0, math.nan, 1.0], equal_nan=True)
     error = refusal(table, Layout("income", "epsilon", {"a": 1}))
-    assert str(error) == f"budgets holds the tier '{name}', which tiers does not list: a"
+    assert str(error) == f"the column of budgets holds the tier '{name}', which tiers does not list: a"
 
 
 def test_tiers_that_the_column_cannot_have() -> None:

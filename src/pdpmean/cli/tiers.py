@@ -43,7 +43,7 @@ def _read_tier(text: str) -> Tier:
         tier = Tier(None, math.nan, None)
     if not tier.budget >= 0 or (tier.people or 0) < 0:
         raise InvalidInputError(
-            f"--tiers must look like strict=0.1,open=1 or, with people, 0.1:5400,1:900; got {text!r}",
+            f"--tiers must look like strict=0.1,open=1 or, with people, 0.1:5400,1:900, all >= 0; got {text!r}",
             name="tiers",
             value=text,
         )

@@ -46,7 +46,7 @@ class DelimitedFile(File):
     def _delimiter_of(self, header: str) -> str:
         if ".tsv" in os.path.basename(self.path).lower():
             return "\t"
-        return ";" if ";" in header and "," not in header else ","
+        return next((mark for mark in ";\t" if mark in header and "," not in header), ",")
 
     def _check_header(self, names: list[str]) -> None:
         """Raise if the first line may be somebody's record, and do not quote it as names of columns."""
@@ -137,7 +137,7 @@ class _Utf8:
 
     def leave_out(self, row: arrow_csv.InvalidRow) -> str:
         """Skip a row with fields too many or too few."""
-        self.wrong.append(f"has {row.actual_columns} fields in row {row.number}, not {row.expected_columns}")
+        self.wrong.append(f"has {row.actual_columns} instead of {row.expected_columns} fields in row {row.number}")
         return "skip"
 
     def read_some(self) -> bytes:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import Floats, tier_budgets, unknown_tier
+from pdpmean.inputs import ONE_FOR_ALL_HINT, Floats, tier_budgets, unknown_tier
 from pdpmean.sources import Batch
 from pdpmean.sources.columns import check_numeric, listed, numbers, places
 
@@ -70,7 +70,9 @@ class Layout:
         """Raise unless every column is there, once."""
         for role, name in self.roles.items():
             if name not in present:
-                raise InvalidInputError(f"{table} has no column {name!r}{_hint(name, present)}", name=role, value=name)
+                raise InvalidInputError(
+                    f"{table} has no column {name!r}{_hint(role, name, present)}", name=role, value=name
+                )
             if list(present).count(name) > 1:
                 raise InvalidInputError(f"{table} has two columns {name!r}; name one anew", name=role, value=name)
 
@@ -109,8 +111,11 @@ class Layout:
         return places(column, listed(self.labels, column.type, "groups", self.by))
 
 
-def _hint(name: str, present: Sequence[str]) -> str:
+def _hint(role: str, name: str, present: Sequence[str]) -> str:
     """The closest column and the list of them, in a few words."""
     close = difflib.get_close_matches(name, [str(other) for other in present], n=1)
+    meant = "".join(f"; did you mean {other!r}?" for other in close)
+    if role == "budget" and name.replace(".", "").isdigit():
+        meant = f"; {ONE_FOR_ALL_HINT}"
     names = ", ".join(map(str, present[:_NAMED])) + f" and {len(present) - _NAMED} more" * (len(present) > _NAMED)
-    return "".join(f"; did you mean {other!r}?" for other in close) + f"\nIts columns: {names}"
+    return f"{meant}\nIts columns: {names}"
