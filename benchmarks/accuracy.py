@@ -145,11 +145,11 @@ class Population:
 
         def run(values: Floats, randomness: Randomness) -> MeanEstimate:
             source = ArraySource(values, self.budgets)
-            (located,) = locate_groups(source, [plan], randomness)
-            (averaged,) = average(source, [plan], [located], randomness)
-            assert located
-            assert averaged
-            return conclude(plan, *located, averaged, None, Promise(BOUNDED, Fraction(1), private=False))
+            located = locate_groups(source, [plan], randomness)
+            averaged = average(source, [plan], located, randomness)
+            (found,) = conclude([plan], located, averaged, [None], Promise(BOUNDED, Fraction(1), private=False))
+            assert found
+            return found
 
         return run
 

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from pdpmean.interval import ErrorLaw, half_width, noisy_normal_cdf, rank_nodes
+from pdpmean.interval import ErrorLaw, half_width, noisy_normal_cdf, noisy_normal_quantile, rank_nodes
 
 
 def convolution(x: float, noise: float, sampling: float) -> float:
@@ -80,6 +80,24 @@ def test_rank_nodes_are_equally_likely(weight: float, square: float) -> None:
     chances = [convolution(node - 0.5, noise, sampling) for node in nodes.tolist()]
     assert chances == pytest.approx([(j + 0.5) / 48 for j in range(48)], abs=1e-3)
     assert nodes + nodes[::-1] == pytest.approx(np.ones(48), abs=1e-9)
+
+
+@pytest.mark.parametrize("ratio", [1e-12, 1e-9, 1e-3, 0.1, 0.7, 1.0, 3.0, 30.0, 1e9, 1e12])
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
+def test_quantiles_are_reached_by_newtons_method(ratio: float, unit: float) -> None:
+    chances = np.array([0.5, 0.5 + 1e-9, 0.51, 0.75, 0.99, 1 - 1e-6, 1 - 1e-12])
+    found = noisy_normal_quantile(chances, unit, ratio * unit)
+    assert noisy_normal_cdf(found, unit, ratio * unit) == pytest.approx(chances, rel=1e-14, abs=0)
+    assert found[0] == 0
+    assert (np.diff(found) > 0).all()
+
+
+def test_rank_nodes_of_many_groups_are_those_of_each() -> None:
+    """Groups that need few steps beside others that need many."""
+    weights, squares = np.array([[3.0], [1e3], [1e6], [50.0]]), np.array([[1e-9], [1e3], [1e9], [1.0]])
+    rows = rank_nodes(weights, squares)
+    for row, weight, square in zip(rows, weights[:, 0].tolist(), squares[:, 0].tolist(), strict=True):
+        assert row == pytest.approx(rank_nodes(weight, square), rel=1e-12)
 
 
 def test_rank_nodes_stay_inside() -> None:

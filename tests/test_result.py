@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pdpmean import Choices, InvalidInputError, MeanEstimate, Plan, Randomness, estimate_mean, plan_mean
+from pdpmean import Choices, InvalidInputError, MeanEstimate, Plan, Randomness, estimate_mean, plan_mean, population
 from pdpmean.average import Average
 from pdpmean.clipped_normal import MEDIAN_SIZE, clipped_mean
 from pdpmean.guarantee import Promise
@@ -29,6 +29,15 @@ TIERS = {0.5: 8000, 1.0: 4000}
 def promised(plan: Plan, *, private: bool = True) -> Promise:
     """What is promised where every share of the plan is used."""
     return Promise(plan.model, sum(plan.shares.values(), Fraction(0)), private)
+
+
+def concluded(
+    plan: Plan, location: Location, half: float, averaged: Average, squares: float | None, promise: Promise
+) -> MeanEstimate:
+    """The result of one group."""
+    (found,) = conclude([plan], [(location, half)], [averaged], [squares], promise)
+    assert found
+    return found
 
 
 def released(
@@ -49,7 +58,7 @@ def released(
     near = None if plan.shape == "any" else float(np.diff(norm.cdf(np.array([-1, 1]) * MEDIAN_SIZE / 4 - shift))[0])
     averaged = Average(clipped, plan.mean.weight if weight is None else weight, square, near)
     location = Location(center, half if plan.shape == "any" else spread)
-    return conclude(plan, location, half, averaged, squares, promised(plan, private=private))
+    return concluded(plan, location, half, averaged, squares, promised(plan, private=private))
 
 
 @pytest.fixture
@@ -78,10 +87,39 @@ def test_a_shifted_population_is_recovered(plan: Plan) -> None:
     assert found.interval(0.5)[0] < found.mean < found.interval(0.5)[1]
 
 
+@pytest.mark.parametrize("options", [{}, UNBOUNDED, {"shape": "any"}], ids=["bounded", "unbounded", "any"])
+def test_many_groups_are_concluded_as_each_alone(options: dict[str, Any]) -> None:
+    """More than are solved for at once, some refused, and some so far out that the solver has to walk."""
+    rng, count = np.random.default_rng(3), 2 * population._TOGETHER + 5
+    plans = [plan_mean({0.5: 8000 + 50 * group, 1.0: 4000}, **options) for group in range(8)]
+    given = [None if group % 7 == 3 else plans[group % 8] for group in range(count)]
+    located = [
+        (Location(float(rng.normal(0, 9)), spread), plan.clip_width * spread / MEDIAN_SIZE) if plan else None
+        for plan, spread in zip(given, np.exp(rng.normal(0, 3, count)).tolist(), strict=True)
+    ]
+    averaged = [
+        Average(float(mean), plan.mean.weight * 0.9, square=0.3, near=0.1) if plan else None
+        for plan, mean in zip(given, rng.standard_cauchy(count) / 20, strict=True)
+    ]
+    squares = [plan.mean.square * 1.2 if plan and "weight_squares" in plan.shares else None for plan in given]
+    promise = promised(plans[0])
+    together = conclude(given, located, averaged, squares, promise)
+    for found, plan, where, sums, square in zip(together, given, located, averaged, squares, strict=True):
+        if plan is None or where is None or sums is None:
+            assert found is None
+        else:
+            assert found is not None
+            alone = concluded(plan, *where, sums, square, promise)
+            assert [found.mean, found.scale, found.std, found.selection_bound, *found.interval()] == pytest.approx(
+                [alone.mean, alone.scale, alone.std, alone.selection_bound, *alone.interval()], rel=1e-7
+            )
+            assert (found.center, found.plan, found.warnings) == (alone.center, alone.plan, alone.warnings)
+
+
 def test_any_shape_by_hand() -> None:
     plan = plan_mean(TIERS, shape="any")
     averaged = Average(0.25, 1000.0, 0.3)
-    found = conclude(plan, Location(1.0, 8.0), 8.0, averaged, None, promised(plan))
+    found = concluded(plan, Location(1.0, 8.0), 8.0, averaged, None, promised(plan))
     assert found.mean == 1.0 + 8.0 * 0.25
     assert found.noise_std == pytest.approx(math.sqrt(2) * 8.0 / 1000.0)
     # Variance 0.3 - 0.25**2, and one scale of the noise on the mean square.
@@ -94,7 +132,7 @@ def test_any_shape_by_hand() -> None:
 
 def test_a_negative_variance_is_none() -> None:
     plan = plan_mean(TIERS, shape="any")
-    found = conclude(plan, Location(1.0, 8.0), 8.0, Average(0.9, 1000.0, -0.1), None, promised(plan))
+    found = concluded(plan, Location(1.0, 8.0), 8.0, Average(0.9, 1000.0, -0.1), None, promised(plan))
     assert found.sampling_std > 0
     assert math.isfinite(found.std)
 
@@ -163,7 +201,7 @@ def test_spent_is_the_share(options: dict[str, Any]) -> None:
 def selection(tiers: dict[float, int], half: float) -> float:
     plan = plan_mean(tiers, shape="any", choices=Choices(saturation=10.0))
     averaged = Average(0.0, 1000.0, 0.1)
-    return conclude(plan, Location(0.0, half), half, averaged, None, promised(plan)).selection_bound
+    return concluded(plan, Location(0.0, half), half, averaged, None, promised(plan)).selection_bound
 
 
 def test_the_selection_bound_by_hand() -> None:
@@ -214,7 +252,7 @@ EQUAL = "many of the values seem to be equal, or nearly: use shape='any'"
 def test_equal_values_warn(plan: Plan) -> None:
     location = Location(7.0, 7.0 * 2.0**-26, degenerate=True)
     averaged = Average(0.0, plan.mean.weight, near=0.1)
-    found = conclude(plan, location, 1e-8, averaged, None, promised(plan))
+    found = concluded(plan, location, 1e-8, averaged, None, promised(plan))
     (warning,) = found.warnings
     assert warning == EQUAL
     assert f"warning{' ' * 11}{warning}" in str(found)
@@ -231,7 +269,7 @@ def test_too_many_values_near_the_centre_warn(options: dict[str, Any]) -> None:
     def warnings(near: float) -> tuple[str, ...]:
         half = plan.clip_width / MEDIAN_SIZE
         averaged = Average(0.0, weight, near=near)
-        return conclude(plan, Location(0.0, 1.0), half, averaged, None, promised(plan)).warnings
+        return concluded(plan, Location(0.0, 1.0), half, averaged, None, promised(plan)).warnings
 
     for near in (-0.5, 0.0, 0.13, 0.2, limit - 1e-9):
         assert warnings(near) == ()
@@ -244,7 +282,7 @@ def test_any_shape_has_nothing_to_warn_of(degenerate: bool) -> None:
     plan = plan_mean(TIERS, shape="any")
     location = Location(0.0, 1.0, degenerate)
     averaged = Average(0.9, plan.mean.weight, square=0.9)
-    assert conclude(plan, location, 1.0, averaged, None, promised(plan)).warnings == ()
+    assert concluded(plan, location, 1.0, averaged, None, promised(plan)).warnings == ()
 
 
 # Words

@@ -239,8 +239,8 @@ def _census(source: ArraySource, model: Model, randomness: Randomness) -> Census
 def _run(source: ArraySource, census: Census, model: Model, randomness: Randomness) -> MeanEstimate:
     """The steps of `estimate_mean` after its census."""
     plan = make_plan(census, model, "gaussian", None, Fraction(1), Choices())
-    (located,) = locate_groups(source, [plan], randomness)
-    (averaged,) = average(source, [plan], [located], randomness)
-    assert located
-    assert averaged
-    return conclude(plan, *located, averaged, None, Promise(model, Fraction(1), randomness.private))
+    located = locate_groups(source, [plan], randomness)
+    averaged = average(source, [plan], located, randomness)
+    (estimate,) = conclude([plan], located, averaged, [None], Promise(model, Fraction(1), randomness.private))
+    assert estimate
+    return estimate

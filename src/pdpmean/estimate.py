@@ -122,10 +122,7 @@ def estimate_mean(
     located = locate_groups(source, plans, randomness)
     averaged = average(source, plans, located, randomness)
     promise = Promise(chosen, whole, randomness.private, source.groups, unique=person is not None)
-    estimates = [
-        conclude(plan, *where, released, square, promise) if plan and where and released else None
-        for plan, where, released, square in zip(plans, located, averaged, squares, strict=True)
-    ]
+    estimates = conclude(plans, located, averaged, squares, promise)
     result = estimates[0] if labels is None else GroupedEstimate.of(labels, estimates, outcomes, promise)
     assert result is not None
     for text in result.warnings:

@@ -9,24 +9,54 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import erfcx, ndtr
+from scipy.special import erfcx, ndtr, ndtri
 
 from pdpmean.inputs import Floats
 
-__all__ = ["ErrorLaw", "half_width", "noisy_normal_cdf", "rank_nodes"]
+__all__ = ["ErrorLaw", "finite", "half_width", "noisy_normal_cdf", "noisy_normal_quantile", "rank_nodes"]
 
 _NODES = 48
 _WIDER = 1.3
+_MOST_STEPS, _CLOSE = 20, 1e-7  # of Newton's method, which squares what is close
 _TABLE = np.linspace(0.0, 1.0, 201)
+
+
+def finite(number: float) -> float:
+    """The nearest finite double."""
+    largest = float(np.finfo(np.float64).max)
+    return min(max(number, -largest), largest)
 
 
 def noisy_normal_cdf(x: Any, noise: Any, sampling: Any) -> Any:
     """P(L + N <= x) for Laplace L of scale `noise` and normal N of standard deviation `sampling`."""
     # Powers of two change nothing, and keep what follows away from the ends of the doubles.
     unit = np.ldexp(1.0, np.frexp(np.maximum(np.maximum(noise, sampling), 2.0**-1000))[1] - 1)
-    x, noise, sampling = x / unit, np.maximum(noise / unit, 1e-9), np.maximum(sampling / unit, 1e-9)
+    chance, _ = _chance_and_density(x / unit, np.maximum(noise / unit, 1e-9), np.maximum(sampling / unit, 1e-9))
+    return chance
+
+
+def noisy_normal_quantile(chance: Any, noise: Any, sampling: Any) -> Any:
+    """X with P(L + N <= x) = chance, for chances of at least a half; by Newton's method.
+
+    There the distribution is concave, and either part alone is less spread out: from the larger of their quantiles on
+    every step goes up, and none beyond x.
+    """
+    unit = noise + sampling
+    noise, sampling = np.maximum(noise / unit, 1e-9), np.maximum(sampling / unit, 1e-9)
+    x = np.maximum(-noise * np.log(2 * (1 - chance)), sampling * ndtri(chance))
+    for _ in range(_MOST_STEPS):
+        found, density = _chance_and_density(x, noise, sampling)
+        step = (chance - found) / density
+        x = x + step
+        if np.abs(step).max() < _CLOSE:
+            break
+    return x * unit
+
+
+def _chance_and_density(x: Any, noise: Any, sampling: Any) -> tuple[Any, Any]:
     z, ratio = x / sampling, sampling / noise
-    return ndtr(z) - 0.5 * _tail(z, ratio) + 0.5 * _tail(-z, ratio)
+    below, above = _tail(z, ratio), _tail(-z, ratio)
+    return ndtr(z) - 0.5 * below + 0.5 * above, (below + above) / (2 * noise)
 
 
 def _tail(z: Any, ratio: Any) -> Any:
@@ -55,16 +85,15 @@ def half_width(level: float, noise: float, sampling: float) -> float:
     return float(size * np.interp(sampling / size, _TABLE, _half_widths(level)))
 
 
-def rank_nodes(weight: float, square: float) -> Floats:
+def rank_nodes(weight: Any, square: Any) -> Floats:
     """Equally likely values of the true rank of a located median, of total weight and squared weight given.
 
     The exponential mechanism errs in rank by about Laplace(1 / weight), the sample by a normal; simulation asks for a
-    little more than both (benchmarks/accuracy.py --coverage).
+    little more than both (benchmarks/accuracy.py --coverage). Of columns of weights, one row each.
     """
-    noise, sampling = _WIDER / weight, _WIDER * np.sqrt(square) / (2 * weight)
-    reach = np.linspace(-14 * (noise + sampling), 14 * (noise + sampling), 2001)
-    chances = (np.arange(_NODES) + 0.5) / _NODES
-    return np.clip(0.5 + np.interp(chances, noisy_normal_cdf(reach, noise, sampling), reach), 0.03, 0.97)
+    upper = (np.arange(_NODES // 2) + (_NODES + 1) / 2) / _NODES
+    offsets = noisy_normal_quantile(upper, _WIDER / weight, _WIDER * np.sqrt(square) / (2 * weight))
+    return np.clip(0.5 + np.concatenate([-offsets[..., ::-1], offsets], axis=-1), 0.03, 0.97)
 
 
 @dataclass(frozen=True)
@@ -95,9 +124,7 @@ class ErrorLaw:
         def above(x: float) -> float:
             return float(np.mean(noisy_normal_cdf(x - centers, noise, sampling))) - chance
 
-        largest = float(np.finfo(np.float64).max)
-        found = middle + unit * float(brentq(above, -200.0, 200.0, xtol=1e-10))
-        return min(max(found, -largest), largest)
+        return finite(middle + unit * float(brentq(above, -200.0, 200.0, xtol=1e-10)))
 
     def interval(self, level: float) -> tuple[float, float]:
         """The central interval that holds the true mean with probability `level`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pdpmean.average import Average
-from pdpmean.clipped_normal import clipped_variance, inside, undo_clipping
 from pdpmean.guarantee import Promise
-from pdpmean.inputs import Floats, check_probability
-from pdpmean.interval import ErrorLaw, half_width, rank_nodes
+from pdpmean.inputs import check_probability
+from pdpmean.interval import ErrorLaw, finite, half_width
 from pdpmean.locate import Location
 from pdpmean.planned import Plan
+from pdpmean.population import Population, Released, find_populations
 from pdpmean.prediction import center_error
 from pdpmean.profile import Profile
 from pdpmean.texts import as_html, rounded, short
@@ -31,7 +32,6 @@ __all__ = ["MeanEstimate", "conclude"]
 _APART, _FAR_APART = 0.17, 0.26
 # Within a quarter of the median distance lie 13 % of a normal population, and fewer than this of other smooth ones.
 _MOST_NEAR, _FALSE_ALARM = 0.2, 0.001
-_BUCKET_DOUBT = 0.5  # how far, relatively, a noisy census misstates the squared weights: its buckets are wide
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,7 +70,7 @@ class MeanEstimate:
     @property
     def std(self) -> float:
         """Standard deviation of the error."""
-        return _finite(math.hypot(self.noise_std, self.sampling_std))
+        return finite(math.hypot(self.noise_std, self.sampling_std))
 
     @property
     def spent(self) -> Fraction:
@@ -151,80 +151,32 @@ class MeanEstimate:
 
 
 def conclude(
-    plan: Plan, location: Location, half: float, averaged: Average, squares: float | None, promise: Promise
-) -> MeanEstimate:
-    """The estimate behind the released numbers; `squares`, of the weights, where they are not in the plan."""
-    grown = _growth(plan, averaged)
-    square = plan.mean.square * grown if squares is None else _square(plan, averaged, grown, squares)
-    if plan.shape == "any":
-        mean, sigma, law = _as_it_is(plan, location, half, averaged, square)
-        slope, gap = 1.0, 0.0
-    else:
-        mean, sigma, law = _behind_the_clip(plan, location, half, averaged, grown, square)
-        slope, gap = float(np.mean(half / law.noise)) / averaged.weight, (mean - location.center) / sigma
+    plans: Sequence[Plan | None],
+    located: Sequence[tuple[Location, float] | None],
+    averaged: Sequence[Average | None],
+    squares: Sequence[float | None],
+    promise: Promise,
+) -> list[MeanEstimate | None]:
+    """The estimates behind the released numbers, one a group; `squares`, of the weights, where they are not planned."""
+    released = [
+        Released(plan, *where, sums, square) if plan and where and sums else None
+        for plan, where, sums, square in zip(plans, located, averaged, squares, strict=True)
+    ]
+    populations = iter(find_populations([group for group in released if group]))
+    return [_estimate(group, next(populations), promise) if group else None for group in released]
+
+
+def _estimate(group: Released, population: Population, promise: Promise) -> MeanEstimate:
     return MeanEstimate(
-        mean=_finite(mean),
-        center=location.center,
-        scale=_finite(sigma),
-        law=law,
-        plan=plan,
+        mean=population.mean,
+        center=group.location.center,
+        scale=population.scale,
+        law=population.law,
+        plan=group.plan,
         promise=promise,
-        selection_bound=_finite(2 * (half * _uneven(plan, plan.census.profile) / slope)),
-        warnings=_warnings(plan, location, averaged, gap, grown, 1 / (promise.groups or 1)),
+        selection_bound=finite(2 * (group.half * _uneven(group.plan, group.plan.census.profile) / population.slope)),
+        warnings=_warnings(group, population, 1 / (promise.groups or 1)),
     )
-
-
-def _growth(plan: Plan, averaged: Average) -> float:
-    """How much more weight was released than the noisy census had led to expect."""
-    return min(max(averaged.weight / plan.mean.weight, 0.4), 2.5) if "weights" in plan.shares else 1.0
-
-
-def _square(plan: Plan, averaged: Average, grown: float, released: float) -> float:
-    """The sum of the squared weights: between the plan's and the released one, the nearer to each the surer it is."""
-    expected = plan.mean.square * grown
-    noise = math.sqrt(2) * plan.largest_weight * float(plan.shares["sum"] / plan.shares["weight_squares"])
-    trust = 1 / (1 + (noise / (_BUCKET_DOUBT * expected)) ** 2)
-    least = min(float(plan.shares["sum"]) * plan.model.limits[0], plan.largest_weight)
-    found = expected + trust * (released - expected)
-    return min(max(found, least * averaged.weight), plan.largest_weight * averaged.weight)
-
-
-def _behind_the_clip(
-    plan: Plan, location: Location, half: float, averaged: Average, grown: float, square: float
-) -> tuple[float, float, ErrorLaw]:
-    """Mean and scale of the normal population, and the law of the error, mixed over the true rank of the spread."""
-    spread = location.spread
-    ratio = half / spread
-    # The last one is the median itself; the others are what its rank may have been.
-    levels = np.append(rank_nodes(plan.scale.weight * grown, plan.scale.square * grown), 0.5)
-    shifts, sigmas = undo_clipping(np.full(levels.size, averaged.mean), ratio, levels)
-    shift, sigma, shifts, sigmas = float(shifts[-1]), float(sigmas[-1]), shifts[:-1], sigmas[:-1]
-    slopes = np.maximum(inside(ratio / sigmas, shifts), 0.05)
-    variances = clipped_variance(ratio / sigmas, shifts) * square
-    sampling = np.sqrt(variances) * sigmas / (averaged.weight * slopes)
-    if "weights" in plan.shares:
-        # The noise of the total weight moves the clipped mean in proportion to itself.
-        relative = math.sqrt(2) * float(plan.shares["sum"] / plan.shares["weights"]) / averaged.weight
-        sampling = np.hypot(sampling, abs(averaged.mean) * ratio * relative / slopes)
-    law = ErrorLaw(
-        centers=_all_finite(location.center, shifts * sigmas, spread),
-        noise=half / (averaged.weight * slopes),
-        sampling=sampling * spread,
-    )
-    return location.center + shift * sigma * spread, sigma * spread, law
-
-
-def _as_it_is(
-    plan: Plan, location: Location, half: float, averaged: Average, square: float
-) -> tuple[float, float, ErrorLaw]:
-    """The clipped mean itself; its sampling error from the released mean square."""
-    assert averaged.square is not None
-    mean = _finite(location.center + half * averaged.mean)
-    doubt = float(plan.shares["sum"] / plan.shares["square"]) / averaged.weight
-    deviation = math.sqrt(max(averaged.square - averaged.mean**2, 0.0) + doubt)
-    sampling = half * (deviation * math.sqrt(square) / averaged.weight)
-    law = ErrorLaw(np.array([mean]), np.array([half / averaged.weight]), np.array([sampling]))
-    return mean, half * deviation, law
 
 
 def _uneven(plan: Plan, profile: Profile) -> float:
@@ -242,35 +194,25 @@ def _uneven(plan: Plan, profile: Profile) -> float:
     return float(differences.sum() + max(plan.people - profile.people, 0.0) * even) / 2
 
 
-def _warnings(
-    plan: Plan, location: Location, averaged: Average, gap: float, grown: float, part: float
-) -> tuple[str, ...]:
-    """What released numbers say against the assumed shape; `gap` is from median to mean, in standard deviations.
+def _warnings(group: Released, population: Population, part: float) -> tuple[str, ...]:
+    """What released numbers say against the assumed shape.
 
     Of all false alarms, which are rare over all groups together, this group may give the given part.
     """
+    plan, averaged = group.plan, group.averaged
     if plan.shape == "any":
         return ()
     noise = float(plan.shares["sum"] / plan.shares["check"]) / averaged.weight
-    if location.degenerate or (averaged.near or 0.0) > _MOST_NEAR - noise * math.log(2 * part * _FALSE_ALARM):
+    near = averaged.near or 0.0
+    if group.location.degenerate or near > _MOST_NEAR - noise * math.log(2 * part * _FALSE_ALARM):
         return ("many of the values seem to be equal, or nearly: use shape='any'",)
-    noise, sampling = (error / min(grown, 1.0) for error in center_error(plan.center))
+    gap = abs(population.mean - group.location.center) / population.scale
+    noise, sampling = (error / min(group.grown, 1.0) for error in center_error(plan.center))
     by_chance = half_width(1 - part * _FALSE_ALARM, noise, math.hypot(sampling, plan.noise_std))
-    if abs(gap) > max(by_chance, _FAR_APART):
+    if gap > max(by_chance, _FAR_APART):
         return ("mean and median differ by more than a bell-shaped population allows: use shape='any'",)
-    if abs(gap) > max(by_chance, _APART):
+    if gap > max(by_chance, _APART):
         return (
             "mean and median differ: unless its values are rounded coarsely, the population is skewed: use shape='any'",
         )
     return ()
-
-
-def _all_finite(center: float, offsets: Floats, unit: float) -> Floats:
-    with np.errstate(over="ignore"):
-        return np.nan_to_num(center + offsets * unit)
-
-
-def _finite(number: float) -> float:
-    """The nearest finite double."""
-    largest = float(np.finfo(np.float64).max)
-    return min(max(number, -largest), largest)

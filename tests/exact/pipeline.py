@@ -157,7 +157,7 @@ def whole(
     any_shape = any(isinstance(plan, Plan) and plan.shape == "any" for plan in plans)
     fixed: list[Patch] = [
         (estimate, "plan_groups", lambda *_: list(plans)),
-        (estimate, "conclude", lambda *_: SimpleNamespace(warnings=())),
+        (estimate, "conclude", lambda plans, *_: [plan and SimpleNamespace(warnings=()) for plan in plans]),
         (Plan, "center_lattice", centers),
         (Plan, "spread_lattice", spreads),
         *(coarse_radius(2, tail=1) if any_shape else []),

@@ -1,0 +1,108 @@
+"""Population: the mean and scale behind what was released of each group, and the law of the error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pdpmean.average import Average
+from pdpmean.clipped_normal import clipped_variance, inside, undo_clipping
+from pdpmean.interval import ErrorLaw, finite, rank_nodes
+from pdpmean.locate import Location
+from pdpmean.planned import Plan
+
+__all__ = ["Population", "Released", "find_populations"]
+
+_BUCKET_DOUBT = 0.5  # how far, relatively, a noisy census misstates the squared weights: its buckets are wide
+_TOGETHER = 128  # groups solved for at once; the arrays of more would not stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class Released:
+    """What was released of a group, and its plan; `squares`, of the weights, where they are not in the plan."""
+
+    plan: Plan
+    location: Location
+    half: float
+    averaged: Average
+    squares: float | None
+
+    @property
+    def grown(self) -> float:
+        """How much more weight was released than the noisy census had led to expect."""
+        if "weights" not in self.plan.shares:
+            return 1.0
+        return min(max(self.averaged.weight / self.plan.mean.weight, 0.4), 2.5)
+
+    @property
+    def square(self) -> float:
+        """The sum of the squared weights: between the plan's and the released one, the nearer to each the surer."""
+        plan, expected = self.plan, self.plan.mean.square * self.grown
+        if self.squares is None:
+            return expected
+        noise = math.sqrt(2) * plan.largest_weight * float(plan.shares["sum"] / plan.shares["weight_squares"])
+        trust = 1 / (1 + (noise / (_BUCKET_DOUBT * expected)) ** 2)
+        least = min(float(plan.shares["sum"]) * plan.model.limits[0], plan.largest_weight)
+        found = expected + trust * (self.squares - expected)
+        return min(max(found, least * self.averaged.weight), plan.largest_weight * self.averaged.weight)
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Its row in `_behind_the_clip`."""
+        location, averaged, scale, shares = self.location, self.averaged, self.plan.scale, self.plan.shares
+        # The noise of the total weight moves the clipped mean in proportion to itself.
+        private = float(shares["sum"] / shares["weights"]) if "weights" in shares else 0.0
+        moved = math.sqrt(2) * private * abs(averaged.mean) / averaged.weight
+        ranks = scale.weight * self.grown, scale.square * self.grown
+        return location.center, location.spread, self.half, averaged.mean, averaged.weight, self.square, moved, *ranks
+
+
+@dataclass(frozen=True)
+class Population:
+    """The mean, the standard deviation, the law of the mean's error, and how much a value moves the clipped mean."""
+
+    mean: float
+    scale: float
+    law: ErrorLaw
+    slope: float = 1.0
+
+
+def find_populations(released: Sequence[Released]) -> list[Population]:
+    """The population behind each group, all of one shape."""
+    if any(group.plan.shape == "any" for group in released):
+        return [_as_it_is(group) for group in released]
+    parts = (released[start : start + _TOGETHER] for start in range(0, len(released), _TOGETHER))
+    return [population for part in parts for population in _behind_the_clip(part)]
+
+
+def _as_it_is(group: Released) -> Population:
+    """The clipped mean itself; its sampling error from the released mean square."""
+    plan, half, averaged = group.plan, group.half, group.averaged
+    assert averaged.square is not None
+    mean = finite(group.location.center + half * averaged.mean)
+    doubt = float(plan.shares["sum"] / plan.shares["square"]) / averaged.weight
+    deviation = math.sqrt(max(averaged.square - averaged.mean**2, 0.0) + doubt)
+    sampling = half * (deviation * math.sqrt(group.square) / averaged.weight)
+    law = ErrorLaw(np.array([mean]), np.array([half / averaged.weight]), np.array([sampling]))
+    return Population(mean, finite(half * deviation), law)
+
+
+def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
+    """Normal populations, and the laws of the error, mixed over the true rank of the spread: one row a group."""
+    columns = np.array([group.numbers for group in released]).T[..., None]
+    center, spread, half, mean, weight, square, moved, scale_weight, scale_square = columns
+    ratio = half / spread
+    # The last one is the median itself; the others are what its rank may have been.
+    levels = np.append(rank_nodes(scale_weight, scale_square), np.full_like(ratio, 0.5), axis=1)
+    shifts, sigmas = undo_clipping(mean, ratio, levels)
+    slopes = np.maximum(inside(ratio / sigmas, shifts), 0.05)
+    deviations = np.sqrt(clipped_variance(ratio / sigmas, shifts) * square) / weight
+    sampling = np.hypot(deviations * sigmas, ratio * moved) / slopes
+    with np.errstate(over="ignore"):
+        means, scales = np.nan_to_num(center + shifts * sigmas * spread), np.nan_to_num(sigmas * spread)
+        laws = map(ErrorLaw, *(parts[:, :-1] for parts in (means, half / (weight * slopes), sampling * spread)))
+    found = (means[:, -1].tolist(), scales[:, -1].tolist(), laws, slopes[:, :-1].mean(axis=1).tolist())
+    return [Population(*one) for one in zip(*found, strict=True)]
