@@ -82,6 +82,15 @@ def test_figures_in_the_readme_are_measured_ones() -> None:
     assert [line for line in quoted if line not in measured] == []
 
 
+def test_the_totals_in_the_readme_are_enough_and_hardly_less_is() -> None:
+    said = (ROOT / "README.md").read_text().split("**Which shape?**")[1]
+    totals = [int(total) for total in re.findall(r"a total budget [^;]*?of some (\d+)", said)]
+    for shape, total in zip(("gaussian", "any"), totals, strict=True):
+        assert pdpmean.plan_mean({0.1: 10 * total}, shape=shape).expected_std < 1
+        with pytest.raises(pdpmean.InsufficientBudgetError):
+            pdpmean.plan_mean({0.1: 8 * total}, shape=shape)
+
+
 def test_the_citation_is_of_this_version() -> None:
     assert f"\nversion: {pdpmean.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 

@@ -153,7 +153,7 @@ def _planned(plan: Plan) -> list[str]:
 
 def _many(grouped: GroupedEstimate, level: float) -> list[str]:
     count = f"{len(grouped.groups)} group{'s' * (len(grouped.groups) != 1)}"
-    refused = f" {len(grouped.refused)} refused, for want of budget." if grouped.refused else ""
+    refused = f" {len(grouped.refused)} refused." if grouped.refused else ""
     groups = "groups", "The mean of each group", "Dots are means, lines their intervals."
     shapes: set[str] = {estimate.plan.shape for estimate in grouped.estimates.values()}
     return [

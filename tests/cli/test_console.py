@@ -166,3 +166,11 @@ def test_a_file_that_cannot_be_written_is_said_first(run: Run, tmp_path: Path) -
     assert (found.exit_code, found.stdout) == (2, "")
     assert "cannot write" in found.stderr
     assert "No such file or directory" in found.stderr
+
+
+@pytest.mark.parametrize("words", [(), ("estimate",), ("plan",), ("compare",), ("demo",)])
+def test_help_shows_no_value_where_an_option_takes_none(run: Run, words: tuple[str, ...]) -> None:
+    found = run(*words, "--help")
+    assert (found.exit_code, found.stderr) == (0, "")
+    assert "--help" in found.stdout
+    assert "bool" not in found.stdout

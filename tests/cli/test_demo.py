@@ -41,6 +41,14 @@ def test_the_tour(run: Run, tmp_path: Path) -> None:
     }
 
 
+def test_a_file_that_is_there_stays_as_it_is(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("hours,epsilon\n38,0.5\n")
+    found = run("demo", "--directory", tmp_path)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert found.stderr == f"pdpmean: {tmp_path / 'people.csv'} is there already: choose another --directory\n"
+    assert (tmp_path / "people.csv").read_text() == "hours,epsilon\n38,0.5\n"
+
+
 def test_nothing_stays_unless_asked_for(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(demo, "_TOUR", {})

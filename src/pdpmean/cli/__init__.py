@@ -8,7 +8,7 @@ import typer
 
 from pdpmean import __version__
 from pdpmean.cli import compare, demo, estimate, plan
-from pdpmean.cli.console import Commands
+from pdpmean.cli.console import Command, Commands
 
 __all__ = ["app"]
 
@@ -21,7 +21,7 @@ app = typer.Typer(
     epilog="Example: pdpmean demo",
 )
 for command in (estimate.estimate, plan.plan, compare.compare, demo.demo):
-    app.command()(command)
+    app.command(cls=Command)(command)
 
 
 def _version(asked: bool) -> None:
@@ -33,7 +33,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def everything(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, metavar="", help="Show the version and exit.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """The mean of a population in which every person sets their own privacy budget."""

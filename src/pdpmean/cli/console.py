@@ -25,11 +25,11 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError, MissingPackageError
 
-__all__ = ["INTERRUPTED", "REFUSED", "WRONG_USE", "Commands", "in_options", "note", "warn"]
+__all__ = ["INTERRUPTED", "REFUSED", "WRONG_USE", "Command", "Commands", "in_options", "note", "warn"]
 
 REFUSED, WRONG_USE, INTERNAL, INTERRUPTED, CUT_SHORT = 1, 2, 70, 130, 141
 
@@ -50,6 +50,14 @@ _OPTIONS = {
 }
 
 
+class Command(TyperCommand):
+    """One command."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its options, also that for help."""
+        return _flags_alone(super().get_params(ctx))
+
+
 class Commands(TyperGroup):
     """All commands; whatever one raises becomes a line or two on standard error and an exit code."""
 
@@ -67,6 +75,18 @@ class Commands(TyperGroup):
         if code == INTERRUPTED:
             note("interrupted; nothing was written")
         sys.exit(code or 0)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its options, also those for help and completion."""
+        return _flags_alone(super().get_params(ctx))
+
+
+def _flags_alone(options: list[Any]) -> list[Any]:
+    """The options, where those that take no value are shown without a word for one."""
+    for option in options:
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
+    return options
 
 
 def note(text: str) -> None:

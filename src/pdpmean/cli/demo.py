@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from pdpmean.cli.options import Debug
+from pdpmean.errors import InvalidInputError
 
 __all__ = ["demo"]
 
@@ -53,6 +54,8 @@ def demo(
     """
     with contextlib.ExitStack() as stack:
         place = directory or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pdpmean-")))
+        if (place / "people.csv").exists():
+            raise InvalidInputError(f"{place / 'people.csv'} is there already: choose another --directory", name="path")
         _write(place / "people.csv")
         stack.enter_context(contextlib.chdir(place))
         kept = f"in {place / 'people.csv'}" if directory else "in a file that --directory would keep"

@@ -20,7 +20,7 @@ def _column(name: str, help: str) -> Any:  # noqa: A002
 
 
 def _flag(name: str, help: str) -> Any:  # noqa: A002
-    return _option(name, help, OUTPUT, "")  # without a word for a value: it takes none
+    return _option(name, help, OUTPUT)
 
 
 Files = Annotated[
@@ -107,7 +107,7 @@ Runs = Annotated[int, typer.Option("--runs", min=1, help="How many samples of va
 Mean = Annotated[float, _option("--mean", "The simulated mean, in standard deviations from 0.")]
 OtherSeed = Annotated[int, _option("--seed", "Another seed, other samples.")]
 
-Level = Annotated[float, _option("--level", "Of the confidence interval.", OUTPUT)]
+Level = Annotated[float, _option("--level", "How sure the confidence interval is: 0.99 for 99 %.", OUTPUT)]
 Json = Annotated[bool, _flag("--json", "Print JSON.")]
 Csv = Annotated[bool, _flag("--csv", "Print CSV, a line a group.")]
 Report = Annotated[Path | None, _option("--report", "Write a page, such as out.html.", OUTPUT, "FILE")]
