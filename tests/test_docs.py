@@ -18,6 +18,7 @@ from pages import ROOT, Block, Command, blocks, commands, is_shown
 import pdpmean
 import pdpmean.errors
 import pdpmean.paper
+from pdpmean.choices import ShapeName
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEST_SOURCES = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
@@ -85,7 +86,8 @@ def test_figures_in_the_readme_are_measured_ones() -> None:
 def test_the_totals_in_the_readme_are_enough_and_hardly_less_is() -> None:
     said = (ROOT / "README.md").read_text().split("**Which shape?**")[1]
     totals = [int(total) for total in re.findall(r"a total budget [^;]*?of some (\d+)", said)]
-    for shape, total in zip(("gaussian", "any"), totals, strict=True):
+    shapes: tuple[ShapeName, ...] = ("gaussian", "any")
+    for shape, total in zip(shapes, totals, strict=True):
         assert pdpmean.plan_mean({0.1: 10 * total}, shape=shape).expected_std < 1
         with pytest.raises(pdpmean.InsufficientBudgetError):
             pdpmean.plan_mean({0.1: 8 * total}, shape=shape)
