@@ -66,10 +66,23 @@ def assert_columns(batch: Batch, values: list[float], budgets: list[float]) -> N
         ("income,epsilon\n\n1.5,2\n\n\n-3,4\n\n", "people.csv"),
         ("epsilon,income\n2, 1.5\n4 ,-3\n", "people.CSV"),
         ("income,epsilon,\n1.5,2,\n-3,4,\n", "people.csv"),
+        ("note, income , epsilon\nx, 1.5, 2\ny, -3, 4\n", "people.csv"),
+        ("note; income; epsilon\nx; 1,5; 2\ny; -3; 4\n", "people.csv"),
     ],
 )
 def test_the_same_two_records(text: str, name: str) -> None:
     assert_columns(read(text, BOUNDED, name), [1.5, -3], [2, 4])
+
+
+def test_spaces_after_commas_are_no_part_of_names() -> None:
+    layout = Layout("income", "tier", {"low": 2, "high": 4}, by="region", groups=["north west", "south"])
+    spaced = read("income, tier, region\n1.5, low, north west\n-3, high, south\n7,high ,  west\n", layout)
+    assert_columns(spaced, [1.5, -3, 7], [2, 4, 4])
+    assert spaced.groups is not None
+    assert spaced.groups.tolist() == [0, 1, 2]
+    other = read("income,tier,region\n1.5, low,south\n", Layout("income", "tier", {" low": 2}, public=False))
+    assert_columns(other, [1.5], [2])  # without spaces in the first line, entries are taken as they are
+    assert refusal("income, income,epsilon\n1,2,3\n") == "people.csv has two columns 'income'; name one anew"
 
 
 def test_thousands_of_columns() -> None:

@@ -38,8 +38,10 @@ class DelimitedFile(File):
             first, *rest = re.split(r"\r\n|\r|\n", file.read_some().decode("utf-8-sig"), maxsplit=1)
         self._has_rows = bool(rest)
         self._delimiter = self._delimiter_of(first)
-        names = next(csv.reader([first], delimiter=self._delimiter))
+        written = next(csv.reader([first], delimiter=self._delimiter))
+        names = [name.strip() for name in written]
         self._check_header(names)
+        self._written = dict(zip(names, written, strict=True))
         numeric = set(self.layout.numeric.values())
         return pa.schema([(name, pa.float64() if name in numeric else pa.string()) for name in names])
 
@@ -69,7 +71,7 @@ class DelimitedFile(File):
             reader = self._reader(file, names)
             for records in reader:
                 self._check_rows(file.wrong)
-                yield records if self._delimiter != ";" else self._with_points(records)
+                yield self._with_points(self._without_spaces(records, names))
             self._check_rows(file.wrong)
         finally:
             # The reader reads ahead in threads of its own. One that asks for the interpreter's lock, to read or to let
@@ -81,6 +83,7 @@ class DelimitedFile(File):
             _wait_until_gone(held)
 
     def _reader(self, file: _Utf8, names: Sequence[str]) -> Any:
+        written = [self._written[name] for name in names]
         return arrow_csv.open_csv(
             file,
             arrow_csv.ReadOptions(use_threads=False, block_size=_BLOCK),
@@ -91,7 +94,7 @@ class DelimitedFile(File):
                 invalid_row_handler=file.leave_out,
             ),
             arrow_csv.ConvertOptions(
-                include_columns=names, column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+                include_columns=written, column_types=dict.fromkeys(written, pa.string()), strings_can_be_null=False
             ),
         )
 
@@ -101,7 +104,16 @@ class DelimitedFile(File):
             raise self.problem(wrong[0])
         wrong.clear()
 
+    def _without_spaces(self, records: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+        """Where the first line has spaces around names, as after commas, those around entries do not count either."""
+        if all(name == written for name, written in self._written.items()):
+            return records
+        columns = [pc.utf8_trim_whitespace(column) for column in records.columns]
+        return pa.RecordBatch.from_arrays(columns, names=list(names))
+
     def _with_points(self, records: pa.RecordBatch) -> pa.RecordBatch:
+        if self._delimiter != ";":
+            return records
         for name in set(self.layout.numeric.values()) & set(records.schema.names):
             column = pc.replace_substring(records.column(name), ",", ".")
             records = records.set_column(records.schema.get_field_index(name), name, column)
