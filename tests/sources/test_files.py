@@ -67,6 +67,9 @@ def test_files_that_are_not_there() -> None:
     assert refusal("nobody.parquet") == "no file matches 'nobody.parquet'"
     assert refusal("nobody-*.csv") == "no file matches 'nobody-*.csv'"
     assert refusal(["people.csv", "nobody.csv"]) == "no file matches 'nobody.csv'"
+    assert refusal("poeple.csv") == "no file matches 'poeple.csv'; did you mean 'people.csv'?"
+    assert refusal("./people.cvs") == "no file matches './people.cvs'; did you mean './people.csv'?"
+    assert refusal("nowhere/people.csv") == "no file matches 'nowhere/people.csv'"
     assert refusal("nothing") == "there is no file in 'nothing'"
     assert refusal("-").startswith("no file matches '-'; standard input cannot be read")
 

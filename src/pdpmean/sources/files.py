@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import glob
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -158,10 +160,19 @@ def _matches(pattern: str) -> list[str]:
     found = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
     paths = [path for match in found for path in (_inside(match) if os.path.isdir(match) else [match])]
     if not paths:
-        problem = f"there is no file in {pattern!r}" if found else f"no file matches {pattern!r}"
+        problem = f"there is no file in {pattern!r}" if found else f"no file matches {pattern!r}{_close_to(pattern)}"
         hint = "; standard input cannot be read, since data are passed over more than once" * (pattern == "-")
         raise InvalidInputError(problem + hint, name="values", value=pattern)
     return paths
+
+
+def _close_to(path: str) -> str:
+    """The file beside it that may be meant."""
+    folder, name = os.path.split(path)
+    with suppress(OSError):
+        for close in difflib.get_close_matches(name, os.listdir(folder or "."), n=1, cutoff=0.7):
+            return f"; did you mean {os.path.join(folder, close)!r}?"
+    return ""
 
 
 def _inside(folder: str) -> list[str]:
