@@ -78,16 +78,21 @@ class Lattice:
 
     def log_measures(self, keys: NDArray[np.int64]) -> Floats:
         """Logarithms of the measures between neighbouring `keys`, ascending and all within the lattice."""
-        starts = np.array(self.starts, dtype=np.int64)
-        counts = np.array(self.multiplicities, dtype=np.float64)
-        piece = np.minimum(np.searchsorted(starts, keys[:-1], side="right") - 1, counts.size - 1)
+        edges, counts = self._edges
+        firsts = np.searchsorted(keys[:-1], edges)  # of each piece but the first
         gaps = (keys[1:].view(np.uint64) - keys[:-1].view(np.uint64)).astype(np.float64)
+        gaps *= np.repeat(counts, np.diff(np.concatenate([[0], firsts, [gaps.size]])))
         with np.errstate(divide="ignore"):
-            logs = np.log(gaps * counts[piece])
+            logs = np.log(gaps, out=gaps)
         # The few gaps that reach over the edge of a piece are measured in integers.
-        for index in np.flatnonzero(keys[1:] > starts[piece + 1]):
+        for index in set((firsts[(firsts > 0) & (keys[firsts] > edges)] - 1).tolist()):
             logs[index] = math.log(self.below(int(keys[index + 1])) - self.below(int(keys[index])))
         return logs
+
+    @cached_property
+    def _edges(self) -> tuple[NDArray[np.int64], Floats]:
+        """Where one piece ends and the next starts, and the multiplicities."""
+        return np.array(self.starts[1:-1], dtype=np.int64), np.array(self.multiplicities, dtype=np.float64)
 
 
 @lru_cache(maxsize=1)

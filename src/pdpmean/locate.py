@@ -42,6 +42,8 @@ def locate(values: Floats, weights: Floats, plan: Plan, randomness: Randomness) 
 
     Record i may cost ``weights[i]`` nats: a part of it for the centre, the rest for the spread.
     """
+    order = np.argsort(values)  # once: around the centre, distances then fall and rise again, and are sorted at once
+    values, weights = values[order], weights[order]
     part = float(plan.shares["center"] / (plan.shares["center"] + plan.shares["scale"]))
     center_weights = integer_weights(round_down(weights * part))
     center = private_median(values, center_weights, plan.center_lattice, randomness, grain=plan.center_grain)
@@ -81,7 +83,7 @@ def private_median(
     present = ~np.isnan(values)
     first, end = lattice.starts[0], lattice.starts[-1]
     keys = np.clip(keys_of(values[present]) // grain * grain, first // grain * grain - grain, end)
-    order = np.argsort(keys)
+    order = np.argsort(keys, kind="stable")  # merges what is in order already
     keys = keys[order]
     starts = np.flatnonzero(np.concatenate([keys[:1] == keys[:1], keys[1:] != keys[:-1]]))
     points = keys[starts]
@@ -93,11 +95,11 @@ def private_median(
     beyond = points.size and points[-1] >= end
     low, high = int(outside), points.size - int(beyond)
     points = points[low:high]
-    borders = np.concatenate([[first], np.repeat(points, 2), [end]])
+    borders = np.repeat(np.concatenate([[first], points, [end]]), 2)[1:-1]
     borders[2:-1:2] += grain
     borders = np.clip(borders, first, end)
-    below = np.repeat(passed[low : high + 1], 2)[:-1]
-    above = passed[-1] - np.repeat(passed[low : high + 1], 2)[1:]
+    twice = np.repeat(passed[low : high + 1], 2)
+    below, above = twice[:-1], passed[-1] - twice[1:]
 
     chosen = choose_segment(
         lattice.log_measures(borders),

@@ -182,16 +182,21 @@ def _seeded_anywhere(secret: bytes, task: str) -> Randomness:
     return Randomness(lambda: key, _simulated_laplace, private=False)
 
 
-@lru_cache(maxsize=256)
-def _opendp_laplace(scale: float) -> Callable[[int], int]:
+@lru_cache(maxsize=1)
+def _opendp_maker() -> Callable[..., Callable[[int], int]]:
     from opendp.domains import atom_domain
     from opendp.measurements import make_laplace
     from opendp.metrics import absolute_distance
     from opendp.mod import enable_features
 
     enable_features("contrib")
-    draw: Callable[[int], int] = make_laplace(atom_domain(T="i64"), absolute_distance(T="i64"), scale=scale)
-    return draw
+    # Domain and metric are kept: with many groups, and a scale each, they would take longer than all draws.
+    return partial(make_laplace, atom_domain(T="i64"), absolute_distance(T="i64"))
+
+
+@lru_cache(maxsize=256)
+def _opendp_laplace(scale: float) -> Callable[[int], int]:
+    return _opendp_maker()(scale=scale)
 
 
 def _secure_laplace(_: Randomness, scale: float) -> int:

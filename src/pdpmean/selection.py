@@ -36,7 +36,7 @@ def choose_segment(
     empty segment); `length(i)` is the exact integer, asked for only when doubles do not decide.
     """
     present = log_lengths > -math.inf
-    best = penalties[present].min()
+    best = np.where(present, penalties, np.iinfo(np.int64).max).min()
     if math.isinf(rate):
         log_weights = np.where(penalties == best, log_lengths, -math.inf)
     else:

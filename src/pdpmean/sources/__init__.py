@@ -34,13 +34,17 @@ class Batch:
     first: int = 0
     """The number of the first record."""
 
-    def by_group(self, groups: int) -> list[NDArray[np.intp]]:
-        """Where the records of each group are; all are in the first where there are none."""
+    def by_group(self, groups: int) -> list[Batch]:
+        """The records of each group; all are in the first where there are none."""
         if self.groups is None:
-            return [np.arange(self.budgets.size)]
-        order = np.argsort(self.groups, kind="stable")
-        ends = np.searchsorted(self.groups[order], np.arange(groups + 1))
-        return [order[start:end] for start, end in itertools.pairwise(ends.tolist())]
+            return [self]
+        order = np.argsort(self.groups.astype(np.uint16), kind="stable")  # so few bits are sorted much faster
+        ends = np.cumsum(np.bincount(self.groups, minlength=groups + 1))[:groups].tolist()
+        places = [order[start:end] for start, end in itertools.pairwise([0, *ends])]
+        return [
+            Batch(self.values[where], self.budgets[where], np.full(where.size, group, np.int32))
+            for group, where in enumerate(places)
+        ]
 
 
 class Tallying(Protocol):
