@@ -40,9 +40,20 @@ def held_by(budgets: Floats, model: Model) -> Held:
     return held
 
 
-def thinning_of(model: Model, share: Fraction | float, cap: float, density: float) -> Thinning:
+UNCAPPED = 2.0**80  # a cap on the weights in the sum that leaves nobody anything
+
+
+def thinning_of(
+    model: Model,
+    share: Fraction | float,
+    cap: float,
+    density: float,
+    *,
+    sum_share: Fraction | float = 1,
+    spared_from: float = UNCAPPED,
+) -> Thinning:
     """One rule for all."""
-    return Thinning(model, np.array([float(share)]), np.array([cap]), np.array([density]))
+    return Thinning(model, *(np.array([float(number)]) for number in (share, sum_share, spared_from, cap, density)))
 
 
 def table_of(rule: Tallying, batch: Batch) -> Counts:

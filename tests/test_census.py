@@ -110,17 +110,14 @@ def test_what_the_noise_is_added_to() -> None:
     assert census.profile.counts * census.profile.levels == pytest.approx([50.0, 400.0])
 
 
-def test_the_cautious_profile_has_the_same_sums_and_the_fewest_people() -> None:
+def test_buckets_keep_what_the_profile_was_made_from() -> None:
     noisy = noisy_census(held(PEOPLE), UNBOUNDED, SHARE, Recorder())
     expected = expected_census(read_people(PEOPLE, Columns(), UNBOUNDED), UNBOUNDED, SHARE)
-    for census in (noisy, expected, noisy.times(1.0)):
-        assert census.cautious is not None
-        assert census.cautious.levels.tolist() == [0.25, 1.0]
-        assert census.cautious.counts == pytest.approx([200.0, 400.0])
-    twice = noisy.times(2.0)
-    assert twice.cautious is not None
-    assert (twice.profile.people, twice.cautious.people) == pytest.approx((2 * noisy.profile.people, 1200.0))
-    assert public_census(held(PEOPLE, BOUNDED)).times(2.0).cautious is None
+    for census, factor in ((noisy, 1.0), (expected, 1.0), (noisy.times(2.0), 2.0)):
+        assert census.buckets is not None
+        assert (census.buckets.lows.tolist(), census.buckets.highs.tolist()) == ([0.0625, 0.25], [0.25, 1.0])
+        assert census.buckets.sums == pytest.approx([50.0 * factor, 400.0 * factor])
+    assert public_census(held(PEOPLE, BOUNDED)).times(2.0).buckets is None
 
 
 @given(st.lists(st.floats(), max_size=30), st.floats())

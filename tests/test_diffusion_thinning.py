@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from rules import holders, thinning_of
+from rules import UNCAPPED, holders, thinning_of
 from scipy.stats import binom
 
 from pdpmean import Plan, Randomness, plan_mean
+from pdpmean.average import weights_of
 from pdpmean.diffusion import Thinning, round_down
 from pdpmean.model import BOUNDED, Model, make_model
 from pdpmean.plan import Shares
@@ -66,6 +67,20 @@ def test_whoever_is_surely_kept_weighs_no_more_than_the_share(budget: float, sha
     assert allowed * (1 - Fraction(1, 2**38)) <= Fraction(weight) <= allowed
 
 
+@given(st.floats(2.0**-20, 2.0**20), shares, shares, st.floats(2.0**-20, 50.0))
+@settings(max_examples=400, deadline=None, derandomize=True)
+def test_locating_gets_what_the_sum_leaves_of_both_shares(
+    budget: float, share: Fraction, sum_share: Fraction, spared_from: float
+) -> None:
+    thinning = thinning_of(BOUNDED, share, 2.0**60, 2.0**900, sum_share=sum_share, spared_from=spared_from)
+    (weight,) = thinning.weights(np.array([budget])).tolist()
+    (units,) = weights_of(np.array([budget / 2]), float(sum_share), spared_from, 2.0**20).tolist()
+    allowed = Fraction(budget) / 2 * (share + sum_share)
+    together = Fraction(weight) + Fraction(units, 2**20)
+    assert together <= allowed
+    assert together >= allowed * (1 - Fraction(1, 2**38)) - Fraction(2, 2**20)
+
+
 def test_round_down_is_a_trillionth_less() -> None:
     numbers = np.array([0.0, 1.0, 1e-300, 1e300, math.inf])
     assert round_down(numbers).tolist() == [0.0, 1 - 2.0**-40, *(x * (1 - 2.0**-40) for x in (1e-300, 1e300)), math.inf]
@@ -82,6 +97,13 @@ def test_rates_and_weights_by_hand() -> None:
     assert thinning.kept_weights(holders(budgets[1:3])) == pytest.approx(
         [math.log(1 + math.expm1(0.1) / 0.2), math.log(1 + math.expm1(0.25) / 0.5)], rel=1e-11
     )
+
+
+def test_what_the_cap_on_the_sum_leaves_by_hand() -> None:
+    thinning = thinning_of(UNBOUNDED, Fraction(1, 4), 1.9, 2.0, sum_share=Fraction(1, 2), spared_from=0.5)
+    budgets = np.array([0.001, 0.4, 1.0, 2.0, 3.0, math.inf])
+    # A quarter of each, and from 1 on, where half of it reaches the cap, half of what is beyond; 1 + 1.5 is capped.
+    assert thinning.weights(budgets) == pytest.approx([0.0, 0.1, 0.25, 1.0, 1.75, 1.9], rel=1e-11)
 
 
 def test_public_records_are_capped() -> None:
@@ -115,7 +137,7 @@ def test_the_first_byte_decides_every_coin_that_it_can(
     """Whoever's first byte is above their rate is dropped, and whoever's is well below is kept."""
     budgets = np.random.default_rng(1).uniform(0.0, 3.0, 20_000)
     codes = np.tile(np.array([0, 1], dtype=np.int32), 10_000) if grouped else None
-    rule = Thinning(model, np.array([0.5, 0.25]), np.array([0.4, 0.3]), np.array(densities))
+    rule = Thinning(model, *np.array([[0.5, 0.25], [0.25, 0.5], [0.3, 0.2], [0.4, 0.3], densities]))
     rates = rule.at(codes).rates(rule.at(codes).weights(budgets))
     kept = np.zeros(20_000, dtype=bool)
     kept[rule.keep(holders(budgets, codes), Randomness.seeded(3))] = True
@@ -131,10 +153,20 @@ HELD = np.array([0.0, 0.001, 0.01, 0.4, 1.0, 3.0, math.inf])
 RULES = [(Fraction(1, 4), 0.5, 2.0), (Fraction(1, 2), 0.1, 3.0), (Fraction(1), 50.0, 2.0**900)]  # share, cap, density
 
 
-def plan_of(model: Model, share: Fraction, cap: float, density: float) -> Plan:
+def plan_of(
+    model: Model,
+    share: Fraction,
+    cap: float,
+    density: float,
+    *,
+    rest: Fraction = Fraction(1),
+    spared_from: float = UNCAPPED,
+) -> Plan:
     """A plan that locates by this rule."""
-    shares = Shares({"center": share / 2, "scale": share / 2})
-    return replace(plan_mean({0.5: 2000}), model=model, shares=shares, locate_cap=cap, thinning=density)
+    shares = Shares({"center": share / 2, "scale": share / 2, "sum": rest})
+    return replace(
+        plan_mean({0.5: 2000}), model=model, shares=shares, locate_cap=cap, spared_from=spared_from, thinning=density
+    )
 
 
 def grouped(model: Model) -> Thinning:
@@ -186,7 +218,9 @@ def test_records_are_kept_at_the_rates_of_their_groups() -> None:
 
 @MODELS
 def test_without_groups_there_is_one_rule(model: Model) -> None:
-    found, expected = (thinning_of(model, *RULES[0]), Thinning.of([plan_of(model, *RULES[0])], grouped=False))
+    rest = Fraction(3, 8)
+    found = Thinning.of([plan_of(model, *RULES[0], rest=rest, spared_from=0.25)], grouped=False)
+    expected = thinning_of(model, *RULES[0], sum_share=rest, spared_from=0.25)
     assert found.model == expected.model
-    for name in ("share", "cap", "density"):
+    for name in ("share", "sum_share", "spared_from", "cap", "density"):
         assert getattr(found, name).tolist() == getattr(expected, name).tolist()

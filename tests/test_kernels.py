@@ -15,12 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from rules import batch_of, clip_weights, compiled, group_sums, holders, sums_of, table_of, three
+from rules import batch_of, clip_weights, compiled, group_sums, holders, sums_of, table_of, thinning_of, three
 
 from pdpmean import InvalidInputError, Randomness, average, diffusion, estimate_mean, kernels
 from pdpmean.average import STEPS, WEIGHT_BITS, Clip, Summing
 from pdpmean.cells import Cells
-from pdpmean.diffusion import Thinning
 from pdpmean.inputs import Floats
 from pdpmean.kernels import find_at_most
 from pdpmean.model import BOUNDED, Model, make_model
@@ -339,7 +338,7 @@ def test_bytes_below_a_limit_are_all_found(size: int, limit: int) -> None:
 
 @pytest.mark.parametrize("density", [0.0, 1e-3, 2.0**900])
 def test_as_many_are_kept_however_large_a_batch_is(density: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    thinning = Thinning(BOUNDED, np.array([0.5]), np.array([2.0]), np.array([density]))
+    thinning = thinning_of(BOUNDED, 0.5, cap=2.0, density=density)
     batch = Batch(np.empty(0), np.random.default_rng(1).uniform(0.0, 3.0, 5000))
     plain = thinning.keep(batch, Randomness.seeded(1))
     monkeypatch.setattr(diffusion, "SMALLEST_BATCH", 1)

@@ -17,9 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pdpmean import Choices, InsufficientBudgetError, InvalidInputError, Plan, Randomness, estimate_mean, plan_mean
+from pdpmean.census import expected_census
 from pdpmean.choices import ShapeName, floor_share
 from pdpmean.lattice import everywhere, keys_of, linear, positive
-from pdpmean.plan import with_people
+from pdpmean.model import BOUNDED
+from pdpmean.plan import PlanOptions, make_plan, plan_groups, with_people
 
 TIERS = {0.1: 5400, 0.5: 3700, 1.0: 900}
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 1.0)}
@@ -218,14 +220,14 @@ def test_a_senseless_clip_width_is_named_as_what_is_wrong(width: float) -> None:
         ([0.1, -0.3], {}, "budgets must be >= 0; record 1 has -0.3"),
         ({0.1: -3}, {}, "a tier must have 0 or more people"),
         (TIERS, {"shape": "round"}, "shape must be 'gaussian' or 'any'; got 'round'"),
-        (TIERS, {"share": 0.0}, r"share must lie in \(0, 1\]; got 0.0"),
-        (TIERS, {"share": 1.5}, r"share must lie in \(0, 1\]; got 1.5"),
-        (TIERS, {"share": math.nan}, r"share must lie in \(0, 1\]"),
+        (TIERS, {"share": 0.0}, r"share must be above 0 and at most 1; got 0.0"),
+        (TIERS, {"share": 1.5}, r"share must be above 0 and at most 1; got 1.5"),
+        (TIERS, {"share": math.nan}, r"share must be above 0 and at most 1"),
         (TIERS, {"share": 2.0**-21}, "share must be at least 2"),
         (TIERS, {"share": math.nextafter(2.0**-10, 0)}, r"share must be at least 2\*\*-10"),
-        (TIERS, {"share": "1"}, r"share must lie in \(0, 1\]; got '1'"),
-        (TIERS, {"share": None}, r"share must lie in \(0, 1\]; got None"),
-        (TIERS, {"share": 0.5j}, r"share must lie in \(0, 1\]; got 0.5j"),
+        (TIERS, {"share": "1"}, r"share must be above 0 and at most 1; got '1'"),
+        (TIERS, {"share": None}, r"share must be above 0 and at most 1; got None"),
+        (TIERS, {"share": 0.5j}, r"share must be above 0 and at most 1; got 0.5j"),
         (TIERS, {"support": (1.0, 1.0)}, "support must be"),
         (TIERS, {"support": (0.0, math.inf)}, "support must be"),
         (TIERS, {"support": 3.0}, "support must be"),
@@ -311,28 +313,32 @@ def test_misses_grow_with_the_ratio(options: dict[str, Any]) -> None:
     chances = [plan.failure_probability(ratio) for ratio in (1.0, 1e2, 1e4, 1e8, 1e100)]
     assert chances == sorted(chances)
     assert plan.allows(1.0)
-    assert not plan.allows(1e4, chance=plan.failure_probability(1e4) / 2)
+    assert not plan.allows(1e100, chance=plan.failure_probability(1e100) / 2)
 
 
-def test_misses_are_predicted_for_as_few_people_as_there_may_be() -> None:
-    """What some grant in a capped bucket may all be granted by people at its upper end, who are fewer."""
-    few, many = {5.0: 400, 0.02: 40_000}, {2.5: 800, 0.02: 40_000}
+def test_misses_are_predicted_for_the_worst_budgets_there_may_be() -> None:
+    """Of people in the middle of the last bucket, if few hold all it adds up to, or if many do."""
     options: dict[str, Any] = {"model": "unbounded", "budget_range": (0.02, 5.0), "choices": FIXED}
-    plan, other = plan_mean(few, **options), plan_mean(many, **options)
-    tau = other.locate_cap / float(other.shares["center"] + other.shares["scale"])
-    assert 2.0 < tau < 2.5
-    # 2000 in the last bucket, by 400 or 800 people, and 800 below the cap: few are no fewer than they may be.
-    doubt = 1 - math.sqrt(2 * 4) * 16 / 2800
-    assert plan.sure == pytest.approx(doubt)
-    assert other.sure == pytest.approx(doubt * (800 + 400 * tau) / (800 + 800 * tau))
-    # Where nobody is capped, it does not matter how many there are.
-    assert plan_mean({0.05: 56_000}, **options).sure == pytest.approx(doubt)
+    middle = plan_mean({2.5: 80, 0.02: 40_000}, **options)
+    doubt = 1 - math.sqrt(2 * 4) * 16 / 1000
+    worst = min(in_locate(middle, 40, 5.0), in_locate(middle, 200 / 1.28, 1.28))
+    lowest = min(in_locate(middle, 40_000, 0.02), in_locate(middle, 10_000, 0.08))
+    all_of_them = in_locate(middle, 80, 2.5) + in_locate(middle, 40_000, 0.02)
+    assert middle.sure == pytest.approx(doubt * (worst + lowest) / all_of_them)
+    assert middle.sure < 0.97 * doubt
+    # Where nobody is capped, and nothing left, it does not matter how many there are.
+    assert plan_mean({0.05: 20_000}, **options).sure == pytest.approx(doubt)
+
+
+def in_locate(plan: Plan, people: float, budget: float) -> float:
+    """The weight of so many people in `locate`."""
+    share, sum_share, spared_from = plan.locating
+    return people * min(budget * share + max(budget * sum_share - spared_from, 0.0), plan.locate_cap)
 
 
 def test_misses_grow_where_less_weight_is_sure() -> None:
     plan = plan_mean({0.5: 900}, choices=FIXED, **UNBOUNDED)
-    censuses = [replace(plan.census, doubt=doubt) for doubt in (0.0, plan.census.doubt, 0.5 * plan.total)]
-    chances = [replace(plan, census=census).failure_probability() for census in censuses]
+    chances = [replace(plan, sure=sure).failure_probability() for sure in (1.0, plan.sure, 0.5)]
     assert chances == sorted(chances)
     assert chances[2] > 10 * chances[0]
 
@@ -551,6 +557,43 @@ def test_too_few_people_are_refused(tiers: dict[float, int], options: dict[str, 
 def test_the_locating_cap_is_hardly_above_what_anybody_weighs(options: dict[str, Any]) -> None:
     """So that the first byte of most coins decides; and never below it, which would waste budget."""
     plan = plan_mean({0.1: 50_000, 1.0: 50_000}, **options)
-    locating = float(plan.shares["center"] + plan.shares["scale"])
-    largest = locating * (0.5 if not options else 1.0)
+    share, sum_share, spared_from = plan.locating
+    allowance = 0.5 if not options else 1.0
+    largest = allowance * share + max(allowance * sum_share - spared_from, 0.0)
     assert largest <= plan.locate_cap <= 1.1 * largest
+
+
+FEW_GRANT_MUCH = {5.0: 100, 0.02: 9_900}
+
+
+@pytest.mark.parametrize("options", [{}, {"model": "unbounded", "budget_range": (0.02, 5.0)}])
+def test_who_grants_more_than_counts_pays_for_locating(options: dict[str, Any]) -> None:
+    plan = plan_mean(FEW_GRANT_MUCH, **options)
+    assert plan.spared_from == plan.weight_cap
+    assert float(plan.shares["center"] + plan.shares["scale"]) < 0.01
+    assert plan.center.weight > 60
+    own = Choices(center_share=0.1, scale_share=0.07)  # about what everybody would have to spend otherwise
+    assert plan.half_width(0.75) < 0.95 * plan_mean(FEW_GRANT_MUCH, choices=own, **options).half_width(0.75)
+
+
+@pytest.mark.parametrize("tiers", [{0.1: 5000}, {0.1: 54_000, 0.5: 37_000, 1.0: 9_000}])
+def test_where_it_gains_little_everybody_pays_for_locating(tiers: dict[float, int]) -> None:
+    """So that the centre is that of everybody."""
+    plan = plan_mean(tiers)
+    assert plan.spared_from > 2.0**60
+    share, *_ = plan.locating
+    assert plan.center.weight + plan.scale.weight <= share * plan.total / 2 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("spread", [1.0, 4.0])
+def test_groups_much_like_another_have_a_plan_as_good_as_their_own(spread: float) -> None:
+    """The last one is too small for a plan at all."""
+    sizes = [*np.geomspace(2000.0, 2000.0 * spread, 12).tolist(), 50.0]
+    censuses = [expected_census({0.1: size, 1.0: size / 4}, BOUNDED, Fraction(1, 16)) for size in sizes]
+    options = PlanOptions(BOUNDED, "gaussian", None, Fraction(1), Choices())
+    *found, refused = plan_groups(censuses, options)
+    assert isinstance(refused, InsufficientBudgetError)
+    for census, plan in zip(censuses, found, strict=False):
+        assert isinstance(plan, Plan)
+        assert plan.census is census
+        assert plan.half_width(0.75) < 1.01 * make_plan(census, *options).half_width(0.75)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from pdpmean.sources import Counts, Source
 
 __all__ = [
     "CENSUS_PART",
+    "Buckets",
     "Census",
     "expected_census",
     "noisy_census",
@@ -33,6 +35,18 @@ _LEAST = 1.5  # buckets below this many noise scales are taken for empty
 _SUM_BITS = 40
 
 
+class Buckets(NamedTuple):
+    """What the allowances from `lows[j]` to `highs[j]` add up to: all that is known of private ones, noisily."""
+
+    lows: Floats
+    highs: Floats
+    sums: Floats
+
+    def times(self, factor: float) -> Buckets:
+        """Of so many times the people."""
+        return self._replace(sums=self.sums * factor)
+
+
 @dataclass(frozen=True)
 class Census:
     """The profile of allowances a plan is made from, what it cost, and how far its total may be off."""
@@ -42,14 +56,14 @@ class Census:
     doubt: float
     left_out: float = 0.0
     """People who publicly grant nothing."""
-    cautious: Profile | None = None
-    """The same sums held by as few people as there may be, where it is not known how many."""
+    buckets: Buckets | None = None
+    """What the profile was made from, where budgets are private."""
 
     def times(self, factor: float) -> Census:
         """The census of so many times the people."""
-        cautious = self.cautious and self.cautious.times(factor)
+        buckets = self.buckets and self.buckets.times(factor)
         left_out = self.left_out * factor
-        return replace(self, profile=self.profile.times(factor), left_out=left_out, cautious=cautious)
+        return replace(self, profile=self.profile.times(factor), left_out=left_out, buckets=buckets)
 
 
 def public_census(held: Held) -> Census:
@@ -98,9 +112,9 @@ def expected_census(budgets: Source | Mapping[float, float], model: Model, share
     if model.budget_range is None:
         return Census(profile, Fraction(0), 0.0, left_out=float(counts[levels == 0].sum()))
     edges = bucket_edges(model.budget_range)
-    most = edges[1:][_bucket_of(profile.levels, edges)]
-    cautious = Profile.of(most, profile.counts * profile.levels / most)
-    return Census(profile, share, _doubt(edges.size - 1, share), cautious=cautious)
+    granted = profile.counts * profile.levels
+    sums = np.bincount(_bucket_of(profile.levels, edges), granted, edges.size - 1).astype(np.float64)
+    return Census(profile, share, _doubt(sums.size, share), buckets=Buckets(edges[:-1], edges[1:], sums))
 
 
 def bucket_edges(budget_range: tuple[float, float]) -> Floats:
@@ -128,5 +142,5 @@ def _census_of(sums: Floats, edges: Floats, share: Fraction) -> Census:
     sums = np.maximum(sums, 0.0)
     sums = sums * (total / sums.sum()) if sums.sum() > 0 else np.full(sums.size, total / sums.size)
     middles = np.diff(edges) / np.log(edges[1:] / edges[:-1])
-    cautious = Profile.of(edges[1:], sums / edges[1:])
-    return Census(Profile.of(middles, sums / middles), share, _doubt(sums.size, share), cautious=cautious)
+    buckets = Buckets(edges[:-1], edges[1:], sums)
+    return Census(Profile.of(middles, sums / middles), share, _doubt(sums.size, share), buckets=buckets)

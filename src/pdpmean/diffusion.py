@@ -1,8 +1,9 @@
 """Diffusion: how many records `locate` looks at, and what each may cost there.
 
-A record of allowance a may cost ``w = min(share * a, cap)``. Where all records are used, that is its weight. Where
-there are too many, each is kept with probability p and, if kept, weighs ``ln(1 + (e**w - 1) / p)``: more than w, and
-by the amplification theorem its loss is w all the same (docs/guarantee.md, "Diffusion").
+A record of allowance a may cost w nats: a share of a, and what the cap on its weight in the sum leaves it of another
+(`locating_weights`), up to a cap. Where all records are used, that is its weight. Where there are too many, each is
+kept with probability p and, if kept, weighs ``ln(1 + (e**w - 1) / p)``: more than w, and by the amplification theorem
+its loss is w all the same (docs/guarantee.md, "Diffusion").
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +25,24 @@ from pdpmean.threads import SMALLEST_BATCH
 if TYPE_CHECKING:  # Spark's workers import this module, and need no plans
     from pdpmean.planned import Plan
 
-__all__ = ["WEIGHT_UNIT", "Thinning", "round_down"]
+__all__ = ["WEIGHT_UNIT", "Thinning", "locating_weights", "round_down"]
 
 Number = TypeVar("Number", float, Floats)
 WEIGHT_UNIT = 2**30  # integer weights are multiples of 1 / WEIGHT_UNIT nats
+_NOBODY = (1.0, 1.0, 0.0, 0.0, 0.0)  # a cap of 0, also for budgets without limit
 
 
 def round_down(numbers: Number) -> Number:
     """Slightly less than the given doubles, by more than their computation may have rounded up."""
     return numbers * (1 - 2.0**-40)
+
+
+def locating_weights(allowances: Any, share: Any, sum_share: Any, spared_from: Any) -> Any:
+    """What each record may cost in `locate`: its share, and what the sum's share of it comes to beyond `spared_from`.
+
+    That is the cap on its weight in the sum, so that whoever grants more than counts there spends the rest here.
+    """
+    return allowances * share + np.maximum(allowances * sum_share - spared_from, 0.0)
 
 
 def _below(first: NDArray[np.uint8], limit: int) -> NDArray[np.intp]:
@@ -49,12 +59,14 @@ def _below(first: NDArray[np.uint8], limit: int) -> NDArray[np.intp]:
 class Thinning:
     """Keep a record of weight w with probability ``min(1, density * w)``.
 
-    Share, cap and density have one entry a group, and a last one of zeros for everybody else; or a single one, where
-    there are no groups.
+    All but the model have one entry a group, and a last one for everybody else, who are not kept; or a single one,
+    where there are no groups.
     """
 
     model: Model
     share: Floats
+    sum_share: Floats
+    spared_from: Floats
     cap: Floats
     density: Floats
 
@@ -62,7 +74,7 @@ class Thinning:
     def of(cls, plans: Sequence[Plan | None], *, grouped: bool) -> Thinning:
         """As planned, one plan a group; nobody is kept where there is none."""
         rows = [
-            (float(plan.shares["center"] + plan.shares["scale"]), plan.locate_cap, plan.thinning) if plan else (1, 0, 0)
+            (*plan.locating, plan.locate_cap, plan.thinning) if plan else _NOBODY
             for plan in (*plans, *([None] if grouped else []))
         ]
         model = next(plan.model for plan in plans if plan)
@@ -71,11 +83,15 @@ class Thinning:
     def at(self, groups: NDArray[np.int32] | None) -> Thinning:
         """The rule of each record, by its group."""
         where = 0 if groups is None else groups
-        return Thinning(self.model, self.share[where], self.cap[where], self.density[where])
+        columns = (self.share, self.sum_share, self.spared_from, self.cap, self.density)
+        return Thinning(self.model, *(column[where] for column in columns))
 
     def weights(self, budgets: Floats) -> Floats:
         """What each record may cost, in nats."""
-        return np.minimum(self.model.allowances(budgets) * round_down(self.share), self.cap)
+        shares = round_down(self.share), round_down(self.sum_share)
+        weights = locating_weights(self.model.allowances(budgets), *shares, self.spared_from)
+        capped: Floats = np.minimum(weights, self.cap)
+        return capped
 
     def rates(self, weights: Floats) -> Floats:
         """The probability with which each is kept."""

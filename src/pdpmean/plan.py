@@ -19,9 +19,10 @@ from pdpmean.choices import (
     floor_share,
 )
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError
+from pdpmean.forecast import LARGEST_SAMPLE
 from pdpmean.model import Model, make_model
 from pdpmean.planned import Plan, Shares
-from pdpmean.planner import LARGEST_SAMPLE, Planner
+from pdpmean.planner import Planner
 from pdpmean.progress import Progress, Watch
 from pdpmean.read import Columns, read_people
 from pdpmean.sources import Source
@@ -88,7 +89,7 @@ def make_plan(
 ) -> Plan:
     """The best plan for a census, refused where `locate` would miss too often.
 
-    One much like it may be `near`; `locate` will look at about `room` records at most.
+    The plan of a census much like it may be `near`; `locate` will look at about `room` records at most.
     """
     if census.profile.levels.size == 0:
         who = "nobody grants any budget" if census.left_out else "there are no records"
@@ -111,7 +112,7 @@ def make_plan(
             name="choices",
             value=choices,
         )
-    planner = Planner(census, model, shape, support, share, choices, room)
+    planner = Planner(census, model, shape, support, choices, room, share)
     plan = planner.best(near)
     chance = plan.failure_probability(choices.max_ratio)
     if chance > choices.max_failure or (shape == "any" and not planner.wide_enough(plan)):
@@ -147,11 +148,13 @@ class PlanOptions(NamedTuple):
 def plan_groups(censuses: Sequence[Census], options: PlanOptions) -> list[Plan | InsufficientBudgetError]:
     """The best plan of each group, or why it is refused."""
     outcomes: dict[int, Plan | InsufficientBudgetError] = {}
-    near, room = None, min(max(_GROUPS_SAMPLE // len(censuses), _LEAST_SAMPLE), LARGEST_SAMPLE)
-    # From the largest down, so that each is planned near one much like it.
+    near: Plan | None = None
+    room = min(max(_GROUPS_SAMPLE // len(censuses), _LEAST_SAMPLE), LARGEST_SAMPLE)
+    # From the largest down, so that many find the plan of one much like them.
     for place in sorted(range(len(censuses)), key=lambda place: -censuses[place].profile.total):
         try:
-            outcomes[place] = near = make_plan(censuses[place], *options, near=near, room=room)
+            outcomes[place] = plan = make_plan(censuses[place], *options, near=near, room=room)
+            near = near if near and near.census.profile.is_like(plan.census.profile) else plan
         except InsufficientBudgetError as refusal:
             outcomes[place] = refusal
     return [outcomes[place] for place in range(len(censuses))]
@@ -160,4 +163,4 @@ def plan_groups(censuses: Sequence[Census], options: PlanOptions) -> list[Plan |
 def with_people(plan: Plan, factor: float) -> Plan | None:
     """The plan for `factor` times as many people who grant the same budgets; None where it would be refused."""
     share = sum(plan.shares.values(), Fraction(0))
-    return Planner(plan.census, plan.model, plan.shape, plan.support, share, plan.choices).with_people(factor)
+    return Planner(plan.census, plan.model, plan.shape, plan.support, plan.choices, share=share).with_people(factor)

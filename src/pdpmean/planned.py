@@ -12,12 +12,12 @@ import numpy as np
 
 from pdpmean.bounds import lower_bound
 from pdpmean.census import Census
-from pdpmean.choices import Choices, ShapeName
-from pdpmean.inputs import check_probability
+from pdpmean.choices import Choices
+from pdpmean.forecast import Forecast
 from pdpmean.interval import half_width
 from pdpmean.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.model import Model
-from pdpmean.prediction import SUPPORT_OCTAVES, Sums, miss_probability
+from pdpmean.prediction import SUPPORT_OCTAVES
 from pdpmean.texts import as_html
 
 if TYPE_CHECKING:
@@ -39,25 +39,12 @@ class Shares(dict[str, Fraction]):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Forecast):
     """How an estimate will be made and how good it will be; errors are in units of the standard deviation."""
 
     model: Model
-    shape: ShapeName
-    support: tuple[float, float] | None
     shares: Shares
     """The part of every budget that each step may use, by name, as exact fractions."""
-    clip_width: float
-    """Values are clipped so many standard deviations from the centre."""
-    locate_cap: float
-    weight_cap: float
-    thinning: float
-    center: Sums = field(repr=False)
-    scale: Sums = field(repr=False)
-    mean: Sums = field(repr=False)
-    noise_scale: float
-    sampling_std: float
-    """Predicted standard deviation of the error due to who is in the sample."""
     census: Census = field(repr=False, compare=False)
     choices: Choices = field(repr=False)
 
@@ -113,20 +100,6 @@ class Plan:
         """How many there are, those who grant nothing included; in the unbounded model, by the noisy census."""
         return self.census.profile.people + self.census.left_out
 
-    @property
-    def noise_std(self) -> float:
-        """Predicted standard deviation of the noise."""
-        return math.sqrt(2) * self.noise_scale
-
-    @property
-    def expected_std(self) -> float:
-        """Predicted standard deviation of the error."""
-        return math.hypot(self.noise_std, self.sampling_std)
-
-    def half_width(self, level: float = 0.95) -> float:
-        """Predicted half width of the confidence interval."""
-        return half_width(check_probability("level", level), self.noise_scale, self.sampling_std)
-
     @cached_property
     def lower_bound(self) -> float:
         """An error that every private estimator exceeds one time in four, for these budgets."""
@@ -143,11 +116,6 @@ class Plan:
         return half_width(0.75, self.noise_scale, self.sampling_std) / self.lower_bound
 
     @property
-    def effective_records(self) -> float:
-        """How many equally weighted records would have the same sampling error."""
-        return self.mean.weight**2 / self.mean.square
-
-    @property
     def saturation(self) -> float:
         """The budget above which more no longer counts."""
         return self.weight_cap / float(self.shares["sum"]) * self.model.budget_per_allowance
@@ -158,26 +126,9 @@ class Plan:
         return min(self.weight_cap, float(self.shares["sum"]) * self.model.largest_allowance)
 
     @property
-    def sure(self) -> float:
-        """The part of the locating weights to count on, for the fewest people and a standard deviation less."""
-        profile = self.census.profile
-        tau = self.locate_cap / float(self.shares["center"] + self.shares["scale"])
-        fewest = (self.census.cautious or profile).capped_sums(tau)[0] / profile.capped_sums(tau)[0]
-        return max(0.3, 1 - self.census.doubt / profile.total) * min(fewest, 1.0)
-
-    def failure_probability(self, ratio: float = 1e4) -> float:
-        """The chance that `locate` misses, for a mean `ratio` standard deviations from 0 (or a support so wide)."""
-        sure = self.sure
-        return miss_probability(
-            self.center.scaled(sure),
-            self.scale.scaled(sure) if self.shape == "gaussian" else None,
-            ratio,
-            supported=self.support is not None,
-        )
-
-    def allows(self, ratio: float = 1e4, chance: float = 0.05) -> bool:
-        """Whether an answer is to be expected for such a mean."""
-        return self.failure_probability(ratio) <= chance
+    def locating(self) -> tuple[float, float, float]:
+        """What `locating_weights` makes weights of: two shares, and from where on the second is spared."""
+        return float(self.shares["center"] + self.shares["scale"]), float(self.shares["sum"]), self.spared_from
 
     @property
     def center_lattice(self) -> Lattice:

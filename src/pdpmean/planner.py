@@ -1,9 +1,7 @@
 """Planner: the choices of least predicted error.
 
-The error of the mean is Laplace noise plus sampling, a little larger because centre and scale are themselves estimates.
-The planner predicts it, in units of the population's standard deviation, and chooses the shares of the budget, the clip
-width and the saturation that make it smallest, with room for the chance that `locate` misses. The formulas are in
-docs/how-it-works.md.
+It chooses the shares of the budget and the clip width whose forecast has the smallest error, with room for the chance
+that `locate` misses.
 """
 
 from __future__ import annotations
@@ -19,54 +17,46 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtri
 
-from pdpmean.census import Census
-from pdpmean.choices import SHARE_UNIT, Choices, ShapeName, floor_share
-from pdpmean.clipped_normal import clipped_variance, inside
+from pdpmean.choices import SHARE_UNIT, floor_share
+from pdpmean.forecast import Forecaster
 from pdpmean.inputs import Floats
-from pdpmean.interval import half_width
-from pdpmean.model import Model
 from pdpmean.planned import Plan, Shares
-from pdpmean.prediction import Sums, product_error
 
-__all__ = ["LARGEST_SAMPLE", "Planner"]
-
-# Of more than a few records `locate` looks at so many times the root of all there are: what a sample errs in centre and
-# scale reaches the mean as a product, which then stays small beside the sampling error of all.
-_FEW, _SAMPLE_RATE, LARGEST_SAMPLE = 16_000, 20.0, 50_000
-_KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
-_LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
-_LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
+__all__ = ["Planner"]
 
 _CHECK_PART, _CHECK_NATS = 0.03, 60.0  # what the check for equal values may use, at most
-_SYMMETRY_PART, _SYMMETRY_NATS = 0.1, 200.0  # the centre gets at least the lesser, for the symmetry check's sake
+_SYMMETRY_PART, _SYMMETRY_NATS = 0.1, 200.0  # the centre gets the lesser at least, for the symmetry check's sake
 _SQUARES_PART, _SQUARES_NATS = 0.02, 10.0  # what the sum of the squared weights may use, at most
-_INFLATION = 0.8  # how much of the product of the two locating errors reaches the mean, by simulation
+# Sparing must make the error so much smaller, relatively: centre and scale are then of those who grant much.
+_WORTH = 0.03
+_ABOUT = 1.02  # what a needed total is raised by, since the least error is found only about
 _LARGEST_LOCATE, _LARGEST_WEIGHTS, _NARROWEST = 0.45, 0.3, 0.3
 
-_ANY_CENTER, _ANY_RADIUS, _ANY_SQUARE, _ANY_WEIGHTS = 130.0, Fraction(15, 100), Fraction(3, 100), 0.05
-_ANY_CONSTANT, _ANY_LEAST = 200.0, 300.0
-
-_CLOSELY, _ROUGHLY = (0.5, 0.02, 3e-4), (0.2, 1.0, 3e-3)  # how to search for the least cost
+_ANY_CENTER, _ANY_RADIUS, _ANY_SQUARE, _ANY_WEIGHTS = 130.0, 0.15, 0.03, 0.05
+_ANY_LEAST = 300.0
 
 
 @dataclass(frozen=True)
-class Planner:
-    """One planning problem."""
+class Planner(Forecaster):
+    """One planning problem: what the forecasts are for, and the part of every budget to share out."""
 
-    census: Census
-    model: Model
-    shape: ShapeName
-    support: tuple[float, float] | None
-    share: Fraction
-    choices: Choices
-    room: int = LARGEST_SAMPLE
-    """How many records `locate` may look at, about."""
+    share: Fraction = Fraction(1)
 
     def best(self, near: Plan | None = None) -> Plan:
-        """The plan of least predicted error; the best of a census much like this one is `near` it."""
+        """The plan of least predicted error; hardly worse, if one is given for a census much like this one."""
         if self.shape == "any":
-            return self._any_plan()
-        return self._gaussian_plan(self._optimise(near))
+            return self._plan(*self._any_shares(), spare=True)
+        if near and near.census.profile.is_like(self.census.profile):
+            coding = _Coding(self)
+            plan = self._gaussian_plan(coding.decode(coding.code_plan(near)), spare=near.spared_from <= near.weight_cap)
+            if plan.allows(self.choices.max_ratio, self.choices.max_failure):
+                return plan
+        plan, cost = self._optimise(spare=False)
+        largest = self._largest * self.model.budget_per_allowance
+        if plan.saturation >= largest or plan.shares["center"] + plan.shares["scale"] < _WORTH:  # nothing to gain
+            return plan
+        sparing, lower = self._optimise(spare=True)
+        return sparing if lower < cost - _WORTH else plan
 
     def needed_total(self) -> float:
         """About the total budget, with this profile and more people, that would not be refused."""
@@ -76,7 +66,7 @@ class Planner:
         for _ in range(6):
             middle = math.sqrt(low * high)
             low, high = (low, middle) if self.with_people(middle) else (middle, high)
-        return high * self.census.profile.total * self.model.budget_per_allowance
+        return _ABOUT * high * self.census.profile.total * self.model.budget_per_allowance
 
     def with_people(self, factor: float) -> Plan | None:
         """The plan for so many times as many people; None where it would be refused."""
@@ -89,122 +79,65 @@ class Planner:
         """Whether the width of a population of any shape will be found, if that is asked for."""
         return self.shape == "gaussian" or plan.scale.weight >= _ANY_LEAST
 
-    @cached_property
-    def useful_total(self) -> float:
-        """What the allowances add up to, none counted beyond where more no longer helps."""
-        profile = self.census.profile
-        tau = min(profile.saturation(100 * _LOCATE_CONSTANT)[0], _LARGEST_WEIGHT)
-        return profile.capped_sums(tau)[0]
-
-    def _optimise(self, near: Plan | None) -> list[float]:
-        """Center share, scale share, clip width and, if unbounded, the part of the rest for the weights."""
+    def _optimise(self, *, spare: bool) -> tuple[Plan, float]:
+        """The best of the plans that spare what is capped, or of those that do not; and the logarithm of its error."""
         coding = _Coding(self)
+        least = min(_SYMMETRY_PART * self.left * self.useful_total, _SYMMETRY_NATS)
 
         def cost(coded: Floats) -> float:
-            plan = self._gaussian_plan(coding.decode(coded))
-            error = half_width(0.75, plan.noise_scale, plan.sampling_std)
-            return math.log(error + plan.failure_probability(self.choices.max_ratio))
+            chosen = coding.decode(coded)
+            forecast = self.forecast(self._with_sum(self._gaussian_shares(chosen)), chosen[2], spare=spare)
+            error = forecast.half_width(0.75) + forecast.failure_probability(self.choices.max_ratio)
+            return math.log(error) + max(0.0, 1 - forecast.center.weight / least)
 
-        if near:
-            return coding.decode(_least(cost, coding.code_plan(near), _ROUGHLY).x)
-        levels, left, total = self.census.profile.levels, coding.left, self.useful_total
+        levels, left, total = self.census.profile.levels, self.left, self.useful_total
         starts = [coding.code(55 / total, 35 / total)]
         if levels[-1] > 30 * np.median(levels):
             starts += [coding.code(0.02 * left, 0.02 * left), coding.code(0.15 * left, 0.1 * left)]
-        found = [_least(cost, start, _CLOSELY) for start in starts]
-        return coding.decode(min(found, key=lambda one: float(one.fun)).x)
+        found = min((_least(cost, start) for start in starts), key=lambda one: float(one.fun))
+        return self._gaussian_plan(coding.decode(found.x), spare=spare), float(found.fun)
 
-    def _gaussian_plan(self, chosen: list[float]) -> Plan:
-        center, scale = (max(floor_share(part), Fraction(1, SHARE_UNIT)) for part in chosen[:2])
-        left = self.share - self.census.share
-        room = left - center - scale
-        check = floor_share(min(_CHECK_PART * float(left), _CHECK_NATS / self.useful_total, float(room) / 4))
-        check = max(check, Fraction(1, SHARE_UNIT))
-        part = chosen[3] if self.census.share else 0.0
-        shares = {**self._for_weights(float(room - check), part), "center": center, "scale": scale, "check": check}
-        width = chosen[2]
-        variance, slope = float(clipped_variance(width)), float(inside(width))
-        return self._plan(shares, width, 2 * width**2 / variance, slope, variance)
+    def _gaussian_plan(self, chosen: list[float], *, spare: bool) -> Plan:
+        return self._plan(self._gaussian_shares(chosen), chosen[2], spare=spare)
 
-    def _any_plan(self) -> Plan:
-        left = self.share - self.census.share
-        total = self.useful_total
-        center = max(floor_share(min(0.25 * float(left), _ANY_CENTER / total)), Fraction(1, SHARE_UNIT))
-        radius, square = floor_share(_ANY_RADIUS * left), floor_share(_ANY_SQUARE * left)
-        shares = {**self._for_weights(float(left), _ANY_WEIGHTS), "center": center, "scale": radius, "square": square}
-        # What the radius would be for a bell-shaped population: some 20 nats lie beyond half to a quarter of it.
-        beyond = min(20 / (float(radius) * total), 0.3)
-        width = 3 * float(ndtri(1 - beyond / 2))
-        return self._plan(shares, width, _ANY_CONSTANT, 1.0, 1.0)
+    def _gaussian_shares(self, chosen: list[float]) -> dict[str, float]:
+        """The shares of all steps but the sum."""
+        center, scale = chosen[:2]
+        room = self.left - center - scale
+        check = min(_CHECK_PART * self.left, _CHECK_NATS / self.useful_total, room / 4)
+        shares = {"center": center, "scale": scale, "check": check}
+        return {**self._for_weights(room - check, chosen[3]), **shares} if self.census.share else shares
 
-    def _for_weights(self, room: float, part: float) -> dict[str, Fraction]:
+    def _any_shares(self) -> tuple[dict[str, float], float]:
+        """The shares of all steps but the sum, and what the radius would be for a bell-shaped population."""
+        center = min(0.25 * self.left, _ANY_CENTER / self.useful_total)
+        shares = {"center": center, "scale": _ANY_RADIUS * self.left, "square": _ANY_SQUARE * self.left}
+        beyond = min(20 / (shares["scale"] * self.useful_total), 0.3)  # 20 nats lie beyond half to a quarter of it
+        weights = self._for_weights(self.left, _ANY_WEIGHTS) if self.census.share else {}
+        return {**weights, **shares}, 3 * float(ndtri(1 - beyond / 2))
+
+    def _for_weights(self, room: float, part: float) -> dict[str, float]:
         """The shares that private budgets ask for: of the census, of the weights, and of their squares if not known."""
-        if not self.census.share:
-            return {}
-        shares = {"census": self.census.share, "weights": floor_share(room * part)}
+        shares = {"census": float(self.census.share), "weights": room * part}
         low, high = self.model.budget_range or (0.0, math.inf)
         if low < high:
-            left = float(self.share - self.census.share)
-            squares = floor_share(min(_SQUARES_PART * left, _SQUARES_NATS / self.useful_total, room / 8))
-            shares["weight_squares"] = max(squares, Fraction(1, SHARE_UNIT))
+            shares["weight_squares"] = min(_SQUARES_PART * self.left, _SQUARES_NATS / self.useful_total, room / 8)
         return shares
 
-    def _plan(self, shares: dict[str, Fraction], width: float, constant: float, slope: float, variance: float) -> Plan:
-        """A plan with these shares and the rest for the sum, its caps and predictions filled in."""
-        shares = {**shares, "sum": self.share - sum(shares.values())}
-        locating = float(shares["center"] + shares["scale"])
-        locate_cap, located = self._capped(locating, _LOCATE_CONSTANT)
-        locate_cap = min(locate_cap, locating * self._largest)  # a coin is soon decided where no rate is large
-        people = self.census.profile.people
-        sample = min(people if people <= _FEW else _SAMPLE_RATE * math.sqrt(people), self.room)
-        thinning = sample / located.weight if people > sample else _KEEP_ALL
-        # A sample of so many records has no smaller relative squared weight.
-        located = Sums(located.weight, max(located.square, located.weight**2 / sample))
-        center, scale = (located.scaled(float(shares[name]) / locating) for name in ("center", "scale"))
-        weight_cap, mean = self._capped(float(shares["sum"]), constant)
-        if self.choices.saturation:
-            weight_cap = min(
-                self.choices.saturation / self.model.budget_per_allowance * float(shares["sum"]), _LARGEST_WEIGHT
-            )
-            mean = self._sums(float(shares["sum"]), weight_cap)
-        sampling = math.sqrt(variance * mean.square) / (slope * mean.weight)
-        extra = 0.0
-        weights = float(shares.get("weights", Fraction(0)) / shares["sum"])
-        if self.shape == "gaussian":
-            extra = _INFLATION * product_error(center, scale, width, mean, weights)
-        return Plan(
-            model=self.model,
-            shape=self.shape,
-            support=self.support,
-            shares=Shares(shares),
-            clip_width=width,
-            locate_cap=locate_cap,
-            weight_cap=weight_cap,
-            thinning=thinning,
-            center=center,
-            scale=scale,
-            mean=mean,
-            noise_scale=width / (slope * mean.weight),
-            sampling_std=math.hypot(sampling, extra),
-            census=self.census,
-            choices=self.choices,
-        )
+    def _with_sum(self, shares: dict[str, float]) -> dict[str, float]:
+        return {**shares, "sum": float(self.share) - sum(shares.values())}
 
-    @property
-    def _largest(self) -> float:
-        """No allowance is above this, publicly: a level may be the middle of a cell, at most a 16th wide."""
-        return (
-            self.model.largest_allowance if self.census.share else float(self.census.profile.levels[-1]) * (1 + 2.0**-4)
-        )
+    def _plan(self, shares: dict[str, float], width: float, *, spare: bool) -> Plan:
+        """The plan with these shares, made exact, and the rest for the sum."""
+        exact = {name: max(floor_share(part), Fraction(1, SHARE_UNIT)) for name, part in shares.items()}
+        exact["sum"] = self.share - sum(exact.values())
+        forecast = self.forecast({name: float(part) for name, part in exact.items()}, width, spare=spare)
+        return Plan(**vars(forecast), model=self.model, shares=Shares(exact), census=self.census, choices=self.choices)
 
-    def _capped(self, share: float, constant: float) -> tuple[float, Sums]:
-        """The cap on the weights ``share * allowance`` that minimises the variance, and the sums it leaves."""
-        cap = min(self.census.profile.saturation(constant / share**2)[0] * share, _LARGEST_WEIGHT)
-        return cap, self._sums(share, cap)
-
-    def _sums(self, share: float, cap: float) -> Sums:
-        weight, square = self.census.profile.capped_sums(cap / share)
-        return Sums(weight * share, square * share**2)
+    @cached_property
+    def left(self) -> float:
+        """What the census left of the share."""
+        return float(self.share - self.census.share)
 
 
 @dataclass(frozen=True)
@@ -213,16 +146,12 @@ class _Coding:
 
     planner: Planner
 
-    @property
-    def left(self) -> float:
-        """What the census left of the share."""
-        return float(self.planner.share - self.planner.census.share)
-
     @cached_property
     def _rooms(self) -> tuple[float, float]:
         """What center and scale may take, at most."""
         choices = self.planner.choices
-        center, scale = self.left - (choices.scale_share or 0), self.left - (choices.center_share or 0)
+        left = self.planner.left
+        center, scale = left - (choices.scale_share or 0), left - (choices.center_share or 0)
         return _LARGEST_LOCATE * center, _LARGEST_LOCATE * scale
 
     @cached_property
@@ -233,9 +162,8 @@ class _Coding:
         """Center share, scale share, clip width and, if unbounded, the part of the rest for the weights."""
         z = np.clip(coded, [-8, -8, -6, -5][: self._steps], [6, 6, 1.6, 6][: self._steps]).tolist()
         choices, rooms = self.planner.choices, self._rooms
-        least = min(_SYMMETRY_PART * rooms[0] / _LARGEST_LOCATE, _SYMMETRY_NATS / self.planner.useful_total)
         decoded = [
-            choices.center_share or max(rooms[0] * float(expit(z[0])), least),
+            choices.center_share or rooms[0] * float(expit(z[0])),
             choices.scale_share or rooms[1] * float(expit(z[1])),
             choices.clip_width or _NARROWEST + math.exp(z[2]),
         ]
@@ -255,9 +183,8 @@ class _Coding:
         return self.code(center, scale, plan.clip_width, float(weights / (weights + shares["sum"])))
 
 
-def _least(cost: Callable[[Floats], float], start: Floats, steps: tuple[float, float, float]) -> Any:
-    """Where the cost is least, from a first step to what differences no longer matter in place and in cost."""
-    first, place, difference = steps
-    simplex = np.vstack([start, start + first * np.eye(start.size)])
-    options: Any = {"xatol": place, "fatol": difference, "maxiter": 220, "initial_simplex": simplex}
+def _least(cost: Callable[[Floats], float], start: Floats) -> Any:
+    """Where the cost is least; differences of a thousandth do not matter."""
+    simplex = np.vstack([start, start + np.eye(start.size)])
+    options: Any = {"xatol": 0.5, "fatol": 1e-3, "maxiter": 220, "initial_simplex": simplex}
     return minimize(cost, start, method="Nelder-Mead", options=options)

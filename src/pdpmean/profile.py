@@ -12,6 +12,8 @@ from pdpmean.inputs import Floats
 
 __all__ = ["Profile"]
 
+_ALIKE = 0.1
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -48,6 +50,11 @@ class Profile:
     def total(self) -> float:
         """The sum of all levels; infinite as soon as one person's is."""
         return float((self.counts * self.levels).sum())
+
+    def is_like(self, other: Profile) -> bool:
+        """Whether totals, people and largest levels differ by so little that the best plan for one will do for both."""
+        pairs = (self.total, other.total), (self.people, other.people), (self.levels[-1], other.levels[-1])
+        return all(math.isclose(*pair, rel_tol=_ALIKE) for pair in pairs)
 
     @cached_property
     def _finite(self) -> Floats:

@@ -42,7 +42,7 @@ from exact.pipeline import (
     source_of,
     whole,
 )
-from pdpmean import average, census, estimate, locate, squares
+from pdpmean import average, census, diffusion, estimate, locate, squares
 from pdpmean.cells import Held
 from pdpmean.diffusion import WEIGHT_UNIT, Thinning
 from pdpmean.inputs import Floats
@@ -161,6 +161,14 @@ def test_thinning_costs_each_weight_to_the_last_bit(model: Model) -> None:
     assert (thinning.kept_weights(holders(BUDGETS)) >= weights).all()
     for (_, budget), spent in thinned_losses(thinning).items():
         allowed = min(float(model.allowances(np.array([budget]))[0]) / 2, 2.0)
+        assert allowed * (1 - 1e-6) <= spent <= allowed + EXACT
+
+
+def test_what_the_sum_leaves_is_located_with_to_the_last_bit() -> None:
+    """Beyond 4, where half of half a budget reaches the cap of 1, another half is left."""
+    thinning = thinning_of(BOUNDED, Fraction(1, 4), cap=2.0, density=0.9, sum_share=Fraction(1, 2), spared_from=1.0)
+    for (_, budget), spent in thinned_losses(thinning).items():
+        allowed = budget / 8 + max(budget / 4 - 1, 0.0)
         assert allowed * (1 - 1e-6) <= spent <= allowed + EXACT
 
 
@@ -541,6 +549,19 @@ def severe_loss(*planted: Patch) -> float:
 def test_unbounded_spends_a_whole_budget_and_no_more() -> None:
     """Census, squares, centre, spread, sum, weights and check add up: composition is tight; nothing less would do."""
     assert 0.98 * 1.5 <= severe_loss() <= 1.5 + EXACT
+
+
+def spared_loss(*planted: Patch) -> float:
+    """The loss of the far record where the cap on the sum leaves it a quarter of that share to be located with."""
+    plan = fixed_plan(UNBOUNDED, clip_width=NARROW, weight_cap=3 / 4 * 1.5 / 4)
+    return joining_losses(SEVERE, plan, *planted, centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS)[1]
+
+
+def test_what_the_cap_on_the_sum_leaves_is_spent_in_locating_and_only_once() -> None:
+    """A quarter of four sixteenths, of weights, squares and check, is not used, as the cap has it; all else is."""
+    assert 0.98 * 1.5 * 15 / 16 <= spared_loss() <= 1.5 * 15 / 16 + EXACT
+    in_both: Patch = (diffusion, "locating_weights", lambda a, share, other, _: a * share + a * other)
+    assert spared_loss(in_both) > 1.5 + 0.1
 
 
 @pytest.mark.parametrize("thinning", [1e9, 0.5], ids=["all", "thinned"])

@@ -19,6 +19,7 @@ import pytest
 from observer import GROUPS, TABLES, seen
 from observer import UNBOUNDED as PRIVATE
 from pyspark.sql import DataFrame, SparkSession
+from rules import UNCAPPED, thinning_of
 from scipy.stats import binomtest
 
 from pdpmean import InsufficientBudgetError, InvalidInputError, Randomness, estimate_mean, plan_mean
@@ -234,7 +235,7 @@ def test_names_are_names(session: SparkSession) -> None:
 def everything(groups: int | None = None) -> Thinning:
     """Keeps all who grant something."""
     ones = np.ones(1) if groups is None else np.append(np.ones(groups), 0.0)
-    return Thinning(WIDEST, ones, ones, ones * 2.0**60)
+    return Thinning(WIDEST, ones, ones, ones * UNCAPPED, ones, ones * 2.0**60)
 
 
 RATES = {0.1: 0.02, 1.0: 0.2, 2.0: 0.4, 9.0: 0.5, 0.0: 0.0}  # of each budget
@@ -242,7 +243,7 @@ RATES = {0.1: 0.02, 1.0: 0.2, 2.0: 0.4, 9.0: 0.5, 0.0: 0.0}  # of each budget
 
 def kept_of_each(session: SparkSession, density: float) -> dict[float, int]:
     budgets = np.tile(list(RATES), 10_000)
-    rule = Thinning(WIDEST, np.ones(1), np.array([2.5]), np.array([density]))
+    rule = thinning_of(WIDEST, 1, cap=2.5, density=density)
     kept = spark_source(frame_of(session, value=budgets, budget=budgets)).sample(rule, Randomness.seeded(11))
     assert np.array_equal(kept.values, kept.budgets)
     return {budget: int(np.sum(kept.budgets == budget)) for budget in RATES}
@@ -269,7 +270,7 @@ class SameCoins:
 )
 def test_no_two_tasks_share_coins(session: SparkSession, randomness: Any, same: bool) -> None:
     twice = session.range(0, 800, 1, numPartitions=2).selectExpr("id % 400 as value", "1 as budget")
-    rule = Thinning(WIDEST, np.ones(1), np.ones(1), np.full(1, 0.5))
+    rule = thinning_of(WIDEST, 1, cap=1.0, density=0.5)
     kept = spark_source(twice).sample(rule, randomness)
     _, times = np.unique(kept.values, return_counts=True)
     assert bool((times == 2).all()) is same
@@ -278,7 +279,7 @@ def test_no_two_tasks_share_coins(session: SparkSession, randomness: Any, same: 
 
 def test_a_seed_repeats_itself(session: SparkSession) -> None:
     source = spark_source(frame_of(session, value=np.arange(999.0), budget=np.ones(999)))
-    rule = Thinning(WIDEST, np.ones(1), np.ones(1), np.full(1, 0.3))
+    rule = thinning_of(WIDEST, 1, cap=1.0, density=0.3)
     first, again, other = (source.sample(rule, Randomness.seeded(seed)).values.tolist() for seed in (1, 1, 2))
     assert first == again
     assert first != other
@@ -305,7 +306,7 @@ def test_a_task_that_is_tried_again_changes_no_integer_and_has_other_coins(sessi
     lost, whole, arrays = spark_source(failing_once(frame)), spark_source(frame), ArraySource(values, budgets)
     assert np.array_equal(lost.census(Cells(UNBOUNDED)), arrays.census(Cells(UNBOUNDED)))
     assert np.array_equal(lost.sum(summing(UNBOUNDED, squares=True)), arrays.sum(summing(UNBOUNDED, squares=True)))
-    rule = Thinning(UNBOUNDED, np.ones(1), np.full(1, 3.0), np.full(1, 0.1))
+    rule = thinning_of(UNBOUNDED, 1, cap=3.0, density=0.1)
     again, first = (source.sample(rule, Randomness.seeded(1)).budgets for source in (lost, whole))
     rates = rule.rates(rule.weights(budgets))
     for kept in (again, first):
