@@ -135,7 +135,8 @@ def _looked_up(column: pa.Array, listed_numbers: NDArray[np.int64]) -> NDArray[n
     below = int(listed_numbers.min()) - 1
     table = np.full(int(listed_numbers.max()) - below + 2, listed_numbers.size, dtype=np.int32)
     table[listed_numbers - below] = np.arange(listed_numbers.size)
-    present = column.fill_null(0).to_numpy(zero_copy_only=False)
+    filled = column.fill_null(0) if column.null_count else column  # which copies
+    present = filled.to_numpy(zero_copy_only=False)
     if present.size < SMALLEST_BATCH:
         codes: NDArray[np.int32] = table[np.clip(present.astype(np.int64), below, below + table.size - 1) - below]
     else:
