@@ -79,14 +79,13 @@ def find_at_most(first, most):
         hits[k] = count
     for i in range(first.size // _LOOK * _LOOK, first.size):
         hits[-1] += np.uint8(first[i] <= most)
-    found = np.empty(hits.sum(), np.intp)
+    found = np.empty(hits.sum() + 1, np.intp)  # with room for one that does not count
     count = 0
     for k in np.flatnonzero(hits):
         for i in range(k * _LOOK, min((k + 1) * _LOOK, first.size)):
-            if first[i] <= most:
-                found[count] = i
-                count += 1
-    return found
+            found[count] = i  # and again, unless it counts: there is no branch to foresee
+            count += first[i] <= most
+    return found[:-1]
 
 
 @numba.njit(nogil=True, inline="always")
