@@ -1,0 +1,97 @@
+"""How often an estimate warns of the shape, where it should and where it should not.
+
+    python benchmarks/shape_warnings.py [--runs 400] [--write]
+
+Values of standard deviation 1 about: bell-shaped ones, the same rounded to steps, at a mean anywhere between two of
+them, and skewed ones. The bell-shaped ones, which are warned of rarely, run five times as often. `--write` keeps the
+table in benchmarks/results/shape_warnings.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from pdpmean import InsufficientBudgetError, MeanEstimate, PopulationWarning, Randomness, estimate_mean
+
+Floats = NDArray[np.float64]
+Draw = Callable[[Generator, int], Floats]
+
+RESULTS = Path(__file__).parent / "results/shape_warnings.md"
+TIERS, PARTS = (0.1, 0.5, 1.0), (0.54, 0.37, 0.09)
+TOTALS = (300, 1_000, 5_000, 50_000)
+BELL = "bell-shaped"
+
+
+def bell(source: Generator, people: int) -> Floats:
+    return source.normal(10, 1, people)
+
+
+def rounded(step: float) -> Draw:
+    return lambda source, people: np.round(source.normal(10 + step * source.random(), 1, people) / step) * step
+
+
+def skewed(parameter: float) -> Draw:
+    return lambda source, people: source.lognormal(0, parameter, people)
+
+
+POPULATIONS: dict[str, Draw] = {
+    BELL: bell,
+    **{f"rounded to 1/{parts}": rounded(1 / parts) for parts in (6, 4, 3, 2)},
+    **{f"log-normal {parameter}": skewed(parameter) for parameter in (0.4, 0.8)},
+}
+
+
+def warned(draw: Draw, total: int, model: str, runs: int) -> tuple[float, float]:
+    """Percent of the runs that warn, and that do so without a doubt about rounding."""
+    found = (run(draw, total, model, seed) for seed in range(runs))
+    texts = [estimate.warnings[0] for estimate in found if estimate and estimate.warnings]
+    sure = sum("unless" not in text for text in texts)
+    return 100 * len(texts) / runs, 100 * sure / runs
+
+
+def run(draw: Draw, total: int, model: str, seed: int) -> MeanEstimate | None:
+    source = np.random.default_rng(seed)
+    people = round(total / np.dot(TIERS, PARTS))
+    budgets = source.choice(TIERS, size=people, p=PARTS)
+    public = (TIERS[0], TIERS[-1]) if model == "unbounded" else None
+    try:
+        return estimate_mean(
+            draw(source, people), budgets, model=model, budget_range=public, randomness=Randomness.seeded(seed)
+        )
+    except InsufficientBudgetError:
+        return None
+
+
+def table(runs: int) -> Iterator[str]:
+    yield f"Percent of {runs} runs ({5 * runs} for {BELL}) that warn; in brackets, without a doubt about rounding.\n"
+    yield "| values | model | " + " | ".join(f"total {total:,}" for total in TOTALS) + " |"
+    yield "|---" * (2 + len(TOTALS)) + "|"
+    for name, draw in POPULATIONS.items():
+        for model in ("bounded", "unbounded"):
+            found = [warned(draw, total, model, 5 * runs if name == BELL else runs) for total in TOTALS]
+            yield f"| {name} | {model} | " + " | ".join(f"{some:.2f} ({sure:.2f})" for some, sure in found) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--runs", type=int, default=400)
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore", PopulationWarning)
+    lines = []
+    for line in table(given.runs):
+        print(line, flush=True)
+        lines.append(line)
+    if given.write:
+        RESULTS.write_text("# How often an estimate warns of the shape\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
