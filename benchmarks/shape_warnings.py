@@ -90,7 +90,7 @@ def main() -> None:
         print(line, flush=True)
         lines.append(line)
     if given.write:
-        RESULTS.write_text("# How often an estimate warns of the shape\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
+        RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
