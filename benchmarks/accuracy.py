@@ -36,7 +36,7 @@ from pdpmean.compare import method
 from pdpmean.estimate import locate_groups
 from pdpmean.guarantee import Promise
 from pdpmean.model import BOUNDED, make_model
-from pdpmean.plan import make_plan
+from pdpmean.plan import PlanOptions, make_plan
 from pdpmean.result import conclude
 from pdpmean.sources.arrays import ArraySource
 
@@ -149,7 +149,7 @@ class Population:
                 values, self.budgets, model="unbounded", budget_range=self.budget_range, randomness=randomness
             )
         census = public_census(*Cells(BOUNDED).census(ArraySource(self.budgets, self.budgets)))
-        plan = make_plan(census, BOUNDED, "gaussian", None, Fraction(1), Choices())
+        plan = make_plan(census, PlanOptions(BOUNDED, "gaussian", None, Fraction(1), Choices()))
 
         def run(values: Floats, randomness: Randomness) -> MeanEstimate:
             source = ArraySource(values, self.budgets)

@@ -596,4 +596,18 @@ def test_groups_much_like_another_have_a_plan_as_good_as_their_own(spread: float
     for census, plan in zip(censuses, found, strict=False):
         assert isinstance(plan, Plan)
         assert plan.census is census
-        assert plan.half_width(0.75) < 1.01 * make_plan(census, *options).half_width(0.75)
+        assert plan.half_width(0.75) < 1.01 * make_plan(census, options).half_width(0.75)
+
+
+def test_refused_groups_say_what_they_would_need_themselves() -> None:
+    """Or one shaped like them: what is needed hardly depends on how many there are."""
+    options = PlanOptions(BOUNDED, "gaussian", None, Fraction(1), Choices())
+    tiers = [{0.1: 1100.0}, {0.1: 800.0}, {0.1: 120.0}, {1.0: 9.0, 5.0: 3.0}, {0.11: 5.0}]
+    censuses = [expected_census(people, BOUNDED, Fraction(1, 16)) for people in tiers]
+    for census, refusal in zip(censuses, plan_groups(censuses, options), strict=True):
+        assert isinstance(refusal, InsufficientBudgetError)
+        with pytest.raises(InsufficientBudgetError) as alone:
+            make_plan(census, options)
+        assert refusal.total == alone.value.total
+        assert refusal.needed == pytest.approx(alone.value.needed, rel=0.06)
+        assert refusal.failure_probability == pytest.approx(alone.value.failure_probability, rel=0.2)

@@ -30,7 +30,7 @@ from pdpmean.guarantee import Promise
 from pdpmean.inputs import Floats, check_positive
 from pdpmean.interval import half_width
 from pdpmean.model import Model, make_model
-from pdpmean.plan import make_plan
+from pdpmean.plan import PlanOptions, make_plan
 from pdpmean.profile import Profile
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.result import MeanEstimate, conclude
@@ -238,7 +238,7 @@ def _census(source: ArraySource, model: Model, randomness: Randomness) -> Census
 
 def _run(source: ArraySource, census: Census, model: Model, randomness: Randomness) -> MeanEstimate:
     """The steps of `estimate_mean` after its census."""
-    plan = make_plan(census, model, "gaussian", None, Fraction(1), Choices())
+    plan = make_plan(census, PlanOptions(model, "gaussian", None, Fraction(1), Choices()))
     located = locate_groups(source, [plan], randomness)
     averaged = average(source, [plan], located, randomness)
     (estimate,) = conclude([plan], located, averaged, [None], Promise(model, Fraction(1), randomness.private))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from pdpmean.forecast import LARGEST_SAMPLE
 from pdpmean.model import Model, make_model
 from pdpmean.planned import Plan, Shares
 from pdpmean.planner import Planner
+from pdpmean.profile import Profile
 from pdpmean.progress import Progress, Watch
 from pdpmean.read import Columns, read_people
 from pdpmean.sources import Source
@@ -73,24 +75,61 @@ def plan_mean(
     if isinstance(people, Source):
         people.watch = progress and Watch(progress, counted=chosen.budget_range is None)
     census = expected_census(people, chosen, floor_share(CENSUS_PART * whole))
-    return make_plan(census, chosen, check_shape(shape), check_support(support), whole, check_choices(choices))
+    options = PlanOptions(chosen, check_shape(shape), check_support(support), whole, check_choices(choices))
+    return make_plan(census, options)
+
+
+class PlanOptions(NamedTuple):
+    """What a plan is made with, beside a census; as `make_plan` takes it."""
+
+    model: Model
+    shape: ShapeName
+    support: tuple[float, float] | None
+    share: Fraction
+    choices: Choices
+
+
+@dataclass
+class Earlier:
+    """What was found for earlier groups: it will do for later ones much like them."""
+
+    plan: Plan | None = None
+    refused: list[tuple[Profile, float]] = field(default_factory=list)
+    """Whom more people would have been needed of, and what they would have to grant together."""
+
+    def note(self, plan: Plan) -> None:
+        """Keep the plan, unless it was made like the one that is kept already."""
+        if not (self.plan and self.plan.census.profile.is_like(plan.census.profile)):
+            self.plan = plan
+
+    def needed_total(self, planner: Planner) -> float:
+        """About the total budget that would not be refused, with this profile and more people."""
+        own = planner.census.profile
+        for profile, needed in self.refused:
+            if profile.is_shaped_like(own):
+                return needed
+        self.refused.append((own, planner.needed_total()))
+        return self.refused[-1][1]
 
 
 def make_plan(
-    census: Census,
-    model: Model,
-    shape: ShapeName,
-    support: tuple[float, float] | None,
-    share: Fraction,
-    choices: Choices,
-    *,
-    near: Plan | None = None,
-    room: int = LARGEST_SAMPLE,
+    census: Census, options: PlanOptions, *, earlier: Earlier | None = None, room: int = LARGEST_SAMPLE
 ) -> Plan:
-    """The best plan for a census, refused where `locate` would miss too often.
+    """The best plan for a census, refused where `locate` would miss too often; it will look at about `room` records."""
+    _check(census, options)
+    earlier = earlier or Earlier()
+    model, shape, support, share, choices = options
+    planner = Planner(census, model, shape, support, choices, room, share)
+    plan = planner.best(earlier.plan)
+    earlier.note(plan)
+    if not planner.accepts(plan):
+        raise _refusal(plan, options, earlier.needed_total(planner))
+    return plan
 
-    The plan of a census much like it may be `near`; `locate` will look at about `room` records at most.
-    """
+
+def _check(census: Census, options: PlanOptions) -> None:
+    """Raise if there is nothing to plan for, or if choices do not go together."""
+    share, choices = options.share, options.choices
     if census.profile.levels.size == 0:
         who = "nobody grants any budget" if census.left_out else "there are no records"
         raise InsufficientBudgetError(
@@ -106,55 +145,45 @@ def make_plan(
             f"center_share and scale_share must leave something to average; together at most {float(left):g}",
             name="center_share",
         )
-    if shape == "any" and (choices.center_share or choices.scale_share or choices.clip_width):
+    if options.shape == "any" and (choices.center_share or choices.scale_share or choices.clip_width):
         raise InvalidInputError(
             "center_share, scale_share and clip_width are choices for shape='gaussian' alone",
             name="choices",
             value=choices,
         )
-    planner = Planner(census, model, shape, support, choices, room, share)
-    plan = planner.best(near)
-    chance = plan.failure_probability(choices.max_ratio)
-    if chance > choices.max_failure or (shape == "any" and not planner.wide_enough(plan)):
-        needed = planner.needed_total()
-        reason = (
-            f"the chance not to find the population is {chance:.2g}, allowed {choices.max_failure:g}"
-            if chance > choices.max_failure
-            else "too little for the width of a population of any shape"
-        )
-        hint = ", or a support=(low, high) known to hold the population" if not support and shape == "gaussian" else ""
-        if share < 1:
-            hint = f", a share above {float(share):.3g}{hint}"
-        raise InsufficientBudgetError(
-            f"a total budget of {'about ' if census.share else ''}{plan.total:,.0f} cannot carry an answer ({reason}). "
-            f"About {needed:,.0f} would: more people or larger budgets{hint}",
-            total=plan.total,
-            needed=needed,
-            failure_probability=chance,
-        )
-    return plan
 
 
-class PlanOptions(NamedTuple):
-    """What a plan is made with, beside a census; as `make_plan` takes it."""
-
-    model: Model
-    shape: ShapeName
-    support: tuple[float, float] | None
-    share: Fraction
-    choices: Choices
+def _refusal(plan: Plan, options: PlanOptions, needed: float) -> InsufficientBudgetError:
+    """Why the plan is not followed, and what would help."""
+    chance, allowed = plan.failure_probability(options.choices.max_ratio), options.choices.max_failure
+    reason = (
+        f"the chance not to find the population is {chance:.2g}, allowed {allowed:g}"
+        if chance > allowed
+        else "too little for the width of a population of any shape"
+    )
+    hint = ", or a support=(low, high) known to hold the population" if plan.shape == "gaussian" else ""
+    hint = "" if plan.support else hint
+    if options.share < 1:
+        hint = f", a share above {float(options.share):.3g}{hint}"
+    about = "about " if plan.census.share else ""
+    return InsufficientBudgetError(
+        f"a total budget of {about}{plan.total:,.0f} cannot carry an answer ({reason}). "
+        f"About {needed:,.0f} would: more people or larger budgets{hint}",
+        total=plan.total,
+        needed=needed,
+        failure_probability=chance,
+    )
 
 
 def plan_groups(censuses: Sequence[Census], options: PlanOptions) -> list[Plan | InsufficientBudgetError]:
     """The best plan of each group, or why it is refused."""
     outcomes: dict[int, Plan | InsufficientBudgetError] = {}
-    near: Plan | None = None
+    earlier = Earlier()
     room = min(max(_GROUPS_SAMPLE // len(censuses), _LEAST_SAMPLE), LARGEST_SAMPLE)
-    # From the largest down, so that many find the plan of one much like them.
+    # From the largest down, so that many find what was found for one much like them.
     for place in sorted(range(len(censuses)), key=lambda place: -censuses[place].profile.total):
         try:
-            outcomes[place] = plan = make_plan(censuses[place], *options, near=near, room=room)
-            near = near if near and near.census.profile.is_like(plan.census.profile) else plan
+            outcomes[place] = make_plan(censuses[place], options, earlier=earlier, room=room)
         except InsufficientBudgetError as refusal:
             outcomes[place] = refusal
     return [outcomes[place] for place in range(len(censuses))]

@@ -29,6 +29,7 @@ _SYMMETRY_PART, _SYMMETRY_NATS = 0.1, 200.0  # the centre gets the lesser at lea
 _SQUARES_PART, _SQUARES_NATS = 0.02, 10.0  # what the sum of the squared weights may use, at most
 # Sparing must make the error so much smaller, relatively: centre and scale are then of those who grant much.
 _WORTH = 0.03
+_HOPELESS = 0.9  # a chance of a miss, with what locating usually takes, at which no better plan is looked for
 _ABOUT = 1.02  # what a needed total is raised by, since the least error is found only about
 _LARGEST_LOCATE, _LARGEST_WEIGHTS, _NARROWEST = 0.45, 0.3, 0.3
 
@@ -46,16 +47,19 @@ class Planner(Forecaster):
         """The plan of least predicted error; hardly worse, if one is given for a census much like this one."""
         if self.shape == "any":
             return self._plan(*self._any_shares(), spare=True)
+        coding = _Coding(self)
         if near and near.census.profile.is_like(self.census.profile):
-            coding = _Coding(self)
             plan = self._gaussian_plan(coding.decode(coding.code_plan(near)), spare=near.spared_from <= near.weight_cap)
             if plan.allows(self.choices.max_ratio, self.choices.max_failure):
                 return plan
-        plan, cost = self._optimise(spare=False)
+        plan = self._gaussian_plan(coding.decode(coding.usual), spare=False)
+        if plan.failure_probability(self.choices.max_ratio) > _HOPELESS:
+            return plan
+        plan, cost = self._optimise(coding, spare=False)
         largest = self._largest * self.model.budget_per_allowance
         if plan.saturation >= largest or plan.shares["center"] + plan.shares["scale"] < _WORTH:  # nothing to gain
             return plan
-        sparing, lower = self._optimise(spare=True)
+        sparing, lower = self._optimise(coding, spare=True)
         return sparing if lower < cost - _WORTH else plan
 
     def needed_total(self) -> float:
@@ -71,17 +75,15 @@ class Planner(Forecaster):
     def with_people(self, factor: float) -> Plan | None:
         """The plan for so many times as many people; None where it would be refused."""
         plan = replace(self, census=self.census.times(factor)).best()
-        return (
-            plan if self.wide_enough(plan) and plan.allows(self.choices.max_ratio, self.choices.max_failure) else None
-        )
+        return plan if self.accepts(plan) else None
 
-    def wide_enough(self, plan: Plan) -> bool:
-        """Whether the width of a population of any shape will be found, if that is asked for."""
-        return self.shape == "gaussian" or plan.scale.weight >= _ANY_LEAST
+    def accepts(self, plan: Plan) -> bool:
+        """Whether the population will be found and, if it may be of any shape, its width."""
+        found = plan.allows(self.choices.max_ratio, self.choices.max_failure)
+        return found and (self.shape == "gaussian" or plan.scale.weight >= _ANY_LEAST)
 
-    def _optimise(self, *, spare: bool) -> tuple[Plan, float]:
+    def _optimise(self, coding: _Coding, *, spare: bool) -> tuple[Plan, float]:
         """The best of the plans that spare what is capped, or of those that do not; and the logarithm of its error."""
-        coding = _Coding(self)
         least = min(_SYMMETRY_PART * self.left * self.useful_total, _SYMMETRY_NATS)
 
         def cost(coded: Floats) -> float:
@@ -90,8 +92,8 @@ class Planner(Forecaster):
             error = forecast.half_width(0.75) + forecast.failure_probability(self.choices.max_ratio)
             return math.log(error) + max(0.0, 1 - forecast.center.weight / least)
 
-        levels, left, total = self.census.profile.levels, self.left, self.useful_total
-        starts = [coding.code(55 / total, 35 / total)]
+        levels, left = self.census.profile.levels, self.left
+        starts = [coding.usual]
         if levels[-1] > 30 * np.median(levels):
             starts += [coding.code(0.02 * left, 0.02 * left), coding.code(0.15 * left, 0.1 * left)]
         found = min((_least(cost, start) for start in starts), key=lambda one: float(one.fun))
@@ -168,6 +170,12 @@ class _Coding:
             choices.clip_width or _NARROWEST + math.exp(z[2]),
         ]
         return [*decoded, *(_LARGEST_WEIGHTS * float(expit(part)) for part in z[3:])]
+
+    @cached_property
+    def usual(self) -> Floats:
+        """The numbers behind what locating usually takes, or all there is if that is less."""
+        total = self.planner.useful_total
+        return self.code(55 / total, 35 / total)
 
     def code(self, center: float, scale: float, width: float = 1.04, weights: float = 0.05) -> Floats:
         """The numbers behind such choices, as near as may be."""

@@ -12,7 +12,7 @@ from pdpmean.inputs import Floats
 
 __all__ = ["Profile"]
 
-_ALIKE = 0.1
+_ALIKE, _ROUGHLY_ALIKE = 0.1, 0.25
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,11 @@ class Profile:
         """Whether totals, people and largest levels differ by so little that the best plan for one will do for both."""
         pairs = (self.total, other.total), (self.people, other.people), (self.levels[-1], other.levels[-1])
         return all(math.isclose(*pair, rel_tol=_ALIKE) for pair in pairs)
+
+    def is_shaped_like(self, other: Profile) -> bool:
+        """Whether it would be like the other, roughly, with as many people."""
+        pairs = (self.total / self.people, other.total / other.people), (self.levels[-1], other.levels[-1])
+        return all(math.isclose(*pair, rel_tol=_ROUGHLY_ALIKE) for pair in pairs)
 
     @cached_property
     def _finite(self) -> Floats:
