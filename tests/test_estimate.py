@@ -233,9 +233,26 @@ def test_a_constant_column_is_that_constant_and_warns(value: float, options: dic
 @pytest.mark.parametrize("value", [7.0, 0.0, -3e-7])
 def test_a_constant_column_of_any_shape(value: float, options: dict[str, Any]) -> None:
     for seed in range(10):
-        found = seeded(np.full(6000, value), 1.0, seed=seed, shape="any", **options)
+        with pytest.warns(PopulationWarning, match="all equal"):
+            found = seeded(np.full(6000, value), 1.0, seed=seed, shape="any", **options)
         assert found.mean == pytest.approx(value, rel=2.0**-24, abs=1e-290)
-        assert found.warnings == ()
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+@pytest.mark.parametrize("options", [{}, UNBOUNDED, {"shape": "any"}], ids=["bounded", "unbounded", "any"])
+def test_a_column_without_numbers_warns(options: dict[str, Any]) -> None:
+    """Text counts as missing, and nothing is where the population was located, wherever that is."""
+    warned = [seeded(["38.2 h"] * 10_000, 1.0, seed=seed, **options).warnings for seed in range(20)]
+    assert sum(bool(texts) for texts in warned) >= 17
+    assert sum("no numbers" in "".join(texts) for texts in warned) >= 12
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+def test_a_few_missing_values_do_not_warn() -> None:
+    generator = np.random.default_rng(13)
+    for seed in range(40):
+        values = np.where(generator.random(10_000) < 0.1, np.nan, generator.normal(3.0, 2.0, 10_000))
+        assert seeded(values, 1.0, seed=seed).warnings == ()
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")

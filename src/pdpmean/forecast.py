@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -49,10 +49,10 @@ class Forecast:
     spared_from: float
     """What the share of the sum comes to beyond this is spent in `locate`: the cap on the weights, or out of reach."""
     thinning: float
-    center: Sums = field(repr=False)
-    scale: Sums = field(repr=False)
-    mean: Sums = field(repr=False)
-    sure: float = field(repr=False)
+    center: Sums
+    scale: Sums
+    mean: Sums
+    sure: float
     """The part of the locating weights to count on, for the worst budgets that a noisy census may stand for."""
     noise_scale: float
     sampling_std: float

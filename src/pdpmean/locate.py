@@ -19,7 +19,7 @@ from pdpmean.selection import choose_segment
 __all__ = ["Location", "first_small_tail", "integer_weights", "locate", "locate_radius", "private_median"]
 
 SPREAD_GRAIN = 2**40  # doubles in a cell: 2**-12 of the spread
-_EQUAL = 2.0**-24  # a spread below this part of the centre is none
+_EQUAL, _ALL_EQUAL = 2.0**-24, 2.0**-22  # a spread, or a radius, below this part of the centre is none
 
 # The radius of shape="any": octaves tried, and the weight that may stay outside, in nats.
 _OCTAVES = range(-1074, 1024)
@@ -50,7 +50,7 @@ def locate(values: Floats, weights: Floats, plan: Plan, randomness: Randomness) 
     rest = integer_weights(round_down(weights * (1 - part)))
     if plan.shape == "any":
         radius = locate_radius(values, center, rest, randomness)
-        return Location(center, radius), radius
+        return Location(center, radius, radius <= max(abs(center) * _ALL_EQUAL, 2.0**-1000)), radius
     spread = private_median(_distances(values, center), rest, plan.spread_lattice, randomness, grain=SPREAD_GRAIN)
     most = float(np.finfo(np.float64).max) / 8 / max(plan.clip_width, 1.0)
     degenerate = spread <= max(abs(center) * _EQUAL, 2.0**-1000)

@@ -38,15 +38,15 @@ class Shares(dict[str, Fraction]):
         return Shares, (dict(self),)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan(Forecast):
     """How an estimate will be made and how good it will be; errors are in units of the standard deviation."""
 
     model: Model
     shares: Shares
     """The part of every budget that each step may use, by name, as exact fractions."""
-    census: Census = field(repr=False, compare=False)
-    choices: Choices = field(repr=False)
+    census: Census = field(compare=False)
+    choices: Choices
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON; errors in standard deviations."""
@@ -83,6 +83,9 @@ class Plan(Forecast):
             ("chance of a miss", f"{self.failure_probability():.2g}, for a mean 10,000 standard deviations from 0"),
             ("shares of the budget", ", ".join(f"{name} {float(share):.3g}" for name, share in self.shares.items())),
         ]
+
+    def __repr__(self) -> str:
+        return f"<Plan {self.model.name}, {self.shape}: expected error {self.expected_std:.4g} standard deviations>"
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<22}{text}" for name, text in self.rows())

@@ -24,7 +24,7 @@ from pdpmean.planned import Plan, Shares
 
 __all__ = ["Planner"]
 
-_CHECK_PART, _CHECK_NATS = 0.03, 60.0  # what the check for equal values may use, at most
+_CHECK_PART, _CHECK_NATS = 0.03, 80.0  # what the check for equal and missing values may use, at most
 _SYMMETRY_PART, _SYMMETRY_NATS = 0.1, 200.0  # the centre gets the lesser at least, for the symmetry check's sake
 _SQUARES_PART, _SQUARES_NATS = 0.02, 10.0  # what the sum of the squared weights may use, at most
 # Sparing must make the error so much smaller, relatively: centre and scale are then of those who grant much.

@@ -30,8 +30,16 @@ __all__ = ["MeanEstimate", "conclude"]
 # Standard deviations between mean and median. Values rounded to a sixth of one hardly ever move their median as far as
 # the first, values rounded to a quarter hardly as far as the second.
 _APART, _FAR_APART = 0.17, 0.26
-# Within a quarter of the median distance lie 13 % of a normal population, and fewer than this of other smooth ones.
-_MOST_NEAR, _FALSE_ALARM = 0.2, 0.001
+# Within a quarter of the median distance lie 13 % of a normal population, and fewer than a fifth of other smooth ones.
+_NEAR, _MOST_NEAR, _FALSE_ALARM = 0.13, 0.2, 0.001
+
+_ALL_EQUAL = "the values seem to be all equal, missing or no numbers"
+_MANY_EQUAL = "many of the values seem to be equal, or nearly: use shape='any'"
+_FEW_NEAR = "hardly a value lies where the population was located: many may be missing or no numbers, or it was missed"
+_SKEWED = "mean and median differ by more than a bell-shaped population allows: use shape='any'"
+_PERHAPS_SKEWED = (
+    "mean and median differ: unless its values are rounded coarsely, the population is skewed: use shape='any'"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -201,18 +209,17 @@ def _warnings(group: Released, population: Population, part: float) -> tuple[str
     """
     plan, averaged = group.plan, group.averaged
     if plan.shape == "any":
-        return ()
+        return (_ALL_EQUAL,) if group.location.degenerate else ()
     noise = float(plan.shares["sum"] / plan.shares["check"]) / averaged.weight
     near = averaged.near or 0.0
     if group.location.degenerate or near > _MOST_NEAR - noise * math.log(2 * part * _FALSE_ALARM):
-        return ("many of the values seem to be equal, or nearly: use shape='any'",)
+        return (_MANY_EQUAL,)
+    counted = math.sqrt(_NEAR * group.square) / averaged.weight
+    if near < _NEAR - half_width(1 - part * _FALSE_ALARM, noise, counted):
+        return (_FEW_NEAR,)
     gap = abs(population.mean - group.location.center) / population.scale
     noise, sampling = (error / min(group.grown, 1.0) for error in center_error(plan.center))
     by_chance = half_width(1 - part * _FALSE_ALARM, noise, math.hypot(sampling, plan.noise_std))
     if gap > max(by_chance, _FAR_APART):
-        return ("mean and median differ by more than a bell-shaped population allows: use shape='any'",)
-    if gap > max(by_chance, _APART):
-        return (
-            "mean and median differ: unless its values are rounded coarsely, the population is skewed: use shape='any'",
-        )
-    return ()
+        return (_SKEWED,)
+    return (_PERHAPS_SKEWED,) if gap > max(by_chance, _APART) else ()
