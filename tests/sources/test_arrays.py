@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from pdpmean.errors import InvalidInputError
 from pdpmean.grouping import MOST_GROUPS
 from pdpmean.progress import Watch
 from pdpmean.randomness import Randomness
@@ -30,10 +31,20 @@ class Counting:
     shape = (3, 5)
 
     def tally(self, batch: Batch, table: Counts) -> None:
-        own = BUDGETS[batch.first : batch.first + batch.budgets.size]
-        assert np.array_equal(batch.budgets, own) or (batch.budgets == 2.0).all()
         groups = np.zeros(batch.budgets.size, np.int32) if batch.groups is None else batch.groups
         np.add.at(table, (groups, batch.budgets.astype(np.int64)), 1)
+
+
+class Refusing:
+    """Refuses budgets above 1, and says where the first is."""
+
+    shape = (1, 1)
+
+    def tally(self, batch: Batch, table: Counts) -> None:
+        table += 1
+        wrong = np.flatnonzero(batch.budgets > 1)
+        if wrong.size:
+            raise InvalidInputError(f"record {batch.first + wrong[0]}", name="budgets")
 
 
 class Adding:
@@ -93,6 +104,11 @@ def test_a_pass_that_needs_no_values_sees_all_budgets(grouped: ArraySource) -> N
 def test_every_pass_starts_anew(source: ArraySource) -> None:
     assert len(list(source.batches())) == len(list(source.batches()))
     assert source.sum(Adding()).tolist() == source.sum(Adding()).tolist()
+
+
+def test_the_first_wrong_record_is_told_whichever_is_found_first(source: ArraySource) -> None:
+    with pytest.raises(InvalidInputError, match=r"^record 2$"):
+        source.census(Refusing())
 
 
 def test_census_counts_cells(source: ArraySource) -> None:

@@ -12,8 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rules import thinning_of
 
+from pdpmean import Randomness
 from pdpmean.errors import InvalidInputError
+from pdpmean.model import BOUNDED
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.opening import open_table
 
@@ -206,3 +209,16 @@ def test_a_large_batch_of_an_arrow_file_is_mapped(monkeypatch: pytest.MonkeyPatc
     assert np.array_equal(next(stream).values[:3], [0, 1, 2])
     assert pa.total_allocated_bytes() - before < 2**16
     assert sum(batch.budgets.size for batch in stream) < 2**17
+
+
+def test_a_seed_keeps_the_same_records_however_threads_fall(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of forty streams, each with coins of its own."""
+    monkeypatch.setattr("pdpmean.sources.formats._PIECE", 50)
+    table = pa.table({"income": np.arange(2000.0), "epsilon": np.ones(2000)})
+    pq.write_table(table, "parts.parquet", row_group_size=50)
+    source, rule = open_table("parts.parquet", PLAIN), thinning_of(BOUNDED, 1, cap=1.0, density=0.5)
+    first, again, other = (source.sample(rule, Randomness.seeded(seed)).values for seed in (1, 1, 2))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert (np.diff(first) > 0).all(), "in order"
+    assert len({tuple(first[first // 50 == part] % 50) for part in range(40)}) == 40

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import Floats
 from pdpmean.progress import Watch
 from pdpmean.randomness import Randomness
@@ -19,6 +21,7 @@ from pdpmean.threads import in_threads
 __all__ = ["Batch", "BatchSource", "Counts", "Keeping", "Source", "Tallying"]
 
 Counts = NDArray[np.int64]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,9 @@ class Batch:
             Batch(self.values[where], self.budgets[where], np.full(where.size, group, np.int32))
             for group, where in enumerate(places)
         ]
+
+
+Work = Callable[[Batch], Result]
 
 
 class Tallying(Protocol):
@@ -99,22 +105,38 @@ class BatchSource(Source):
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
         """All records, a batch at a time, from the start; without `values`, budgets and groups alone."""
 
+    def worked(self, make: Callable[[], Work[Result]], *, values: bool) -> Iterator[tuple[int, Result]]:
+        """How many records each batch has, in order, and what it comes to; all of that is worked out side by side.
+
+        `make` gives the work for some batches that are done one after the other, and is asked for it in their order.
+        """
+
+        def one(task: tuple[Batch, Work[Result]]) -> tuple[int, Result]:
+            batch, work = task
+            return batch.budgets.size, work(batch)
+
+        return in_threads(one, ((batch, make()) for batch in self.batches(values=values)))
+
     def census(self, rule: Tallying) -> Counts:
         """The table of who holds which budget."""
-        return self._tally("census", rule, values=False)
+        try:
+            return self._tally("census", rule, values=False)
+        except InvalidInputError as found:
+            error = found
+        self._tally_in_order(rule)  # says which record is the first that is wrong
+        raise error
 
     def sample(self, rule: Keeping, randomness: Randomness) -> Batch:
         """The records that are kept, with coins of each batch's own."""
 
-        def kept(task: tuple[Batch, Randomness]) -> Batch:
-            batch, coins = task
-            where = rule.keep(batch, coins)
+        def kept(coins: Randomness, batch: Batch) -> Batch:
+            where = rule.keep(batch, coins.spawn())
             groups = None if batch.groups is None else batch.groups[where]
             return Batch(batch.values[where], batch.budgets[where], groups)
 
         own = randomness.spawn()  # one draw of the caller's, however many batches there are
-        tasks = ((batch, own.spawn()) for batch in self._watched("sample", self.batches()))
-        return _joined(list(in_threads(kept, tasks)), grouped=self.groups is not None)
+        parts = list(self._watched("sample", lambda: partial(kept, own.spawn()), values=True))
+        return _joined(parts, grouped=self.groups is not None)
 
     def sum(self, rule: Tallying) -> Counts:
         """The table of what all records contribute."""
@@ -131,19 +153,25 @@ class BatchSource(Source):
             rule.tally(batch, table)
             tables.append(table)
 
-        for _ in in_threads(add, self._watched(name, self.batches(values=values))):
+        for _ in self._watched(name, lambda: add, values=values):
             pass
         total = np.zeros(rule.shape, dtype=np.int64)
         for table in tables:
             total += table
         return total
 
-    def _watched(self, name: str, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """The same batches, with their first record's number, telling how far they are."""
+    def _tally_in_order(self, rule: Tallying) -> None:
         seen = 0
-        for batch in batches:
-            yield Batch(batch.values, batch.budgets, batch.groups, seen)
+        for batch in self.batches(values=False):
+            rule.tally(replace(batch, first=seen), np.zeros(rule.shape, dtype=np.int64))
             seen += batch.budgets.size
+
+    def _watched(self, name: str, make: Callable[[], Work[Result]], *, values: bool) -> Iterator[Result]:
+        """What each batch comes to, telling how far they are."""
+        seen = 0
+        for size, result in self.worked(make, values=values):
+            yield result
+            seen += size
             if self.watch:
                 self.watch.at(name, seen, self.rows)
         if self.watch:

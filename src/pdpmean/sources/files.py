@@ -9,14 +9,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from pdpmean.errors import InvalidInputError
-from pdpmean.sources import Batch, BatchSource
+from pdpmean.sources import Batch, BatchSource, Result, Work
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.people import check_ids, has_repeated
 from pdpmean.threads import SMALLEST_BATCH, in_threads, read_ahead
@@ -25,6 +26,7 @@ __all__ = ["File", "FileSource", "find_paths"]
 
 Fingerprint = tuple[int, int, int]
 Records = Iterator[pa.RecordBatch]
+Part = TypeVar("Part")
 
 
 class File(ABC):
@@ -99,16 +101,34 @@ class FileSource(BatchSource):
 
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
         """The records, converted in threads; the files must be what they were when they were first opened."""
-        convert = partial(self._layout.batch, values=values)
+        records = read_ahead(self._streams(self._layout.names(values=values)))
+        return self._unchanged(_merged(in_threads(partial(self._layout.batch, values=values), records)), _size)
+
+    def worked(self, make: Callable[[], Work[Result]], *, values: bool) -> Iterator[tuple[int, Result]]:
+        """As elsewhere; where there are several streams, each is read, converted and worked on in one thread."""
+        streams = self._streams(self._layout.names(values=values))
+        first = list(islice(streams, 2))
+        if len(first) < 2:
+            return super().worked(make, values=values)
+
+        def results(records: Records, work: Work[Result]) -> Iterator[tuple[int, Result]]:
+            for batch in _merged(self._layout.batch(part, values=values) for part in records):
+                yield batch.budgets.size, work(batch)
+
+        found = read_ahead(results(stream, make()) for stream in chain(first, streams))
+        return self._unchanged(found, lambda result: result[0])
+
+    def _unchanged(self, parts: Iterator[Part], size: Callable[[Part], int]) -> Iterator[Part]:
+        """The same, until files are found to be others, after the last; counts records."""
         seen = 0
-        for batch in _merged(in_threads(convert, self._records(self._layout.names(values=values)))):
-            seen += batch.budgets.size
-            yield batch
+        for part in parts:
+            seen += size(part)
+            yield part
         self._check_unchanged()
         self.rows = seen
 
-    def _records(self, names: Sequence[str]) -> Records:
-        return read_ahead(file.guarded(stream) for file in self._files for stream in file.streams(names))
+    def _streams(self, names: Sequence[str]) -> Iterator[Records]:
+        return (file.guarded(stream) for file in self._files for stream in file.streams(names))
 
     def _check_unchanged(self) -> None:
         for file in self._files:
@@ -119,9 +139,13 @@ class FileSource(BatchSource):
         name = self._layout.person
         assert name is not None
         check_ids([file.schema.field(name).type for file in self._files], name)
-        repeated = has_repeated(lambda: (records.column(name) for records in self._records([name])), name)
+        repeated = has_repeated(lambda: (records.column(name) for records in read_ahead(self._streams([name]))), name)
         self._check_unchanged()
         return repeated
+
+
+def _size(batch: Batch) -> int:
+    return batch.budgets.size
 
 
 def _merged(batches: Iterator[Batch]) -> Iterator[Batch]:
