@@ -421,3 +421,41 @@ def test_a_refusal_reads_no_value() -> None:
 def test_what_is_public_is_checked(values: Any, budgets: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         seeded(values, budgets, **options)
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+@pytest.mark.parametrize("rich", [(0.5, 0.5), (1.0, 0.5), (1.0, 1.0), (2.0, 1.0)])
+def test_the_selection_bound_holds_where_a_few_who_grant_much_are_others(rich: tuple[float, float]) -> None:
+    generator = np.random.default_rng(21)
+    budgets = np.repeat([0.02, 5.0], [19_800, 200])
+    for seed in range(6):
+        values = np.concatenate([generator.normal(size=19_800), generator.normal(*rich, size=200)])
+        found = seeded(values, budgets, seed=seed)
+        assert abs(found.mean - values.mean()) <= found.selection_bound + 3 * found.std
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+def test_a_narrow_population_far_from_zero_does_not_warn_within_a_support(shape: Any) -> None:
+    values = 1e9 + 50 + 10 * np.random.default_rng(22).standard_normal(20_000)
+    for seed in range(5):
+        found = seeded(values, 1.0, seed=seed, shape=shape, support=(1e9, 1e9 + 100))
+        assert found.warnings == ()
+        assert found.mean == pytest.approx(1e9 + 50, abs=2.0)
+
+
+def test_a_very_narrow_clip_does_not_warn() -> None:
+    values = np.random.default_rng(23).standard_normal(20_000)
+    for seed in range(5):
+        assert seeded(values, 1.0, seed=seed, choices=Choices(clip_width=0.05)).warnings == ()
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+def test_an_error_beyond_all_numbers_is_a_number() -> None:
+    values = np.clip(np.random.default_rng(24).standard_normal(3000), -1.7, 1.7) * 1e308
+    found = seeded(values, 2.0, seed=1, choices=Choices(saturation=2.0**-20))
+    assert all(math.isfinite(end) for end in (*found.interval(), found.std))
+
+
+def test_budgets_too_small_for_integers_give_a_number() -> None:
+    found = seeded(np.ones(2000), 2.0**-10, seed=1, choices=Choices(saturation=2.0**20, max_failure=1 - 2.0**-50))
+    assert math.isfinite(found.mean)

@@ -611,3 +611,58 @@ def test_refused_groups_say_what_they_would_need_themselves() -> None:
         assert refusal.total == alone.value.total
         assert refusal.needed == pytest.approx(alone.value.needed, rel=0.06)
         assert refusal.failure_probability == pytest.approx(alone.value.failure_probability, rel=0.2)
+
+
+FEW_DOMINATE = [
+    [{1.0: 9900.0, 1e6: 100.0}, {0.01: 9900.0, 1e6: 100.0}],
+    [{0.05: 9000.0, 1000.0: 1000.0}, {5.0: 9000.0, 1000.0: 1000.0}],
+    [{1.0: 2000.0, math.inf: 2.0}, {1.0: 2000.0, math.inf: 2.0}],
+    [{math.inf: 900.0}, {math.inf: 900.0}],
+]
+
+
+@pytest.mark.parametrize("tiers", FEW_DOMINATE)
+def test_groups_are_not_alike_because_a_few_grant_as_much(tiers: list[dict[float, float]]) -> None:
+    options = PlanOptions(BOUNDED, "gaussian", None, Fraction(1), Choices())
+    censuses = [expected_census(people, BOUNDED, Fraction(1, 16)) for people in tiers]
+    for census, plan in zip(censuses, plan_groups(censuses, options), strict=True):
+        assert isinstance(plan, Plan)
+        assert plan.half_width(0.75) < 1.02 * make_plan(census, options).half_width(0.75)
+
+
+def test_what_refused_groups_need_is_told_for_their_own_budgets() -> None:
+    options = PlanOptions(BOUNDED, "gaussian", None, Fraction(1), Choices())
+    censuses = [
+        expected_census(people, BOUNDED, Fraction(1, 16))
+        for people in ({0.001: 150.0, 20.0: 1.0}, {0.1: 150.0, 20.0: 0.25})
+    ]
+    for census, refusal in zip(censuses, plan_groups(censuses, options), strict=True):
+        with pytest.raises(InsufficientBudgetError) as alone:
+            make_plan(census, options)
+        assert isinstance(refusal, InsufficientBudgetError)
+        assert refusal.needed == pytest.approx(alone.value.needed, rel=0.06)
+
+
+def test_what_no_budget_can_find_is_told_so() -> None:
+    with pytest.raises(InsufficientBudgetError, match="No budget would, but a support=") as caught:
+        plan_mean({1.0: 1000}, choices=Choices(max_ratio=1e8))
+    assert caught.value.needed == math.inf
+    with pytest.raises(InsufficientBudgetError, match=r"a total budget of 0\.001 cannot"):
+        plan_mean({1e-6: 1000})
+
+
+@pytest.mark.parametrize("budget", [2.0**-40, 1e-6, 1e-3])
+def test_next_to_no_budget_finds_nothing(budget: float) -> None:
+    with pytest.raises(InsufficientBudgetError) as caught:
+        plan_mean({budget: 3}, choices=Choices(max_failure=0.9))
+    assert caught.value.failure_probability > 0.99
+
+
+def test_a_plan_spares_nothing_that_the_sum_spends() -> None:
+    plan = plan_mean(FEW_GRANT_MUCH)
+    assert replace(plan, spared_from=0.0).locating == plan.locating
+
+
+def test_no_weight_is_above_the_largest_budget_that_is_public() -> None:
+    plan = plan_mean({2e-6: 4e8}, choices=Choices(saturation=200.0))
+    assert 1e-6 * float(plan.shares["sum"]) <= plan.largest_weight <= 1.1e-6

@@ -316,3 +316,9 @@ def test_draws_next_to_an_edge_are_decided_right() -> None:
 def test_without_the_margin_they_would_not_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "_WEIGHT_ERROR", 0.0)
     assert wrong_choices(cases_with_an_edge_inside(5)) > 0
+
+
+def test_what_underflows_is_not_told() -> None:
+    lengths, penalties = np.zeros(3), np.array([0, 2**40, 2**50])
+    with np.errstate(all="raise"):
+        assert choose_segment(lengths, lambda _: 1, penalties, 1.0, Randomness.seeded(1)) == 0

@@ -99,7 +99,7 @@ class Clip:
     def of(cls, plan: Plan, middle: float, half: float) -> Clip:
         """As planned."""
         near = None if plan.shape == "any" else math.floor(STEPS * MEDIAN_SIZE / (4 * plan.clip_width))
-        return cls(plan.model, plan.shares["sum"], plan.weight_cap, middle, half, near)
+        return cls(plan.model, plan.shares["sum"], plan.largest_weight, middle, half, near)
 
     @property
     def shift(self) -> int:
@@ -221,6 +221,7 @@ def release(plan: Plan, shift: int, sums: Sequence[int], randomness: Randomness)
     released = noisy(total, STEPS, shares["sum"])
     if "weights" in shares:
         weight = max(noisy(weight, 1, shares["weights"]), unit)
+    weight = max(weight, 1)
     mean = released / (weight * STEPS)
     if plan.shape == "any":
         return Average(mean, weight / unit, square=noisy(extra, STEPS, shares["square"]) / (weight * STEPS))

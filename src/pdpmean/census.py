@@ -59,6 +59,10 @@ class Census:
     buckets: Buckets | None = None
     """What the profile was made from, where budgets are private."""
 
+    def largest(self, model: Model) -> float:
+        """No allowance is above this, publicly: a level may be the middle of a cell, at most a 16th wide."""
+        return model.largest_allowance if self.share else float(self.profile.levels[-1]) * (1 + 2.0**-4)
+
     def times(self, factor: float) -> Census:
         """The census of so many times the people."""
         buckets = self.buckets and self.buckets.times(factor)

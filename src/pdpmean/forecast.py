@@ -23,13 +23,13 @@ from pdpmean.model import Model
 from pdpmean.prediction import Sums, miss_probability, product_error
 from pdpmean.profile import Profile
 
-__all__ = ["LARGEST_SAMPLE", "Forecast", "Forecaster"]
+__all__ = ["LARGEST_SAMPLE", "LARGEST_WEIGHT", "Forecast", "Forecaster", "weighed"]
 
 # Of more than a few records `locate` looks at so many times the root of all there are: what a sample errs in centre and
 # scale reaches the mean as a product, which then stays small beside the sampling error of all.
 _FEW, _SAMPLE_RATE, LARGEST_SAMPLE = 16_000, 20.0, 50_000
 _KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
-_LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
+LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
 _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
 _INFLATION = 0.8  # how much of the product of the two locating errors reaches the mean, by simulation
 _ANY_CONSTANT = 200.0
@@ -107,7 +107,7 @@ class Forecaster:
     def useful_total(self) -> float:
         """What the allowances add up to, none counted beyond where more no longer helps."""
         profile = self.census.profile
-        tau = min(profile.saturation(100 * _LOCATE_CONSTANT)[0], _LARGEST_WEIGHT)
+        tau = min(profile.saturation(100 * _LOCATE_CONSTANT)[0], LARGEST_WEIGHT)
         return profile.capped_sums(tau)[0]
 
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:
@@ -147,17 +147,17 @@ class Forecaster:
         cap = profile.saturation(constant / share**2)[0] * share
         if self.choices.saturation:
             cap = self.choices.saturation / self.model.budget_per_allowance * share
-        cap = min(cap, _LARGEST_WEIGHT)
+        cap = min(cap, LARGEST_WEIGHT)
         weight, square = profile.capped_sums(cap / share)
         return cap, Sums(weight * share, square * share**2)
 
     def _locating(self, shares: Mapping[str, float], spared_from: float) -> tuple[float, float, Sums, float]:
         """The cap on the locating weights, how densely to keep records, the sums, and what to count on of them."""
         rule = shares["center"] + shares["scale"], shares["sum"], spared_from
-        profile = _weighed(self.census.profile, *rule)
-        largest = float(locating_weights(self._largest, *rule))
+        profile = weighed(self.census.profile, *rule)
+        largest = float(locating_weights(self.census.largest(self.model), *rule))
         # At most the largest weight, since coins are soon decided where no rate is large.
-        cap = min(profile.saturation(_LOCATE_CONSTANT)[0], _LARGEST_WEIGHT, largest)
+        cap = min(profile.saturation(_LOCATE_CONSTANT)[0], LARGEST_WEIGHT, largest)
         weight, square = profile.capped_sums(cap)
         people = profile.people
         sample = min(people if people <= _FEW else _SAMPLE_RATE * math.sqrt(people), self.room)
@@ -169,13 +169,6 @@ class Forecaster:
             sure *= min(_least_weight(self.census.buckets, cap, rule) / weight, 1.0)
         return cap, thinning, sums, sure
 
-    @cached_property
-    def _largest(self) -> float:
-        """No allowance is above this, publicly: a level may be the middle of a cell, at most a 16th wide."""
-        return (
-            self.model.largest_allowance if self.census.share else float(self.census.profile.levels[-1]) * (1 + 2.0**-4)
-        )
-
 
 def _least_weight(buckets: Buckets, cap: float, rule: tuple[float, float, float]) -> float:
     """What all records weigh in `locate`, if the budgets in each bucket are the worst there may be.
@@ -186,6 +179,6 @@ def _least_weight(buckets: Buckets, cap: float, rule: tuple[float, float, float]
     return float((buckets.sums * np.min(np.minimum(locating_weights(ends, *rule), cap) / ends, axis=0)).sum())
 
 
-def _weighed(profile: Profile, share: float, sum_share: float, sum_cap: float) -> Profile:
+def weighed(profile: Profile, share: float, sum_share: float, spared_from: float) -> Profile:
     """The people by what they may cost in `locate`."""
-    return Profile(locating_weights(profile.levels, share, sum_share, sum_cap), profile.counts)
+    return Profile(locating_weights(profile.levels, share, sum_share, spared_from), profile.counts)

@@ -19,7 +19,6 @@ from pdpmean.selection import choose_segment
 __all__ = ["Location", "first_small_tail", "integer_weights", "locate", "locate_radius", "private_median"]
 
 SPREAD_GRAIN = 2**40  # doubles in a cell: 2**-12 of the spread
-_EQUAL, _ALL_EQUAL = 2.0**-24, 2.0**-22  # a spread, or a radius, below this part of the centre is none
 
 # The radius of shape="any": octaves tried, and the weight that may stay outside, in nats.
 _OCTAVES = range(-1074, 1024)
@@ -47,13 +46,14 @@ def locate(values: Floats, weights: Floats, plan: Plan, randomness: Randomness) 
     part = float(plan.shares["center"] / (plan.shares["center"] + plan.shares["scale"]))
     center_weights = integer_weights(round_down(weights * part))
     center = private_median(values, center_weights, plan.center_lattice, randomness, grain=plan.center_grain)
+    cell = plan.center_grain * math.ulp(center)  # what the centre is not told apart from, about
     rest = integer_weights(round_down(weights * (1 - part)))
     if plan.shape == "any":
         radius = locate_radius(values, center, rest, randomness)
-        return Location(center, radius, radius <= max(abs(center) * _ALL_EQUAL, 2.0**-1000)), radius
+        return Location(center, radius, radius <= max(16 * cell, 2.0**-1000)), radius
     spread = private_median(_distances(values, center), rest, plan.spread_lattice, randomness, grain=SPREAD_GRAIN)
     most = float(np.finfo(np.float64).max) / 8 / max(plan.clip_width, 1.0)
-    degenerate = spread <= max(abs(center) * _EQUAL, 2.0**-1000)
+    degenerate = spread <= max(4 * cell, 2.0**-1000)
     location = Location(center, min(max(spread, 2.0**-1000), most), degenerate)
     return location, plan.clip_width * location.spread / MEDIAN_SIZE
 

@@ -20,7 +20,7 @@ from pdpmean.choices import (
     floor_share,
 )
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError
-from pdpmean.forecast import LARGEST_SAMPLE
+from pdpmean.forecast import LARGEST_SAMPLE, LARGEST_WEIGHT
 from pdpmean.model import Model, make_model
 from pdpmean.planned import Plan, Shares
 from pdpmean.planner import Planner
@@ -99,14 +99,14 @@ class Earlier:
 
     def note(self, plan: Plan) -> None:
         """Keep the plan, unless it was made like the one that is kept already."""
-        if not (self.plan and self.plan.census.profile.is_like(plan.census.profile)):
+        if not (self.plan and self.plan.is_like(plan.census.profile)):
             self.plan = plan
 
     def needed_total(self, planner: Planner) -> float:
         """About the total budget that would not be refused, with this profile and more people."""
         own = planner.census.profile
         for profile, needed in self.refused:
-            if profile.is_shaped_like(own):
+            if profile.is_shaped_like(own, LARGEST_WEIGHT):
                 return needed
         self.refused.append((own, planner.needed_total()))
         return self.refused[-1][1]
@@ -161,18 +161,22 @@ def _refusal(plan: Plan, options: PlanOptions, needed: float) -> InsufficientBud
         if chance > allowed
         else "too little for the width of a population of any shape"
     )
-    hint = ", or a support=(low, high) known to hold the population" if plan.shape == "gaussian" else ""
-    hint = "" if plan.support else hint
-    if options.share < 1:
-        hint = f", a share above {float(options.share):.3g}{hint}"
+    support = "" if plan.support or plan.shape == "any" else "a support=(low, high) known to hold the population"
+    share = f", a share above {float(options.share):.3g}" if options.share < 1 else ""
+    helps = f"About {_amount(needed)} would: more people or larger budgets{share}" + f", or {support}" * bool(support)
+    if needed == math.inf:
+        helps = "No budget would" + f", but {support} may" * bool(support)
     about = "about " if plan.census.share else ""
     return InsufficientBudgetError(
-        f"a total budget of {about}{plan.total:,.0f} cannot carry an answer ({reason}). "
-        f"About {needed:,.0f} would: more people or larger budgets{hint}",
+        f"a total budget of {about}{_amount(plan.total)} cannot carry an answer ({reason}). {helps}",
         total=plan.total,
         needed=needed,
         failure_probability=chance,
     )
+
+
+def _amount(total: float) -> str:
+    return f"{total:,.0f}" if total >= 10 else f"{total:.3g}"
 
 
 def plan_groups(censuses: Sequence[Census], options: PlanOptions) -> list[Plan | InsufficientBudgetError]:

@@ -13,11 +13,12 @@ import numpy as np
 from pdpmean.bounds import lower_bound
 from pdpmean.census import Census
 from pdpmean.choices import Choices
-from pdpmean.forecast import Forecast
+from pdpmean.forecast import Forecast, weighed
 from pdpmean.interval import half_width
 from pdpmean.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.model import Model
 from pdpmean.prediction import SUPPORT_OCTAVES
+from pdpmean.profile import Profile
 from pdpmean.texts import as_html
 
 if TYPE_CHECKING:
@@ -126,12 +127,22 @@ class Plan(Forecast):
     @property
     def largest_weight(self) -> float:
         """No record weighs more in the average, publicly."""
-        return min(self.weight_cap, float(self.shares["sum"]) * self.model.largest_allowance)
+        return min(self.weight_cap, float(self.shares["sum"]) * self.census.largest(self.model))
 
     @property
     def locating(self) -> tuple[float, float, float]:
         """What `locating_weights` makes weights of: two shares, and from where on the second is spared."""
-        return float(self.shares["center"] + self.shares["scale"]), float(self.shares["sum"]), self.spared_from
+        spared_from = max(self.spared_from, self.weight_cap)  # what is not spent in the sum, and no more
+        return float(self.shares["center"] + self.shares["scale"]), float(self.shares["sum"]), spared_from
+
+    def located(self, profile: Profile) -> float:
+        """What people of this profile weigh in `locate`, by this plan."""
+        return weighed(profile, *self.locating).capped_sums(self.locate_cap)[0]
+
+    def is_like(self, profile: Profile) -> bool:
+        """Whether this plan's choices are hardly worse than the best for people of this profile."""
+        own, tau = self.census.profile, self.weight_cap / float(self.shares["sum"])
+        return own.is_like(profile, tau) and math.isclose(self.located(own), self.located(profile), rel_tol=0.1)
 
     @property
     def center_lattice(self) -> Lattice:

@@ -28,7 +28,7 @@ _CHECK_PART, _CHECK_NATS = 0.03, 80.0  # what the check for equal and missing va
 _SYMMETRY_PART, _SYMMETRY_NATS = 0.1, 200.0  # the centre gets the lesser at least, for the symmetry check's sake
 _SQUARES_PART, _SQUARES_NATS = 0.02, 10.0  # what the sum of the squared weights may use, at most
 # Sparing must make the error so much smaller, relatively: centre and scale are then of those who grant much.
-_WORTH = 0.03
+_WORTH = 0.05
 _HOPELESS = 0.9  # a chance of a miss, with what locating usually takes, at which no better plan is looked for
 _ABOUT = 1.02  # what a needed total is raised by, since the least error is found only about
 _LARGEST_LOCATE, _LARGEST_WEIGHTS, _NARROWEST = 0.45, 0.3, 0.3
@@ -46,9 +46,9 @@ class Planner(Forecaster):
     def best(self, near: Plan | None = None) -> Plan:
         """The plan of least predicted error; hardly worse, if one is given for a census much like this one."""
         if self.shape == "any":
-            return self._plan(*self._any_shares(), spare=True)
+            return self._plan(*self._any_shares(), spare=False)
         coding = _Coding(self)
-        if near and near.census.profile.is_like(self.census.profile):
+        if near and near.is_like(self.census.profile):
             plan = self._gaussian_plan(coding.decode(coding.code_plan(near)), spare=near.spared_from <= near.weight_cap)
             if plan.allows(self.choices.max_ratio, self.choices.max_failure):
                 return plan
@@ -56,7 +56,7 @@ class Planner(Forecaster):
         if plan.failure_probability(self.choices.max_ratio) > _HOPELESS:
             return plan
         plan, cost = self._optimise(coding, spare=False)
-        largest = self._largest * self.model.budget_per_allowance
+        largest = self.census.largest(self.model) * self.model.budget_per_allowance
         if plan.saturation >= largest or plan.shares["center"] + plan.shares["scale"] < _WORTH:  # nothing to gain
             return plan
         sparing, lower = self._optimise(coding, spare=True)
@@ -65,8 +65,10 @@ class Planner(Forecaster):
     def needed_total(self) -> float:
         """About the total budget, with this profile and more people, that would not be refused."""
         low, high = 1.0, 1.0
-        while high < 2**30 and not self.with_people(high):
+        while not self.with_people(high):
             low, high = high, 2 * high
+            if high > 2**30:
+                return math.inf
         for _ in range(6):
             middle = math.sqrt(low * high)
             low, high = (low, middle) if self.with_people(middle) else (middle, high)
@@ -185,7 +187,7 @@ class _Coding:
 
     def code_plan(self, plan: Plan) -> Floats:
         """The numbers behind a plan for a census of another size: locating takes as many nats."""
-        shares, grown = plan.shares, self.planner.census.profile.total / plan.census.profile.total
+        shares, grown = plan.shares, plan.located(self.planner.census.profile) / plan.located(plan.census.profile)
         center, scale = (float(shares[name]) / grown for name in ("center", "scale"))
         weights = shares.get("weights", Fraction(0))
         return self.code(center, scale, plan.clip_width, float(weights / (weights + shares["sum"])))

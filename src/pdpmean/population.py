@@ -17,6 +17,7 @@ from pdpmean.planned import Plan
 __all__ = ["Population", "Released", "find_populations"]
 
 _BUCKET_DOUBT = 0.5  # how far, relatively, a noisy census misstates the squared weights: its buckets are wide
+_LARGEST_ERROR = 2.0**1013  # so that a few of them add up to a number
 _TOGETHER = 128  # groups solved for at once; the arrays of more would not stay in the processor's cache
 
 
@@ -103,6 +104,8 @@ def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
     sampling = np.hypot(deviations * sigmas, ratio * moved) / slopes
     with np.errstate(over="ignore"):
         means, scales = np.nan_to_num(center + shifts * sigmas * spread), np.nan_to_num(sigmas * spread)
-        laws = map(ErrorLaw, *(parts[:, :-1] for parts in (means, half / (weight * slopes), sampling * spread)))
+        errors = (half / (weight * slopes), sampling * spread)
+        limited = (np.minimum(np.nan_to_num(error), _LARGEST_ERROR) for error in errors)
+        laws = map(ErrorLaw, *(parts[:, :-1] for parts in (means, *limited)))
     found = (means[:, -1].tolist(), scales[:, -1].tolist(), laws, slopes[:, :-1].mean(axis=1).tolist())
     return [Population(*one) for one in zip(*found, strict=True)]

@@ -67,10 +67,11 @@ def miss_probability(center: Sums, scale: Sums | None, ratio: float, *, supporte
         octaves = math.floor(math.log2(max(ratio, 1.0)))
         per_sigma = _octave_mass(everywhere(), octaves) - octaves * math.log(2)
         per_octave = math.exp(_octave_mass(positive(), 0))
-    center_miss = float(expit(-center.weight / 2 - per_sigma - math.log(2 / (_DENSITY * center.weight))))
+    wide = min(2 / (_DENSITY * center.weight), 2.0)  # standard deviations; farther off is a miss
+    center_miss = float(expit(-center.weight / 2 - per_sigma - math.log(wide)))
     if scale is None:
         return center_miss
-    near = MEDIAN_SIZE * per_octave / (_SIZE_DENSITY * scale.weight)
+    near = per_octave * min(MEDIAN_SIZE / (_SIZE_DENSITY * scale.weight), 1.0)
     # Four times too large, anything at all, four times too small: P(|Z| > 2.7) = 0.007, P(|Z| < 0.169) = 0.134.
     far = np.logaddexp.reduce([-0.493 * scale.weight, -scale.weight / 2, -0.366 * scale.weight + math.log(near)])
     scale_miss = float(expit(far - math.log(2 * near)))

@@ -51,14 +51,15 @@ class Profile:
         """The sum of all levels; infinite as soon as one person's is."""
         return float((self.counts * self.levels).sum())
 
-    def is_like(self, other: Profile) -> bool:
-        """Whether totals, people and largest levels differ by so little that the best plan for one will do for both."""
-        pairs = (self.total, other.total), (self.people, other.people), (self.levels[-1], other.levels[-1])
+    def is_like(self, other: Profile, tau: float) -> bool:
+        """Whether so many grant so much, up to tau, that what is best for the other is hardly worse than the best."""
+        pairs = zip((self.people, *self.capped_sums(tau)), (other.people, *other.capped_sums(tau)), strict=True)
         return all(math.isclose(*pair, rel_tol=_ALIKE) for pair in pairs)
 
-    def is_shaped_like(self, other: Profile) -> bool:
+    def is_shaped_like(self, other: Profile, tau: float) -> bool:
         """Whether it would be like the other, roughly, with as many people."""
-        pairs = (self.total / self.people, other.total / other.people), (self.levels[-1], other.levels[-1])
+        (weight, square), (others, squares) = self.capped_sums(tau), other.capped_sums(tau)
+        pairs = (weight / self.people, others / other.people), (square / weight, squares / others)
         return all(math.isclose(*pair, rel_tol=_ROUGHLY_ALIKE) for pair in pairs)
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pdpmean.average import Average
+from pdpmean.clipped_normal import MEDIAN_SIZE
+from pdpmean.diffusion import locating_weights
 from pdpmean.guarantee import Promise
-from pdpmean.inputs import check_probability
+from pdpmean.inputs import Floats, check_probability
 from pdpmean.interval import ErrorLaw, finite, half_width
 from pdpmean.locate import Location
 from pdpmean.planned import Plan
 from pdpmean.population import Population, Released, find_populations
 from pdpmean.prediction import center_error
-from pdpmean.profile import Profile
 from pdpmean.texts import as_html, rounded, short
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ __all__ = ["MeanEstimate", "conclude"]
 # Standard deviations between mean and median. Values rounded to a sixth of one hardly ever move their median as far as
 # the first, values rounded to a quarter hardly as far as the second.
 _APART, _FAR_APART = 0.17, 0.26
-# Within a quarter of the median distance lie 13 % of a normal population, and fewer than a fifth of other smooth ones.
+# Within a quarter of the median distance, if the clip is wider than that, lie 13 % of a normal population, and fewer
+# than a fifth of other smooth ones.
 _NEAR, _MOST_NEAR, _FALSE_ALARM = 0.13, 0.2, 0.001
 
 _ALL_EQUAL = "the values seem to be all equal, missing or no numbers"
@@ -182,22 +184,30 @@ def _estimate(group: Released, population: Population, promise: Promise) -> Mean
         law=population.law,
         plan=group.plan,
         promise=promise,
-        selection_bound=finite(2 * (group.half * _uneven(group.plan, group.plan.census.profile) / population.slope)),
+        selection_bound=finite(2 * (group.half * _uneven(group.plan) / population.slope)),
         warnings=_warnings(group, population, 1 / (promise.groups or 1)),
     )
 
 
-def _uneven(plan: Plan, profile: Profile) -> float:
+def _uneven(plan: Plan) -> float:
     """At most the total variation between the weights given and equal weights for everybody.
 
-    Where budgets are private, the worst there is for weights within the public range.
+    For a gaussian also those in `locate`, since centre and scale reach the mean where they are not everybody's.
     """
-    share = float(plan.shares["sum"])
+    averaging = _variation(plan, lambda levels: np.minimum(levels * float(plan.shares["sum"]), plan.weight_cap))
+    if plan.shape == "any":
+        return averaging
+    rule = plan.locating
+    return max(averaging, _variation(plan, lambda levels: np.minimum(locating_weights(levels, *rule), plan.locate_cap)))
+
+
+def _variation(plan: Plan, weigh: Callable[[Floats], Floats]) -> float:
+    """Where budgets are private, the worst there is within the public range."""
     if plan.model.budget_range is not None:
-        least, most = (math.sqrt(min(end * share, plan.weight_cap)) for end in plan.model.budget_range)
-        return (most - least) / (most + least)
-    weights = np.minimum(profile.levels * share, plan.weight_cap)
-    even = 1 / plan.people
+        least, most = np.sqrt(weigh(np.array(plan.model.budget_range))).tolist()
+        return float((most - least) / (most + least))
+    profile, even = plan.census.profile, 1 / plan.people
+    weights = weigh(profile.levels)
     differences = profile.counts * np.abs(weights / float((profile.counts * weights).sum()) - even)
     return float(differences.sum() + max(plan.people - profile.people, 0.0) * even) / 2
 
@@ -211,7 +221,7 @@ def _warnings(group: Released, population: Population, part: float) -> tuple[str
     if plan.shape == "any":
         return (_ALL_EQUAL,) if group.location.degenerate else ()
     noise = float(plan.shares["sum"] / plan.shares["check"]) / averaged.weight
-    near = averaged.near or 0.0
+    near = averaged.near if averaged.near is not None and 4 * plan.clip_width > MEDIAN_SIZE else _NEAR
     if group.location.degenerate or near > _MOST_NEAR - noise * math.log(2 * part * _FALSE_ALARM):
         return (_MANY_EQUAL,)
     counted = math.sqrt(_NEAR * group.square) / averaged.weight

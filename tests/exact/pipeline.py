@@ -62,11 +62,13 @@ def fixed_plan(
     shares: Shares | None = None,
 ) -> Plan:
     """A plan of round shares; what it predicts plays no part."""
+    shares = shares or SHARES[model.name, shape]
+    anybody = Profile(np.full(1, math.inf), np.ones(1))
     return Plan(
         model=model,
         shape=shape,
         support=None,
-        shares=shares or SHARES[model.name, shape],
+        shares=shares,
         clip_width=clip_width,
         locate_cap=locate_cap,
         weight_cap=weight_cap,
@@ -78,7 +80,7 @@ def fixed_plan(
         sure=1.0,
         noise_scale=1.0,
         sampling_std=1.0,
-        census=Census(Profile(np.ones(1), np.ones(1)), Fraction(0), 0.0),
+        census=Census(anybody, shares.get("census", Fraction(0)), 0.0),
         choices=Choices(),
     )
 
