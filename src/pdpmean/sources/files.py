@@ -24,6 +24,8 @@ from pdpmean.threads import SMALLEST_BATCH, in_threads, read_ahead
 
 __all__ = ["File", "FileSource", "find_paths"]
 
+_MANY = 8  # streams, of which no one takes so long that the others wait for it
+
 Fingerprint = tuple[int, int, int]
 Records = Iterator[pa.RecordBatch]
 Part = TypeVar("Part")
@@ -105,10 +107,10 @@ class FileSource(BatchSource):
         return self._unchanged(_merged(in_threads(partial(self._layout.batch, values=values), records)), _size)
 
     def worked(self, make: Callable[[], Work[Result]], *, values: bool) -> Iterator[tuple[int, Result]]:
-        """As elsewhere; where there are several streams, each is read, converted and worked on in one thread."""
+        """As elsewhere; where there are many streams, each is read, converted and worked on in one thread."""
         streams = self._streams(self._layout.names(values=values))
-        first = list(islice(streams, 2))
-        if len(first) < 2:
+        first = list(islice(streams, _MANY))
+        if len(first) < _MANY:
             return super().worked(make, values=values)
 
         def results(records: Records, work: Work[Result]) -> Iterator[tuple[int, Result]]:
