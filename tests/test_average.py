@@ -380,3 +380,11 @@ def test_where_no_group_has_a_plan_nothing_is_summed() -> None:
     recorder = Recorder()
     assert average(ArraySource(np.zeros(5000), BUDGETS, CODES, 3), [None] * 3, [None] * 3, recorder) == [None] * 3
     assert recorder.asked == []
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+def test_weights_too_small_for_a_unit_give_a_number(shape: ShapeName) -> None:
+    """The plan is for budgets of 0.5; those of 2**-40 come to nothing in its units, publicly."""
+    plan = plan_mean({0.5: 100_000}, shape=shape)
+    released = averaged(ArraySource(np.ones(9), np.full(9, 2.0**-40)), plan, 0.0, 1.0, quiet())
+    assert (released.mean, released.weight * 2.0**40 > 0) == (0.0, True)

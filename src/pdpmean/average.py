@@ -221,7 +221,7 @@ def release(plan: Plan, shift: int, sums: Sequence[int], randomness: Randomness)
     released = noisy(total, STEPS, shares["sum"])
     if "weights" in shares:
         weight = max(noisy(weight, 1, shares["weights"]), unit)
-    weight = max(weight, 1)
+    weight = max(weight, 1)  # public budgets may be too small for a single unit
     mean = released / (weight * STEPS)
     if plan.shape == "any":
         return Average(mean, weight / unit, square=noisy(extra, STEPS, shares["square"]) / (weight * STEPS))

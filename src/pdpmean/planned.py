@@ -18,7 +18,7 @@ from pdpmean.interval import half_width
 from pdpmean.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.model import Model
 from pdpmean.prediction import SUPPORT_OCTAVES
-from pdpmean.profile import Profile
+from pdpmean.profile import ALIKE, Profile
 from pdpmean.texts import as_html
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Plan(Forecast):
     def is_like(self, profile: Profile) -> bool:
         """Whether this plan's choices are hardly worse than the best for people of this profile."""
         own, tau = self.census.profile, self.weight_cap / float(self.shares["sum"])
-        return own.is_like(profile, tau) and math.isclose(self.located(own), self.located(profile), rel_tol=0.1)
+        return own.is_like(profile, tau) and math.isclose(self.located(own), self.located(profile), rel_tol=ALIKE)
 
     @property
     def center_lattice(self) -> Lattice:

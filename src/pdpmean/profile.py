@@ -10,9 +10,9 @@ import numpy as np
 
 from pdpmean.inputs import Floats
 
-__all__ = ["Profile"]
+__all__ = ["ALIKE", "Profile"]
 
-_ALIKE, _ROUGHLY_ALIKE = 0.1, 0.25
+ALIKE, _ROUGHLY_ALIKE = 0.1, 0.25  # relative differences that hardly matter to a plan, and to what a refusal says
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Profile:
     def is_like(self, other: Profile, tau: float) -> bool:
         """Whether so many grant so much, up to tau, that what is best for the other is hardly worse than the best."""
         pairs = zip((self.people, *self.capped_sums(tau)), (other.people, *other.capped_sums(tau)), strict=True)
-        return all(math.isclose(*pair, rel_tol=_ALIKE) for pair in pairs)
+        return all(math.isclose(*pair, rel_tol=ALIKE) for pair in pairs)
 
     def is_shaped_like(self, other: Profile, tau: float) -> bool:
         """Whether it would be like the other, roughly, with as many people."""
