@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from pdpmean.threads import SMALLEST_BATCH
 if TYPE_CHECKING:  # Spark's workers import this module, and need no plans
     from pdpmean.planned import Plan
 
-__all__ = ["WEIGHT_UNIT", "Thinning", "locating_weights", "round_down"]
+__all__ = ["WEIGHT_UNIT", "Thinning", "locating_weights", "places_below", "round_down"]
 
 Number = TypeVar("Number", float, Floats)
 WEIGHT_UNIT = 2**30  # integer weights are multiples of 1 / WEIGHT_UNIT nats
@@ -45,7 +45,7 @@ def locating_weights(allowances: Any, share: Any, sum_share: Any, spared_from: A
     return allowances * share + np.maximum(allowances * sum_share - spared_from, 0.0)
 
 
-def _below(first: NDArray[np.uint8], limit: int) -> NDArray[np.intp]:
+def places_below(first: NDArray[np.uint8], limit: int) -> NDArray[np.intp]:
     """Which bytes are below the limit."""
     if first.size < SMALLEST_BATCH or limit == 0:
         return np.flatnonzero(first < limit)
@@ -97,11 +97,18 @@ class Thinning:
         """The probability with which each is kept."""
         return np.minimum(weights * self.density, 1.0)
 
+    def among(self, bits: int) -> Thinning:
+        """The rule for records that were let through with probability ``2**-bits``, which is no less than their rate.
+
+        Both together keep a record with exactly the same probability: times a power of two, its rate is as exact.
+        """
+        return replace(self, density=self.density * 2.0**bits)
+
     def keep(self, batch: Batch, randomness: Randomness) -> NDArray[np.intp]:
         """Which records are kept: one coin a record, whose first byte says tails for most."""
         largest = math.ceil(256 * min(float(np.max(self.cap * self.density)), 1.0))
         first = randomness.first_bytes(batch.budgets.size)
-        maybe = _below(first, largest)
+        maybe = places_below(first, largest)
         rule = self.at(None if batch.groups is None else batch.groups[maybe])
         rates = rule.rates(rule.weights(batch.budgets[maybe]))
         return maybe[randomness.finish_coins(first[maybe], rates)]

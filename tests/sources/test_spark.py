@@ -28,10 +28,11 @@ from pdpmean.cells import Cells
 from pdpmean.diffusion import Thinning
 from pdpmean.inputs import Floats
 from pdpmean.model import BOUNDED, Model, make_model
-from pdpmean.sources import Source
+from pdpmean.sources import Source, positions, spark
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.layout import Layout
-from pdpmean.sources.spark import SparkSource
+from pdpmean.sources.positions import Extent, Toss
+from pdpmean.sources.spark import SparkSource, _at_heads
 
 UNBOUNDED = make_model("unbounded", (0.01, 3.0))
 WIDEST = make_model("unbounded", (2.0**-40, 2.0**40))
@@ -312,6 +313,123 @@ def test_a_task_that_is_tried_again_changes_no_integer_and_has_other_coins(sessi
     for kept in (again, first):
         assert abs(kept.size - rates.sum()) < 5 * math.sqrt(rates.sum())
     assert sorted(again) != sorted(first)
+
+
+LIGHT = {0.0: 0.0, 0.1: 0.005, 0.3: 0.015, 0.6: 0.03}  # rates that have a first coin, of 1/32
+HEAVY = {1.0: 0.05, 10.0: 0.5, math.inf: 0.5}
+
+
+@pytest.fixture
+def worth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """First coins are tossed however few records they leave out."""
+    monkeypatch.setattr(positions, "_WORTH", 1)
+
+
+def mixed(session: SparkSession, size: int = 60_000) -> DataFrame:
+    """Mostly light budgets, in partitions of different sizes, one of them empty."""
+    each = [*list(LIGHT) * 30, *HEAVY]
+    whole = session.createDataFrame(pa.table({"budget": np.resize(each, size)}))
+    empty, short = whole.where("budget < 0"), whole.limit(1000).coalesce(1)
+    frame = whole.repartition(3).union(empty).union(short)
+    return frame.selectExpr("budget as value", "budget")
+
+
+def with_toss(frame: DataFrame, rule: Thinning, bits: int = 5, **layout: Any) -> SparkSource:
+    """A source that has been counted and so tosses first coins."""
+    source = SparkSource(frame, Layout(**{"value": "value", "budget": "budget", **layout}))
+    source.census(Cells(rule.model))
+    toss = source._plan_toss(rule)
+    assert toss is not None
+    assert toss.bits == bits
+    return source
+
+
+MIXED = thinning_of(BOUNDED, 1, cap=5.0, density=0.1)
+
+
+def mixed_p_value(source: SparkSource, frame: DataFrame, seed: int = 1) -> float:
+    """How likely so many of each budget are."""
+    totals = {row["budget"]: row["count"] for row in frame.groupBy("budget").count().collect()}
+    kept = source.sample(MIXED, Randomness.seeded(seed))
+    assert np.array_equal(kept.values, kept.budgets)
+    counts = {budget: int(np.sum(kept.budgets == budget)) for budget in totals}
+    rates = LIGHT | HEAVY
+    return min(binomtest(counts[budget], totals[budget], rates[budget]).pvalue for budget in totals)
+
+
+@pytest.mark.usefixtures("worth")
+def test_two_coins_have_the_law_of_one(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = mixed(session).persist()
+    source = with_toss(frame, MIXED)
+    toss = source._plan_toss(MIXED)
+    assert toss is not None
+    sent = _at_heads(source._records, toss, Randomness.seeded(1)).collect()
+    assert {row["budget"] for row in sent if not row["tossed"]} == set(HEAVY)
+    assert sum(row["tossed"] for row in sent) < 60_000 / 20
+    assert mixed_p_value(source, frame) > 1e-6
+    assert mixed_p_value(SparkSource(frame, Layout("value", "budget")), frame) > 1e-6, "without first coins"
+    with monkeypatch.context() as mutant:
+        mutant.setattr(Thinning, "among", lambda rule, _: rule)
+        assert mixed_p_value(source, frame) < 1e-6, "the first coin forgotten"
+    with monkeypatch.context() as mutant:
+        mutant.setattr(spark, "tossed", lambda _: "true")
+        assert mixed_p_value(source, frame) < 1e-6, "a first coin for all"
+    frame.unpersist()
+
+
+@pytest.mark.usefixtures("worth")
+@pytest.mark.parametrize("extent", [Extent(3, 100), Extent(1, 10**6), Extent(50, 20_001), Extent(1, 1)])
+def test_positions_other_than_those_counted_change_no_law(session: SparkSession, extent: Extent) -> None:
+    frame = mixed(session)
+    source = with_toss(frame, MIXED)
+    source._plan_toss = lambda _: Toss(extent, 5, 0.6)
+    assert mixed_p_value(source, frame) > 1e-6
+
+
+@pytest.mark.usefixtures("worth")
+def test_a_task_that_is_tried_again_finds_the_same_first_coins(session: SparkSession) -> None:
+    frame = failing_once(mixed(session))
+    assert mixed_p_value(with_toss(frame, MIXED), mixed(session)) > 1e-6
+    toss = Toss(Extent(5, 30_000), 3, math.inf)
+    lost, whole = (
+        _at_heads(SparkSource(one, Layout("value", "budget"))._records, toss, Randomness.seeded(1)).collect()
+        for one in (frame, mixed(session))
+    )
+    assert sorted(lost) == sorted(whole)
+
+
+@pytest.mark.usefixtures("worth")
+def test_first_coins_are_drawn_anew_and_repeated_by_a_seed(session: SparkSession) -> None:
+    numbers = session.range(0, 9000, 1, numPartitions=3).selectExpr("id as value")
+    rule = thinning_of(BOUNDED, 1, cap=1.0, density=0.24)
+    source = with_toss(numbers, rule, bits=4, budget=0.5)
+    seeds = [Randomness.seeded(1), Randomness.seeded(1), Randomness.seeded(2), Randomness.secure()]
+    first, again, *others = (source.sample(rule, seed).values.tolist() for seed in seeds)
+    assert first == again
+    assert first not in others
+    assert binomtest(len(set(first)), 9000, 0.06).pvalue > 1e-6
+
+
+@pytest.mark.usefixtures("worth")
+def test_first_coins_of_tiers_and_of_private_budgets_that_are_none(session: SparkSession) -> None:
+    names = np.resize(["open", "strict", "strict", "never", "Strict", None], 30_000)
+    frame = frame_of(session, value=np.arange(30_000.0), budget=pa.array(names.tolist()))
+    rule = thinning_of(make_model("unbounded", (0.125, 4.0)), 1, cap=4.0, density=0.015)
+    tiers = {"strict": 0.25, "open": math.inf, "never": 0.0}
+    source = with_toss(frame, rule, bits=4, tiers=tiers, public=False)
+    kept = source.sample(rule, Randomness.seeded(1)).budgets
+    assert set(kept.tolist()) == {0.25, math.inf}
+    assert binomtest(int(np.sum(kept == 0.25)), 10_000, 0.25 * 0.015).pvalue > 1e-6
+    assert binomtest(int(np.sum(kept == math.inf)), 5_000, 0.06).pvalue > 1e-6
+
+
+def test_positions_are_numbered_once_and_before_anything_is_left_out(session: SparkSession) -> None:
+    records = SparkSource(mixed(session), Layout("value", "budget"))._records
+    frame = _at_heads(records, Toss(Extent(2, 50), 1, 1.0), Randomness.seeded(1))
+    plan = frame._jdf.queryExecution().optimizedPlan().toString()
+    assert plan.count("monotonically_increasing_id()") == 1
+    order = [plan.index(step) for step in ("Filter", "Join LeftOuter", "monotonically_increasing_id()", "Union")]
+    assert order == sorted(order)
 
 
 def people(session: SparkSession, size: int = 40_000) -> DataFrame:

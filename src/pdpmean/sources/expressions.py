@@ -16,11 +16,17 @@ from pdpmean.average import LOW_BITS, STEPS, Summing
 from pdpmean.cells import Cells
 from pdpmean.inputs import LARGEST_BUDGET
 from pdpmean.model import Model
+from pdpmean.sources.positions import BLOCK_BITS, ROW_BITS, Toss
 
-__all__ = ["RULE", "SUMS", "key_columns", "read_keys", "sum_columns"]
+__all__ = ["BLOCK", "HEADS", "ROW", "RULE", "SUMS", "key_columns", "read_keys", "sum_columns", "tossed"]
 
 RULE = ("share", "cap", "unit", "middle", "lift", "per_unit", "near")  # as in `Summing.rules`, the share rounded down
 SUMS = ("high", "low", "weight", "extra_high", "extra_low")
+
+# Of the column `position`: the row in its partition, the block of a word of coins, and whether its own is heads.
+ROW = f"position & {2**ROW_BITS - 1}L"
+BLOCK = f"position >> {BLOCK_BITS}"
+HEADS = f"(heads >> cast(position & {2**BLOCK_BITS - 1}L as int)) & 1L = 1L"
 
 # What makes a key an integer that fits a word, since Spark groups by words faster than by doubles.
 _ROOT_UNIT = 2.0**36
@@ -85,3 +91,9 @@ def _words(number: str, name: str, words: tuple[str, str]) -> list[str]:
     """As `average.words_of`."""
     high, low = words
     return [f"{number} as {name}", f"{name} >> {LOW_BITS} as {high}", f"{name} & {2**LOW_BITS - 1}L as {low}"]
+
+
+def tossed(toss: Toss) -> str:
+    """Whether there was a coin for the record at `position`; there was where the budget is missing, whose rate is 0."""
+    ends = f"position < {toss.extent.partitions << ROW_BITS}L and ({ROW}) < {toss.extent.rows}L"
+    return f"{ends} and (budget <= {_double(toss.largest)} or isnan(budget))"

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyspark.sql.functions as sql
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from pdpmean.average import Summing
 from pdpmean.cells import Cells
-from pdpmean.diffusion import round_down
+from pdpmean.diffusion import Thinning, round_down
 from pdpmean.errors import InvalidInputError
 from pdpmean.randomness import Randomness
 from pdpmean.sources import Batch, Counts, Keeping, Source, Tallying
 from pdpmean.sources.columns import listed
-from pdpmean.sources.expressions import RULE, SUMS, key_columns, read_keys, sum_columns
+from pdpmean.sources.expressions import BLOCK, HEADS, ROW, RULE, SUMS, key_columns, read_keys, sum_columns, tossed
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.people import check_ids
+from pdpmean.sources.positions import ROW_BITS, Extent, Toss, plan_toss
 from pdpmean.sources.worker import batch_of, keep
 
 __all__ = ["SparkSource"]
@@ -54,6 +56,7 @@ class SparkSource(Source):
         self._records = self._read()
         self._by_group = [] if layout.by is None else ["code"]
         self.groups = None if layout.groups is None else len(layout.groups)
+        self._plan_toss: Callable[[Thinning], Toss | None] = lambda _: None  # until the census knows of positions
 
     def duplicate_person(self) -> bool:
         """Whether two records have the same id."""
@@ -71,21 +74,33 @@ class SparkSource(Source):
         """The table of who holds which budget."""
         assert isinstance(rule, Cells)
         with self._told("census"):
-            records = self._beside_groups("left").selectExpr(*self._by_group, *key_columns(rule))
-            found = _collected(records.groupBy(*self._by_group, "key").count())
+            columns = self._by_group or ["monotonically_increasing_id() as position"]
+            records = self._beside_groups("left").selectExpr(*columns, *key_columns(rule))
+            sums = [sql.count("*").alias("count")]
+            if self.groups is None:
+                sums += [sql.max("position").alias("last"), sql.max(sql.expr(ROW)).alias("longest")]
+            found = _collected(records.groupBy(*self._by_group, "key").agg(*sums))
             cells, wrong = read_keys(found["key"].to_numpy(), rule)
             counts = found["count"].to_numpy()
             self._check_budgets(int(counts[wrong].sum()))
             table = np.zeros(rule.shape, dtype=np.int64)
             np.add.at(table, (self._codes(found), cells), counts)
             self.rows = int(counts.sum())
+            if self.groups is None and self.rows:
+                partitions, longest = pc.max(found["last"]).as_py() >> ROW_BITS, pc.max(found["longest"]).as_py()
+                extent = Extent.of(partitions + 1, longest + 1, self.rows)
+                self._plan_toss = partial(plan_toss, cells=rule, counts=table[0], extent=extent)
         return table
 
     def sample(self, rule: Keeping, randomness: Randomness) -> Batch:
         """The records that are kept, with coins of each task's own."""
+        assert isinstance(rule, Thinning)
         with self._told("sample"):
-            records = self._beside_groups("inner").select("value", "budget", *self._by_group)
-            work = partial(keep, rule=rule, make=randomness.remote())
+            records, rules = self._beside_groups("inner").select("value", "budget", *self._by_group), (rule, rule)
+            toss = self._plan_toss(rule)
+            if toss:
+                records, rules = _at_heads(records, toss, randomness), (rule, rule.among(toss.bits))
+            work = partial(keep, rules=rules, make=randomness.remote())
             # In one action, of which Spark takes one result a partition, whatever else it tried: docs/spark.md.
             with _batches_of_any_size(records.sparkSession):
                 return batch_of(_collected(records.mapInArrow(work, records.schema)))
@@ -167,6 +182,18 @@ def _collected(frame: DataFrame) -> pa.Table:
         "must have pdpmean, too.)",
         name="values",
     )
+
+
+def _at_heads(records: DataFrame, toss: Toss, randomness: Randomness) -> DataFrame:
+    """The records without those whose first coin is tails; `tossed` says which of them had one."""
+    # As one row of two lists, which Spark takes in much faster than as many rows.
+    lists = {name: pa.array([words]) for name, words in zip(("block", "heads"), toss.heads(randomness), strict=True)}
+    coins = records.sparkSession.createDataFrame(pa.table(lists)).selectExpr("inline(arrays_zip(block, heads))")
+    # Positions are numbered before anything is left out: Spark moves no filter below what is not deterministic.
+    numbered = records.withColumn("position", sql.monotonically_increasing_id())
+    joined = numbered.join(sql.broadcast(coins), sql.expr(BLOCK) == sql.col("block"), "left")
+    found = joined.withColumn("tossed", sql.expr(tossed(toss))).where(f"not tossed or {HEADS}")
+    return found.select("value", "budget", "tossed")
 
 
 @contextmanager
