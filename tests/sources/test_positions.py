@@ -82,10 +82,27 @@ def test_there_is_a_block_whatever_the_coins(extent: Extent) -> None:
     assert words.tolist() == [0]
 
 
-def test_an_extent_has_room_for_partitions_of_different_sizes_but_not_for_any() -> None:
-    assert Extent.of(3, 1000, 2500) == Extent(3, 1000)
-    assert Extent.of(100, 1000, 1099) == Extent(100, 44)
-    assert Extent.of(1, 1, 1) == Extent(1, 1)
+def marks_of(*lengths: int) -> NDArray[np.int64]:
+    """The marks of partitions of these lengths, among others."""
+    rows = [row for row in range(max(lengths, default=0)) if row & (row - 1) == 0]
+    found = [(part << ROW_BITS) + row for part, length in enumerate(lengths) for row in rows if row < length]
+    return np.array([-1, *reversed(found), -1])
+
+
+@given(st.lists(st.integers(0, 70), max_size=6))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_an_extent_has_all_positions_of_records_and_not_many_more(lengths: list[int]) -> None:
+    extent = Extent.of(marks_of(*lengths), sum(lengths))
+    used = max((part + 1 for part, length in enumerate(lengths) if length), default=0)
+    assert extent.partitions == used
+    longest = max(lengths, default=0)
+    if used and 4 * sum(lengths) >= 2 * longest * used:
+        assert longest <= extent.rows <= max(1, 2 * (longest - 1))
+    assert extent.size < 4 * sum(lengths) + max(used, 1)
+
+
+def test_an_extent_has_no_room_for_one_partition_much_longer_than_all_others() -> None:
+    assert Extent.of(marks_of(999, *[1] * 99, 1), 1099) == Extent(101, 44)
 
 
 def counted(model: Model, budgets: Floats) -> Counts:
@@ -93,9 +110,9 @@ def counted(model: Model, budgets: Floats) -> Counts:
     return np.asarray(counts)
 
 
-def planned(rule: Thinning, budgets: Any, partitions: int = 1) -> Toss | None:
+def planned(rule: Thinning, budgets: Any) -> Toss | None:
     granted = np.asarray(budgets, dtype=np.float64)
-    extent = Extent.of(partitions, -(-granted.size // partitions), granted.size)
+    extent = Extent.of(marks_of(granted.size), granted.size)
     return plan_toss(rule, Cells(rule.model), counted(rule.model, granted), extent)
 
 
@@ -142,11 +159,11 @@ def test_nothing_is_tossed_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_heads_are_few_enough_to_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(positions, "_MOST_HEADS", 100)
+    monkeypatch.setattr(positions, "_MOST_HEADS", 200)
     rule = thinning_of(BOUNDED, 1, cap=50.0, density=0.1)  # 0.005 and 0.05
     toss = planned(rule, [*[0.1] * 10_000, *[1.0] * 100])
     assert toss is not None
-    assert toss.extent.size * 2.0**-toss.bits <= 100
+    assert toss.extent.size * 2.0**-toss.bits <= 200
     assert rate_of(rule, 0.1) <= 2.0**-toss.bits < rate_of(rule, 1.0)
     assert 0.1 < toss.largest < 1.0
 

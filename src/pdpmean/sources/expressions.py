@@ -18,13 +18,16 @@ from pdpmean.inputs import LARGEST_BUDGET
 from pdpmean.model import Model
 from pdpmean.sources.positions import BLOCK_BITS, ROW_BITS, Toss
 
-__all__ = ["BLOCK", "HEADS", "ROW", "RULE", "SUMS", "key_columns", "read_keys", "sum_columns", "tossed"]
+__all__ = ["BLOCK", "HEADS", "MARKS", "POSITION", "RULE", "SUMS", "key_columns", "read_keys", "sum_columns", "tossed"]
 
 RULE = ("share", "cap", "unit", "middle", "lift", "per_unit", "near")  # as in `Summing.rules`, the share rounded down
 SUMS = ("high", "low", "weight", "extra_high", "extra_low")
 
-# Of the column `position`: the row in its partition, the block of a word of coins, and whether its own is heads.
-ROW = f"position & {2**ROW_BITS - 1}L"
+# Where a record lies, and of that: some positions, few in each partition, that tell how long it is (`Extent.of`);
+# the block of a word of coins; and whether its own coin is heads.
+POSITION = "monotonically_increasing_id() as position"
+_ROW = f"(position & {2**ROW_BITS - 1}L)"
+MARKS = f"if({_ROW} & ({_ROW} - 1L) = 0L, position, -1L) as mark"
 BLOCK = f"position >> {BLOCK_BITS}"
 HEADS = f"(heads >> cast(position & {2**BLOCK_BITS - 1}L as int)) & 1L = 1L"
 
@@ -95,5 +98,5 @@ def _words(number: str, name: str, words: tuple[str, str]) -> list[str]:
 
 def tossed(toss: Toss) -> str:
     """Whether there was a coin for the record at `position`; there was where the budget is missing, whose rate is 0."""
-    ends = f"position < {toss.extent.partitions << ROW_BITS}L and ({ROW}) < {toss.extent.rows}L"
+    ends = f"position < {toss.extent.partitions << ROW_BITS}L and {_ROW} < {toss.extent.rows}L"
     return f"{ends} and (budget <= {_double(toss.largest)} or isnan(budget))"

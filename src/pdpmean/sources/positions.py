@@ -40,8 +40,13 @@ class Extent:
     rows: int
 
     @classmethod
-    def of(cls, partitions: int, longest: int, records: int) -> Extent:
-        """All positions of records, unless most partitions are much shorter than the longest: then fewer."""
+    def of(cls, marks: NDArray[np.int64], records: int) -> Extent:
+        """All positions of so many records, by those of them whose row is 0 or a power of two; others are -1.
+
+        At most twice as many rows as the longest partition has; fewer where most are much shorter.
+        """
+        partitions = (int(marks.max(initial=-1)) >> ROW_BITS) + 1
+        longest = max(1, 2 * int((marks[marks >= 0] & (2**ROW_BITS - 1)).max(initial=0)))
         return cls(partitions, min(longest, -(-_ROOM * records // max(partitions, 1))))
 
     @property

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyspark.sql.functions as sql
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -22,10 +21,21 @@ from pdpmean.errors import InvalidInputError
 from pdpmean.randomness import Randomness
 from pdpmean.sources import Batch, Counts, Keeping, Source, Tallying
 from pdpmean.sources.columns import listed
-from pdpmean.sources.expressions import BLOCK, HEADS, ROW, RULE, SUMS, key_columns, read_keys, sum_columns, tossed
+from pdpmean.sources.expressions import (
+    BLOCK,
+    HEADS,
+    MARKS,
+    POSITION,
+    RULE,
+    SUMS,
+    key_columns,
+    read_keys,
+    sum_columns,
+    tossed,
+)
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.people import check_ids
-from pdpmean.sources.positions import ROW_BITS, Extent, Toss, plan_toss
+from pdpmean.sources.positions import Extent, Toss, plan_toss
 from pdpmean.sources.worker import batch_of, keep
 
 __all__ = ["SparkSource"]
@@ -74,21 +84,16 @@ class SparkSource(Source):
         """The table of who holds which budget."""
         assert isinstance(rule, Cells)
         with self._told("census"):
-            columns = self._by_group or ["monotonically_increasing_id() as position"]
-            records = self._beside_groups("left").selectExpr(*columns, *key_columns(rule))
-            sums = [sql.count("*").alias("count")]
-            if self.groups is None:
-                sums += [sql.max("position").alias("last"), sql.max(sql.expr(ROW)).alias("longest")]
-            found = _collected(records.groupBy(*self._by_group, "key").agg(*sums))
+            records = self._beside_groups("left").selectExpr(*(self._by_group or [POSITION, MARKS]), *key_columns(rule))
+            found = _collected(records.groupBy(*(self._by_group or ["mark"]), "key").count())
             cells, wrong = read_keys(found["key"].to_numpy(), rule)
             counts = found["count"].to_numpy()
             self._check_budgets(int(counts[wrong].sum()))
             table = np.zeros(rule.shape, dtype=np.int64)
             np.add.at(table, (self._codes(found), cells), counts)
             self.rows = int(counts.sum())
-            if self.groups is None and self.rows:
-                partitions, longest = pc.max(found["last"]).as_py() >> ROW_BITS, pc.max(found["longest"]).as_py()
-                extent = Extent.of(partitions + 1, longest + 1, self.rows)
+            if self.groups is None:
+                extent = Extent.of(found["mark"].to_numpy(), self.rows)
                 self._plan_toss = partial(plan_toss, cells=rule, counts=table[0], extent=extent)
         return table
 
@@ -190,7 +195,7 @@ def _at_heads(records: DataFrame, toss: Toss, randomness: Randomness) -> DataFra
     lists = {name: pa.array([words]) for name, words in zip(("block", "heads"), toss.heads(randomness), strict=True)}
     coins = records.sparkSession.createDataFrame(pa.table(lists)).selectExpr("inline(arrays_zip(block, heads))")
     # Positions are numbered before anything is left out: Spark moves no filter below what is not deterministic.
-    numbered = records.withColumn("position", sql.monotonically_increasing_id())
+    numbered = records.selectExpr("*", POSITION)
     joined = numbered.join(sql.broadcast(coins), sql.expr(BLOCK) == sql.col("block"), "left")
     found = joined.withColumn("tossed", sql.expr(tossed(toss))).where(f"not tossed or {HEADS}")
     return found.select("value", "budget", "tossed")
