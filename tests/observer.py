@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 from scripted import Scripted
 
-from pdpmean import estimate_mean, locate
+from pdpmean import estimate_mean, extent, locate
 from pdpmean.threads import SMALLEST_BATCH
 
 SIGNALLING = float(np.array([0x7FF4000000000000], np.uint64).view(np.float64)[0])
@@ -57,7 +57,7 @@ def seen(*data: Any, script: Sequence[float] = SCRIPT, medians: Sequence[float] 
     with (
         warnings.catch_warnings(record=True) as caught,
         mock.patch.object(locate, "private_median", side_effect=medians),
-        mock.patch.object(locate, "first_small_tail", return_value=1076),
+        mock.patch.object(extent, "first_small_tail", return_value=54),
     ):
         warnings.simplefilter("always")
         result = estimate_mean(*data, **options, randomness=Scripted(script), progress=lambda *call: told.append(call))

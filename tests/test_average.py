@@ -338,6 +338,21 @@ def test_noise_has_its_scale(name: str, shape: str, unbounded: bool) -> None:
     assert kolmogorov(sample, discrete_laplace_cdf(scale)) > 1e-12
 
 
+@pytest.mark.parametrize(("offset", "step"), [(0.0, 0), (6.0, -0.75), (-2.0, 0.25), (8.0, -1), (8.1, -1)])
+def test_missing_values_count_as_the_centre(offset: float, step: float) -> None:
+    """Of a clip around 1 + offset, 8 to either side."""
+    clip = Clip.of(small_plan("any"), Location(1.0, 8.0, offset=offset), 8.0)
+    assert (clip.middle, clip.half, clip.missing) == (1.0 + offset, 8.0, round(step * STEPS))
+    released = average(
+        ArraySource(np.full(5000, math.nan), BUDGETS),
+        [small_plan("any")],
+        [(Location(1.0, 8.0, offset=offset), 8.0)],
+        quiet(),
+    )[0]
+    assert released
+    assert released.mean == step
+
+
 def test_small_budgets_of_any_shape_keep_the_noise_inside_its_limit() -> None:
     # The share of the squares is a small part of that of the sum, so their noise is larger: 2**60 is the limit.
     plan = plan_mean({0.001: 4_000_000}, model="unbounded", budget_range=(0.001, 0.001), shape="any")

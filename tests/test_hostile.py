@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from scripted import Scripted
 
-from pdpmean import average, estimate, locate, paper, squares
+from pdpmean import average, estimate, extent, locate, paper, squares
 from pdpmean.cells import Cells
 from pdpmean.choices import Choices
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError, PopulationWarning
@@ -272,12 +272,12 @@ def test_any_clip_width_gives_an_answer(value: float, width: float, model: str) 
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
-def test_the_radius_of_any_shape_follows_the_values_past_ties(size: float) -> None:
-    """Values at the centre are at distance 0, not at 1: a population scaled down has a radius scaled down."""
+def test_the_extent_of_any_shape_follows_the_values_past_ties(size: float) -> None:
+    """Values at the centre are at distance 0, not at 1: a population scaled down has an extent scaled down."""
     distances = np.concatenate([np.zeros(600), np.random.default_rng(2).normal(size=400) * size])
     weights = locate.integer_weights(np.full(1000, 2.0))
-    radius = locate.locate_radius(distances, 0.0, weights, Randomness.seeded(1))
-    assert 2 * size <= radius <= 32 * size
+    for reach in extent.find_extent(distances, 0.0, weights, 2.0**-1074, Randomness.seeded(1)):
+        assert 2 * size <= reach <= 32 * size
 
 
 # --- nothing granted ---------------------------------------------------------------------------------------------
@@ -381,7 +381,7 @@ def test_unbounded_results_depend_on_released_numbers_alone(shape: Shape) -> Non
         script = Scripted([*census, *squares, *averaged])
         with (
             mock.patch.object(locate, "private_median", side_effect=[3.5, 0.7]),
-            mock.patch.object(locate, "first_small_tail", return_value=1076),
+            mock.patch.object(extent, "first_small_tail", return_value=54),
         ):
             result = answer(values, budgets, model="unbounded", shape=shape, randomness=script)
         found.append(everything(result))

@@ -59,7 +59,7 @@ def columns(size: int, seed: int = 1) -> tuple[Floats, Floats]:
 @NEARS
 @SIZES
 def test_sums_are_those_of_the_twin(model: Model, near: int | None, size: int) -> None:
-    clip = Clip(model, Fraction(3, 4), 0.7, 4.5, 2.5, near)
+    clip = Clip(model, Fraction(3, 4), 0.7, 4.5, 2.5, near, missing=-5_000_001)
     with compiled():
         fast = sums_of(clip, *columns(size))
     assert fast == sums_of(clip, *columns(size))
@@ -118,7 +118,7 @@ NARROW_AND_FAR = [(Fraction(3, 4), 0.7, 4.5, 2.5, 3_000_000), (Fraction(1, 7), 0
 def clips_of(model: Model, *, squares: bool) -> list[Clip | None]:
     """Rules unlike each other, one of a clip so narrow that its steps need two factors; and a group without any."""
     first, second = (
-        Clip(model, share, cap, middle, half, None if squares else near)
+        Clip(model, share, cap, middle, half, None if squares else near, missing=STEPS // 3)
         for share, cap, middle, half, near in NARROW_AND_FAR
     )
     return [first, None, second, Clip(model, Fraction(1, 2), 50.0, 5.0, 2.0**-910, None if squares else 1)]
@@ -186,6 +186,19 @@ def test_near_is_strictly_within(way: Way) -> None:
         total, weight, extra = sums_of(clip, values, budgets)
         assert (total, 8 * extra) == (13 * weight // 8, 4 * weight)
         assert group_sums([clip, None], values, budgets, [0] * 8)[0] == (total, weight, extra)
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize("step", [0, 7, -STEPS])
+def test_with_squares_a_missing_value_counts_where_the_rule_says(way: Way, step: int) -> None:
+    """At the centre, which need not be the middle of the clip."""
+    clip = Clip(BOUNDED, Fraction(1, 2), 1.0, 0.0, float(STEPS), None, missing=step)
+    with way():
+        missing, there = (sums_of(clip, [value] * 9, [1.0] * 9) for value in (math.nan, float(step)))
+        assert missing == there
+        assert group_sums([clip, None], [math.nan] * 9, [1.0] * 9, [0] * 9)[0] == there
+        near = Clip(BOUNDED, Fraction(1, 2), 1.0, 0.0, float(STEPS), 7, missing=step)
+        assert sums_of(near, [math.nan] * 9, [1.0] * 9)[0] == 0
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -126,8 +126,21 @@ def test_any_shape_by_hand() -> None:
     doubt = float(plan.shares["sum"] / plan.shares["square"]) / 1000.0
     deviation = 8.0 * math.sqrt(0.3 - 0.0625 + doubt)
     assert found.scale == pytest.approx(deviation)
-    assert found.sampling_std == pytest.approx(deviation * math.sqrt(plan.mean.square) / 1000.0)
+    # Of so many nats 16 lie beyond a third of the clip; half of the cases add a tail on one side, half on the other.
+    tail = 16 / (plan.scale.weight) * 8.0 / 54
+    sampling = deviation * math.sqrt(plan.mean.square) / 1000.0
+    assert found.sampling_std == pytest.approx(math.hypot(sampling, math.sqrt(2) * tail / 2))
+    assert found.law.centers.tolist() == pytest.approx([3.0, 3.0 + tail, 3.0 - tail, 3.0])
     assert found.warnings == ()
+
+
+def test_a_skewed_clip_of_any_shape() -> None:
+    """The clip reaches from -1 to 15; its longer side may lack more, and the mean is told from its middle."""
+    plan = plan_mean(TIERS, shape="any")
+    found = concluded(plan, Location(1.0, 8.0, offset=6.0), 8.0, Average(-0.25, 1000.0, 0.3), None, promised(plan))
+    assert (found.center, found.mean) == (1.0, 7.0 - 2.0)
+    unit = 16 / plan.scale.weight / 54
+    assert (found.law.centers - 5.0).tolist() == pytest.approx([0.0, 14 * unit, -2 * unit, 12 * unit])
 
 
 def test_a_negative_variance_is_none() -> None:

@@ -64,11 +64,12 @@ def weights_of(allowances: Floats, share: Any, cap: Any, unit: Any) -> NDArray[n
     return weights
 
 
-def steps_of(values: Floats, middle: Any, lift: Any, per_unit: Any) -> NDArray[np.int64]:
-    """Values clipped, as integers from -STEPS to STEPS; a missing one is 0."""
+def steps_of(values: Floats, middle: Any, lift: Any, per_unit: Any, missing: Any = 0.0) -> NDArray[np.int64]:
+    """Values clipped, as integers from -STEPS to STEPS; a missing one is `missing`."""
     with np.errstate(all="ignore"):
         steps = np.rint(np.clip((values - middle) * lift * per_unit, -STEPS, STEPS))
-    return np.where(np.isnan(steps), 0.0, steps).astype(np.int64)
+    whole: NDArray[np.int64] = np.where(np.isnan(steps), missing, steps).astype(np.int64)
+    return whole
 
 
 def words_of(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -85,7 +86,8 @@ def from_words(high: int, low: int) -> int:
 class Clip:
     """What is summed in one group: values clipped to middle +- half, at weights ``min(share * allowance, cap)``.
 
-    Beside them either the weight of the values within `near` steps of the middle or, if that is None, the squares.
+    Beside them either the weight of the values within `near` steps of the middle or, if that is None, the squares; a
+    missing value then counts as one so many steps from the middle as `missing` says, and otherwise as one there.
     """
 
     model: Model
@@ -94,12 +96,14 @@ class Clip:
     middle: float
     half: float
     near: int | None
+    missing: int = 0
 
     @classmethod
-    def of(cls, plan: Plan, middle: float, half: float) -> Clip:
-        """As planned."""
+    def of(cls, plan: Plan, location: Location, half: float) -> Clip:
+        """As planned, where the population was located; there, at its centre, missing values count."""
         near = None if plan.shape == "any" else math.floor(STEPS * MEDIAN_SIZE / (4 * plan.clip_width))
-        return cls(plan.model, plan.shares["sum"], plan.largest_weight, middle, half, near)
+        missing = round(STEPS * min(max(-location.offset / half, -1.0), 1.0))
+        return cls(plan.model, plan.shares["sum"], plan.largest_weight, location.middle, half, near, missing)
 
     @property
     def shift(self) -> int:
@@ -111,7 +115,8 @@ class Clip:
     def rule(self) -> tuple[float, ...]:
         """Its row in `Summing`."""
         unit = 2.0**self.shift
-        return (float(self.share), self.cap, unit, self.middle, *steps_per_unit(self.half), float(self.near or 0))
+        mark = self.missing if self.near is None else self.near
+        return (float(self.share), self.cap, unit, self.middle, *steps_per_unit(self.half), float(mark))
 
 
 _NOTHING = (1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0)  # a cap of 0, also for budgets without limit
@@ -123,7 +128,8 @@ class Summing:
 
     The extra is 1 for a value near the middle and 0 for others; or, if `squares`, ``z**2 / STEPS``. There is one rule a
     group, and a last one that adds nothing for everybody else; or a single rule, where there are no groups. A rule is
-    a share, a cap, the unit of weights, the middle, steps per unit as two factors, and within how many steps is near.
+    a share, a cap, the unit of weights, the middle, steps per unit as two factors, and a mark: within how many steps is
+    near or, if `squares`, at which step missing values count.
     """
 
     model: Model
@@ -148,13 +154,13 @@ class Summing:
             self._tally_compiled(batch, table)
             return
         where = np.zeros(1, dtype=np.int32) if batch.groups is None else batch.groups
-        share, cap, unit, middle, lift, per_unit, near = self.rules[where].T
+        share, cap, unit, middle, lift, per_unit, mark = self.rules[where].T
         weights = weights_of(self.model.allowances(batch.budgets), share, cap, unit)
-        steps = steps_of(batch.values, middle, lift, per_unit)
+        steps = steps_of(batch.values, middle, lift, per_unit, mark if self.squares else 0.0)
         if self.squares:
             extra = weights * (steps**2 // STEPS)
         else:
-            extra = np.where((np.abs(steps) < near) & ~np.isnan(batch.values), weights, 0)
+            extra = np.where((np.abs(steps) < mark) & ~np.isnan(batch.values), weights, 0)
         for column, numbers in enumerate([*words_of(weights * steps), weights, *words_of(extra)]):
             # Below 2**26 each, and so few that their sums are exact as doubles.
             groups = np.broadcast_to(where, weights.shape)
@@ -192,10 +198,7 @@ def average(
     randomness: Randomness,
 ) -> list[Average | None]:
     """The private weighted mean of the values clipped to where they lie, one a group, all in one pass."""
-    clips = [
-        Clip.of(plan, found[0].center, found[1]) if plan and found else None
-        for plan, found in zip(plans, located, strict=True)
-    ]
+    clips = [Clip.of(plan, *found) if plan and found else None for plan, found in zip(plans, located, strict=True)]
     if not any(clips):
         return [None] * len(clips)
     table = source.sum(Summing.of(clips, grouped=source.groups is not None)).tolist()

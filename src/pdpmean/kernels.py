@@ -108,13 +108,13 @@ def _sum_near(values, budgets, low, high, factor, share, cap, unit, middle, lift
 
 
 @_compiled
-def _sum_squares(values, budgets, low, high, factor, share, cap, unit, middle, lift, per_unit):
+def _sum_squares(values, budgets, low, high, factor, share, cap, unit, middle, lift, per_unit, missing):
     """The sums of W z, of W, and of W z**2 / 2**24, over so few records that none overflows a word."""
     total, weights, squares = 0, 0, 0
     for i in range(values.size):
         weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap) * unit)
         place = np.rint(_place(values[i], middle, lift, per_unit))
-        step = np.int64(place) if place == place else np.int64(0)
+        step = np.int64(place if place == place else missing)
         total += weight * step
         weights += weight
         squares += weight * (step * step >> 24)
@@ -135,13 +135,13 @@ def _add(sums, total, weights, extra):
 @_compiled
 def sum_blocks(values, budgets, low, high, factor, rule, squares, block, sums):
     """Add the three sums to `sums`, block by block, each of so many records that none overflows a word."""
-    share, cap, unit, middle, lift, per_unit, near = rule
+    share, cap, unit, middle, lift, per_unit, mark = rule
     for start in range(0, values.size, block):
         v, b = values[start : start + block], budgets[start : start + block]
         if squares:
-            found = _sum_squares(v, b, low, high, factor, share, cap, unit, middle, lift, per_unit)
+            found = _sum_squares(v, b, low, high, factor, share, cap, unit, middle, lift, per_unit, mark)
         else:
-            found = _sum_near(v, b, low, high, factor, share, cap, unit, middle, lift, per_unit, near)
+            found = _sum_near(v, b, low, high, factor, share, cap, unit, middle, lift, per_unit, mark)
         _add(sums, found[0], found[1], found[2])
 
 
@@ -157,7 +157,7 @@ def sum_groups(values, budgets, groups, low, high, factor, rules, squares, sums)
         g = np.uint32(groups[i])
         weight = np.int64(min(_allowance(budgets[i], low, high, factor) * rules[g, 0], rules[g, 1]) * rules[g, 2])
         place = np.rint(_place(values[i], rules[g, 3], rules[g, 4], rules[g, 5]))
-        step = np.int64(place) if place == place else np.int64(0)
+        step = np.int64(place if place == place else rules[g, 6] * squares)
         sums[g, 0] += weight * step >> _LOW_BITS
         sums[g, 1] += weight * step & rest
         sums[g, 2] += weight

@@ -10,30 +10,34 @@ from numpy.typing import NDArray
 
 from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.diffusion import WEIGHT_UNIT, round_down
+from pdpmean.extent import find_extent
 from pdpmean.inputs import Floats
+from pdpmean.interval import finite
 from pdpmean.lattice import Lattice, double_of, keys_of
 from pdpmean.planned import Plan
 from pdpmean.randomness import Randomness
 from pdpmean.selection import choose_segment
 
-__all__ = ["Location", "first_small_tail", "integer_weights", "locate", "locate_radius", "private_median"]
+__all__ = ["Location", "integer_weights", "locate", "private_median"]
 
 SPREAD_GRAIN = 2**40  # doubles in a cell: 2**-12 of the spread
-
-# The radius of shape="any": octaves tried, and the weight that may stay outside, in nats.
-_OCTAVES = range(-1074, 1024)
-_TAIL = 16
-_QUERY_SCALE, _THRESHOLD_SCALE = 4 * WEIGHT_UNIT, math.nextafter(4 * WEIGHT_UNIT / 3, math.inf)
 
 
 @dataclass(frozen=True)
 class Location:
-    """A private centre, and the private median (or, for shape "any", a tail) of the distances to it."""
+    """A private centre, and the private median of the distances to it or, for shape "any", half the extent."""
 
     center: float
     spread: float
     degenerate: bool = False
     """The spread came out as next to nothing beside the centre."""
+    offset: float = 0.0
+    """How far above the centre the middle of the clip lies: a skewed population reaches further on one side."""
+
+    @property
+    def middle(self) -> float:
+        """The middle of the clip."""
+        return finite(self.center + self.offset)
 
 
 def locate(values: Floats, weights: Floats, plan: Plan, randomness: Randomness) -> tuple[Location, float]:
@@ -49,8 +53,9 @@ def locate(values: Floats, weights: Floats, plan: Plan, randomness: Randomness) 
     cell = plan.center_grain * math.ulp(center)  # what the centre is not told apart from, about
     rest = integer_weights(round_down(weights * (1 - part)))
     if plan.shape == "any":
-        radius = locate_radius(values, center, rest, randomness)
-        return Location(center, radius, radius <= max(16 * cell, 2.0**-1000)), radius
+        below, above = find_extent(values, center, rest, cell, randomness)
+        half = below / 2 + above / 2
+        return Location(center, half, half <= max(16 * cell, 2.0**-1000), above / 2 - below / 2), half
     spread = private_median(_distances(values, center), rest, plan.spread_lattice, randomness, grain=SPREAD_GRAIN)
     most = float(np.finfo(np.float64).max) / 8 / max(plan.clip_width, 1.0)
     degenerate = spread <= max(4 * cell, 2.0**-1000)
@@ -110,32 +115,3 @@ def private_median(
     )
     start, stop = (lattice.below(int(border)) for border in borders[chosen : chosen + 2])
     return double_of(lattice.key_at(start + randomness.below(stop - start)))
-
-
-def locate_radius(values: Floats, center: float, weights: NDArray[np.int64], randomness: Randomness) -> float:
-    """Twice the first power of two beyond which, noisily, at most 16 nats of weight lie from the centre.
-
-    Record i's loss is ``weights[i] / WEIGHT_UNIT``. Missing values take no part.
-    """
-    distances = _distances(values, center)
-    present = ~np.isnan(distances)
-    _, exponents = np.frexp(distances[present])
-    exponents = np.where(distances[present] == 0, _OCTAVES.start, exponents)  # frexp(0) says 0, as for [1/2, 1)
-    octave = np.where(np.isinf(distances[present]), _OCTAVES.stop, exponents) - _OCTAVES.start
-    sums = np.zeros(len(_OCTAVES) + 2, dtype=np.int64)
-    np.add.at(sums, np.clip(octave, 0, sums.size - 1), weights[present])
-    tails = (np.cumsum(sums[::-1])[::-1] - sums)[: len(_OCTAVES)]
-    return math.ldexp(1.0, min(_OCTAVES[first_small_tail(tails.tolist(), randomness)] + 1, 1023))
-
-
-def first_small_tail(tails: list[int], randomness: Randomness) -> int:
-    """The first index whose tail is noisily at most 16 nats; the last one if none is.
-
-    A sparse vector for queries that one record can only raise, by at most its weight w, all together. With threshold
-    noise of scale 4/3 and query noise of scale 4 its loss is at most 3 w / 4 + w / 4 (docs/guarantee.md, "Radius").
-    """
-    threshold = randomness.add_laplace(_TAIL * WEIGHT_UNIT, _THRESHOLD_SCALE)
-    for index, tail in enumerate(tails):
-        if not randomness.add_laplace(tail, _QUERY_SCALE) > threshold:
-            return index
-    return len(tails) - 1

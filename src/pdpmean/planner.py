@@ -33,7 +33,7 @@ _HOPELESS = 0.9  # a chance of a miss, with what locating usually takes, at whic
 _ABOUT = 1.02  # what a needed total is raised by, since the least error is found only about
 _LARGEST_LOCATE, _LARGEST_WEIGHTS, _NARROWEST = 0.45, 0.3, 0.3
 
-_ANY_CENTER, _ANY_RADIUS, _ANY_SQUARE, _ANY_WEIGHTS = 130.0, 0.15, 0.03, 0.05
+_ANY_CENTER, _ANY_EXTENT, _ANY_SQUARE, _ANY_WEIGHTS = 130.0, 0.15, 0.03, 0.05
 _ANY_LEAST = 300.0
 
 
@@ -113,12 +113,12 @@ class Planner(Forecaster):
         return {**self._for_weights(room - check, chosen[3]), **shares} if self.census.share else shares
 
     def _any_shares(self) -> tuple[dict[str, float], float]:
-        """The shares of all steps but the sum, and what the radius would be for a bell-shaped population."""
+        """The shares of all steps but the sum, and half what the extent would be for a bell-shaped population."""
         center = min(0.25 * self.left, _ANY_CENTER / self.useful_total)
-        shares = {"center": center, "scale": _ANY_RADIUS * self.left, "square": _ANY_SQUARE * self.left}
-        beyond = min(20 / (shares["scale"] * self.useful_total), 0.3)  # 20 nats lie beyond half to a quarter of it
+        shares = {"center": center, "scale": _ANY_EXTENT * self.left, "square": _ANY_SQUARE * self.left}
+        beyond = min(20 / (shares["scale"] * self.useful_total), 0.3)  # of a side; where so much lies, in half octaves
         weights = self._for_weights(self.left, _ANY_WEIGHTS) if self.census.share else {}
-        return {**weights, **shares}, 3 * float(ndtri(1 - beyond / 2))
+        return {**weights, **shares}, 3 * 2**0.25 * float(ndtri(1 - beyond))
 
     def _for_weights(self, room: float, part: float) -> dict[str, float]:
         """The shares that private budgets ask for: of the census, of the weights, and of their squares if not known."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from pdpmean.average import Average
 from pdpmean.clipped_normal import clipped_variance, inside, undo_clipping
+from pdpmean.extent import tail_beyond
 from pdpmean.interval import ErrorLaw, finite, rank_nodes
 from pdpmean.locate import Location
 from pdpmean.planned import Plan
@@ -80,14 +81,16 @@ def find_populations(released: Sequence[Released]) -> list[Population]:
 
 
 def _as_it_is(group: Released) -> Population:
-    """The clipped mean itself; its sampling error from the released mean square."""
-    plan, half, averaged = group.plan, group.half, group.averaged
+    """The clipped mean itself, as it is or with what either tail may add; sampling from the released mean square."""
+    plan, half, averaged, offset = group.plan, group.half, group.averaged, group.location.offset
     assert averaged.square is not None
-    mean = finite(group.location.center + half * averaged.mean)
+    mean = finite(group.location.middle + half * averaged.mean)
     doubt = float(plan.shares["sum"] / plan.shares["square"]) / averaged.weight
     deviation = math.sqrt(max(averaged.square - averaged.mean**2, 0.0) + doubt)
     sampling = half * (deviation * math.sqrt(group.square) / averaged.weight)
-    law = ErrorLaw(np.array([mean]), np.array([half / averaged.weight]), np.array([sampling]))
+    below, above = (tail_beyond(end, plan.scale.weight * group.grown) for end in (half - offset, half + offset))
+    means = np.array([mean, finite(mean + above), finite(mean - below), finite(mean + (above - below))])
+    law = ErrorLaw(means, np.full(4, half / averaged.weight), np.full(4, sampling))
     return Population(mean, finite(half * deviation), law)
 
 

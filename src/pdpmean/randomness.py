@@ -8,9 +8,10 @@ same methods, repeats itself, and protects nobody: it is for simulations and tes
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any, NoReturn
@@ -116,6 +117,13 @@ class Randomness:
             raise ValueError(f"scale must lie in [0, 2**60]; got {scale!r}")
         return value if scale == 0 else value + self._laplace(self, scale)
 
+    def add_laplace_each(self, values: Iterable[int], scale: float) -> Iterator[int]:
+        """Each value plus noise of its own, as it is asked for."""
+        if not self.private:
+            return (self.add_laplace(value, scale) for value in values)
+        draw = partial(next, _drawn_ahead(scale))
+        return (value + _unlimited(draw, _WORD_LIMIT) for value in values)
+
     def words(self, size: int) -> NDArray[np.uint64]:
         """`size` independent uniform 64-bit words."""
         if self._process != (os.getpid(), _forks):
@@ -183,20 +191,38 @@ def _seeded_anywhere(secret: bytes, task: str) -> Randomness:
 
 
 @lru_cache(maxsize=1)
-def _opendp_maker() -> Callable[..., Callable[[int], int]]:
-    from opendp.domains import atom_domain
+def _opendp_makers() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """What makes noise of a scale, for one number and for a list of them."""
+    from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_laplace
-    from opendp.metrics import absolute_distance
+    from opendp.metrics import absolute_distance, l1_distance
     from opendp.mod import enable_features
 
     enable_features("contrib")
-    # Domain and metric are kept: with many groups, and a scale each, they would take longer than all draws.
-    return partial(make_laplace, atom_domain(T="i64"), absolute_distance(T="i64"))
+    # Domains and metrics are kept: with many groups, and a scale each, they would take longer than all draws.
+    one = atom_domain(T="i64")
+    return (
+        partial(make_laplace, one, absolute_distance(T="i64")),
+        partial(make_laplace, vector_domain(one), l1_distance(T="i64")),
+    )
 
 
 @lru_cache(maxsize=256)
 def _opendp_laplace(scale: float) -> Callable[[int], int]:
-    return _opendp_maker()(scale=scale)
+    draw: Callable[[int], int] = _opendp_makers()[0](scale=scale)
+    return draw
+
+
+@lru_cache(maxsize=256)
+def _opendp_laplaces(scale: float) -> Callable[[list[int]], list[int]]:
+    draw: Callable[[list[int]], list[int]] = _opendp_makers()[1](scale=scale)
+    return draw
+
+
+def _drawn_ahead(scale: float) -> Iterator[int]:
+    """Noise without end, drawn more and more at a time: many together take a tenth of the time of one by one."""
+    for doublings in itertools.count(2):
+        yield from _opendp_laplaces(scale)([0] * 2 ** min(doublings, 8))
 
 
 def _secure_laplace(_: Randomness, scale: float) -> int:

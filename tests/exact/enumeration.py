@@ -117,6 +117,9 @@ class Enumerator:
             return value
         return Noisy(self, value, scale)
 
+    def add_laplace_each(self, values: Sequence[int], scale: float) -> Iterator[Any]:
+        return (self.add_laplace(value, scale) for value in values)
+
 
 class FirstBytes:
     """The first bytes of coins, as far as they have been looked at: each is known to be below a part of 256."""

@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 
 from exact.enumeration import Enumerator, collapsed
-from pdpmean import average, estimate, locate
+from pdpmean import average, estimate, extent, locate
 from pdpmean.census import Census
 from pdpmean.choices import Choices
 from pdpmean.diffusion import WEIGHT_UNIT
@@ -105,14 +105,15 @@ def patched(*patches: Patch) -> Iterator[None]:
         yield
 
 
-def coarse_radius(unit: int, tail: int) -> list[Patch]:
-    """`locate_radius` in `unit` units a nat, the shipped scales converted, with six octaves and a lower threshold."""
+def coarse_extent(unit: int, tail: int) -> list[Patch]:
+    """`find_extent` in `unit` units a nat, the shipped scales converted, with five reaches and a lower threshold."""
     return [
         (locate, "WEIGHT_UNIT", unit),
-        (locate, "_QUERY_SCALE", locate._QUERY_SCALE * unit / WEIGHT_UNIT),
-        (locate, "_THRESHOLD_SCALE", locate._THRESHOLD_SCALE * unit / WEIGHT_UNIT),
-        (locate, "_TAIL", tail),
-        (locate, "_OCTAVES", range(-2, 3)),
+        (extent, "WEIGHT_UNIT", unit),
+        (extent, "_QUERY_SCALE", extent._QUERY_SCALE * unit / WEIGHT_UNIT),
+        (extent, "_THRESHOLD_SCALE", extent._THRESHOLD_SCALE * unit / WEIGHT_UNIT),
+        (extent, "_TAIL", tail),
+        (extent, "_PLACES", range(-2, 3)),
     ]
 
 
@@ -164,8 +165,8 @@ def whole(
         (estimate, "conclude", lambda plans, *_: [plan and SimpleNamespace(warnings=()) for plan in plans]),
         (Plan, "center_lattice", centers),
         (Plan, "spread_lattice", spreads),
-        *(coarse_radius(2, tail=1) if any_shape else []),
+        *(coarse_extent(2, tail=1) if any_shape else []),
     ]
-    steps = ["locate:private_median", *(["locate:locate_radius"] if any_shape else [])]
+    steps = ["locate:private_median", *(["extent:_reach"] if any_shape else [])]
     with patched(*fixed), collapsed(*steps), patched(*planted), everything_released():
         yield

@@ -1,7 +1,7 @@
 """Every step of `estimate_mean`, and all together, enumerated: no loss exceeds a budget, planted bugs are caught.
 
 The code that runs is the shipped code; `exact.enumeration` stands in for its randomness. Lattices have a few keys, the
-plan is fixed, and `locate_radius` counts in coarser units of weight, or the paths could not all be visited.
+plan is fixed, and `find_extent` counts in coarser units of weight, or the paths could not all be visited.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from exact.pipeline import (
     UNBOUNDED,
     Patch,
     Person,
-    coarse_radius,
+    coarse_extent,
     doubled,
     everything_released,
     fixed_plan,
@@ -42,7 +42,7 @@ from exact.pipeline import (
     source_of,
     whole,
 )
-from pdpmean import average, census, diffusion, estimate, locate, squares
+from pdpmean import average, census, diffusion, estimate, extent, locate, squares
 from pdpmean.cells import Held
 from pdpmean.diffusion import WEIGHT_UNIT, Thinning
 from pdpmean.inputs import Floats
@@ -305,16 +305,16 @@ def test_a_grain_that_follows_the_values_is_caught() -> None:
         assert loss(without, median_law(placed, DOZEN, 64)) > 0.1 + 0.5
 
 
-# --- the radius ---------------------------------------------------------------------------------------------
+# --- the extent ---------------------------------------------------------------------------------------------
 
 
 def tail_law(tails: Sequence[int]) -> Law:
-    return law(lambda r: locate.first_small_tail(list(tails), r))
+    return law(lambda r: extent.first_small_tail(list(tails), r))
 
 
 def test_first_small_tail_on_every_pair_of_small_neighbours() -> None:
     """One record raises the tails up to its own octave, all by its weight."""
-    with patched(*coarse_radius(1, tail=0)):
+    with patched(*coarse_extent(1, tail=0)):
         laws: dict[tuple[int, ...], Law] = {}
         worst = 0.0
         for tails in itertools.combinations_with_replacement([3, 1, 0], 4):
@@ -332,30 +332,45 @@ def test_first_small_tail_on_every_pair_of_small_neighbours() -> None:
 @pytest.mark.parametrize(("unit", "weight"), [(1, 1), (4, 2)])
 def test_first_small_tail_attains_its_weight_and_no_more(unit: int, weight: int) -> None:
     """Sixty low tails that must all look high force a low threshold; the last does not rise with them."""
-    with patched(*coarse_radius(unit, tail=0)):
+    with patched(*coarse_extent(unit, tail=0)):
         spent = loss(tail_law([0] * 60 + [0, 0]), tail_law([weight] * 60 + [0, 0]))
     assert 0.95 * weight / unit <= spent <= weight / unit + EXACT
 
 
 @pytest.mark.parametrize("name", ["_THRESHOLD_SCALE", "_QUERY_SCALE"])
-def test_radius_noise_at_0_7_of_its_scale_is_caught(name: str) -> None:
-    with patched(*coarse_radius(1, tail=0)), patched((locate, name, 0.7 * getattr(locate, name) / WEIGHT_UNIT)):
+def test_extent_noise_at_0_7_of_its_scale_is_caught(name: str) -> None:
+    with patched(*coarse_extent(1, tail=0)), patched((extent, name, 0.7 * getattr(extent, name) / WEIGHT_UNIT)):
         assert loss(tail_law([0] * 60 + [0, 0]), tail_law([1] * 60 + [0, 0])) > 1.0 + 0.03
 
 
-def test_locate_radius_on_every_small_data_set() -> None:
-    people: list[Placed] = [(1.0, 1), (MISSING, 2), (FAR, 1), (9.5, 2), (1.25, 3)]
+def extent_law(present: tuple[Placed, ...]) -> Law:
+    values = np.array([value for value, _ in present], dtype=np.float64)
+    weights = np.array([weight for _, weight in present], dtype=np.int64)
+    return law(lambda r: extent.find_extent(values, 1.0, weights, 2.0**-30, r))
 
-    def radius(present: tuple[Placed, ...]) -> Law:
-        values = np.array([value for value, _ in present], dtype=np.float64)
-        weights = np.array([weight for _, weight in present], dtype=np.int64)
-        return law(lambda r: locate.locate_radius(values, 1.0, weights, r))
 
-    with patched(*coarse_radius(1, tail=1)):
-        losses = removal_losses(radius, people)
-    assert losses[people[1]] == 0
+def test_find_extent_on_every_small_data_set() -> None:
+    """Both sides together cost a record its weight, since it is on one of them; on neither, nothing."""
+    people: list[Placed] = [(1.0, 1), (MISSING, 2), (-FAR, 1), (9.5, 2), (1.25, 3)]
+    with patched(*coarse_extent(1, tail=1)), collapsed("extent:_reach"):
+        losses = removal_losses(extent_law, people)
+    assert losses[people[0]] == losses[people[1]] == 0
     assert all(losses[person] <= person[1] + EXACT for person in people)
     assert max(losses[person] / person[1] for person in people) > 0.3
+
+
+def test_a_record_on_both_sides_is_caught() -> None:
+    """As it would be if both sides were counted by distances alone."""
+
+    def both(distances: Floats, *rest: Any) -> float:
+        return reach(np.abs(distances), *rest)
+
+    person = (-FAR, 3)
+    with patched(*coarse_extent(1, tail=1)), collapsed("extent:_reach"):
+        reach = extent._reach
+        assert loss(extent_law(()), extent_law((person,))) <= 3 + EXACT
+        with patched((extent, "_reach", both)):
+            assert loss(extent_law(()), extent_law((person,))) > 3 + 0.2
 
 
 # --- the average --------------------------------------------------------------------------------------------
@@ -664,7 +679,7 @@ def test_a_branch_on_the_number_of_survivors_is_caught() -> None:
 
 
 def test_the_shipped_constants_are_those_enumerated() -> None:
-    """What the tests scale down: the radius' noise, in nats, and the shares of the plan."""
-    assert locate._QUERY_SCALE / WEIGHT_UNIT >= 4
-    assert 1 / (locate._QUERY_SCALE / WEIGHT_UNIT) + 1 / (locate._THRESHOLD_SCALE / WEIGHT_UNIT) <= 1
+    """What the tests scale down: the extent's noise, in nats, and the shares of the plan."""
+    assert extent._QUERY_SCALE / WEIGHT_UNIT >= 4
+    assert 1 / (extent._QUERY_SCALE / WEIGHT_UNIT) + 1 / (extent._THRESHOLD_SCALE / WEIGHT_UNIT) <= 1
     assert all(sum(shares.values()) == 1 for shares in SHARES.values())

@@ -89,7 +89,9 @@ def spark_source(frame: DataFrame, **layout: Any) -> Source:
 def summing(model: Model, *, squares: bool, groups: int | None = None) -> Summing:
     """Clips that differ from group to group; every seventh is refused."""
     near = None if squares else 2**20
-    clips = [Clip(model, Fraction(1, 3), 0.7 + g, 10.0 + g / 8, 4.0 * (1 + g), near) for g in range(groups or 1)]
+    clips = [
+        Clip(model, Fraction(1, 3), 0.7 + g, 10.0 + g / 8, 4.0 * (1 + g), near, 1000 - g) for g in range(groups or 1)
+    ]
     return Summing.of([None if g % 7 == 6 else clip for g, clip in enumerate(clips)], grouped=groups is not None)
 
 
