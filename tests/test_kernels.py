@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rules import batch_of, clip_weights, compiled, group_sums, holders, sums_of, table_of, thinning_of, three
 
-from pdpmean import InvalidInputError, Randomness, average, diffusion, estimate_mean, kernels
+from pdpmean import InvalidInputError, Randomness, average, estimate_mean, kernels, randomness
 from pdpmean.average import STEPS, WEIGHT_BITS, Clip, Summing
 from pdpmean.cells import Cells
 from pdpmean.inputs import Floats
-from pdpmean.kernels import find_at_most
+from pdpmean.kernels import find_at_most, find_below
 from pdpmean.model import BOUNDED, Model, make_model
 from pdpmean.sources import Batch
 from pdpmean.sources.arrays import ArraySource
@@ -349,10 +349,25 @@ def test_bytes_below_a_limit_are_all_found(size: int, limit: int) -> None:
     assert find_at_most(first, np.uint8(limit - 1)).tolist() == np.flatnonzero(first < limit).tolist()
 
 
+@pytest.mark.parametrize("limit", [1, 300, 2**16])
+def test_pairs_below_a_limit_are_all_found(limit: int) -> None:
+    first = np.random.default_rng(limit).integers(0, 2**16, 5000).astype(np.uint16)
+    assert find_at_most(first, np.uint16(limit - 1)).tolist() == np.flatnonzero(first < limit).tolist()
+
+
+@pytest.mark.parametrize("size", [0, 1, 5000])
+def test_pairs_below_the_limits_of_their_groups_are_all_found(size: int) -> None:
+    rng = np.random.default_rng(size)
+    first, groups = rng.integers(0, 2**16, size).astype(np.uint16), rng.integers(0, 4, size, np.int32)
+    limits, seen = np.array([2**16, 0, 1, 3000]), np.array([5, 0, 0, 0])
+    assert find_below(first, groups, limits, seen).tolist() == np.flatnonzero(first < limits[groups]).tolist()
+    assert (seen - [5, 0, 0, 0]).tolist() == np.bincount(groups, minlength=4).tolist()
+
+
 @pytest.mark.parametrize("density", [0.0, 1e-3, 2.0**900])
 def test_as_many_are_kept_however_large_a_batch_is(density: float, monkeypatch: pytest.MonkeyPatch) -> None:
     thinning = thinning_of(BOUNDED, 0.5, cap=2.0, density=density)
     batch = Batch(np.empty(0), np.random.default_rng(1).uniform(0.0, 3.0, 5000))
     plain = thinning.keep(batch, Randomness.seeded(1))
-    monkeypatch.setattr(diffusion, "SMALLEST_BATCH", 1)
+    monkeypatch.setattr(randomness, "SMALLEST_BATCH", 1)
     assert thinning.keep(batch, Randomness.seeded(1)).tolist() == plain.tolist()

@@ -112,6 +112,30 @@ def test_a_coin_is_heads_for_exactly_its_rate_of_words_rounded_down(
     assert source.coins(np.full(len(words), rate)).tolist() == [word < heads for word in words]
 
 
+@pytest.mark.parametrize(
+    "rate", [0.5, 0.1, 1 / 3, 1.0 - 2.0**-53, 2.0**-64, 1.5 * 2.0**-64, 2.0**-65, 5e-324, 0.0, 1.0]
+)
+@pytest.mark.parametrize("known", [8, 16])
+def test_coins_whose_first_bits_are_known_are_heads_for_as_many_words(
+    source: Randomness, monkeypatch: pytest.MonkeyPatch, rate: float, known: int
+) -> None:
+    heads = math.floor(Fraction(rate) * 2**64)
+    words = sorted({0, max(heads - 1, 0), min(heads, 2**64 - 1), 2**64 - 1})
+    first = np.array([word >> (64 - known) for word in words], dtype=f"u{known // 8}")
+    monkeypatch.setattr(source, "words", Script([(word << known) % 2**64 for word in words]))
+    assert source.finish_coins(first, np.full(len(words), rate)).tolist() == [word < heads for word in words]
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 4, 1001])
+def test_first_bits_are_as_many_as_asked_for_and_uniform(source: Randomness, size: int) -> None:
+    for first, kind in ((source.first_bytes(size), np.uint8), (source.first_pairs(size), np.uint16)):
+        assert first.shape == (size,)
+        assert first.dtype == kind
+    pairs = source.first_pairs(200_000) % 5
+    laws = {digit: (13108 if digit == 0 else 13107) / 65536 for digit in range(5)}
+    assert chi_square(pairs.tolist(), laws) > 1e-10
+
+
 @pytest.mark.parametrize("rate", [0.5, 1 / 3, 0.02])
 def test_coins_have_their_rate(source: Randomness, rate: float) -> None:
     # Secure: two cells that expect at least 4 000; a binomial count is 7 of its standard deviations away from

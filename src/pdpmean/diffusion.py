@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 
 from pdpmean.inputs import Floats
 from pdpmean.model import Model
-from pdpmean.randomness import Randomness
+from pdpmean.randomness import FirstBits, Randomness, places_below
 from pdpmean.sources import Batch
-from pdpmean.threads import SMALLEST_BATCH
 
 if TYPE_CHECKING:  # Spark's workers import this module, and need no plans
     from pdpmean.planned import Plan
 
-__all__ = ["WEIGHT_UNIT", "Thinning", "locating_weights", "places_below", "round_down"]
+__all__ = ["WEIGHT_UNIT", "Thinning", "locating_weights", "round_down"]
 
 Number = TypeVar("Number", float, Floats)
 WEIGHT_UNIT = 2**30  # integer weights are multiples of 1 / WEIGHT_UNIT nats
@@ -43,16 +42,6 @@ def locating_weights(allowances: Any, share: Any, sum_share: Any, spared_from: A
     That is the cap on its weight in the sum, so that whoever grants more than counts there spends the rest here.
     """
     return allowances * share + np.maximum(allowances * sum_share - spared_from, 0.0)
-
-
-def places_below(first: NDArray[np.uint8], limit: int) -> NDArray[np.intp]:
-    """Which bytes are below the limit."""
-    if first.size < SMALLEST_BATCH or limit == 0:
-        return np.flatnonzero(first < limit)
-    from pdpmean.kernels import find_at_most
-
-    found: NDArray[np.intp] = find_at_most(first, np.uint8(limit - 1))
-    return found
 
 
 @dataclass(frozen=True)
@@ -104,14 +93,25 @@ class Thinning:
         """
         return replace(self, density=self.density * 2.0**bits)
 
+    @property
+    def largest(self) -> Floats:
+        """No record is kept with a larger probability, by its group."""
+        return self.rates(self.cap)
+
     def keep(self, batch: Batch, randomness: Randomness) -> NDArray[np.intp]:
         """Which records are kept: one coin a record, whose first byte says tails for most."""
-        largest = math.ceil(256 * min(float(np.max(self.cap * self.density)), 1.0))
+        largest = math.ceil(256 * float(np.max(self.largest)))
         first = randomness.first_bytes(batch.budgets.size)
         maybe = places_below(first, largest)
-        rule = self.at(None if batch.groups is None else batch.groups[maybe])
-        rates = rule.rates(rule.weights(batch.budgets[maybe]))
-        return maybe[randomness.finish_coins(first[maybe], rates)]
+        groups = None if batch.groups is None else batch.groups[maybe]
+        return maybe[self.decide(batch.budgets[maybe], groups, first[maybe], randomness)]
+
+    def decide(
+        self, budgets: Floats, groups: NDArray[np.int32] | None, first: FirstBits, randomness: Randomness
+    ) -> NDArray[np.bool_]:
+        """Whether each record is kept, given the first bits of its coin."""
+        rule = self.at(groups)
+        return randomness.finish_coins(first, rule.rates(rule.weights(budgets)))
 
     def kept_weights(self, batch: Batch) -> Floats:
         """What each kept record weighs, so that its loss is what `weights` says."""

@@ -32,7 +32,7 @@ class InvalidInputError(PdpMeanError, ValueError):
 class InsufficientBudgetError(PdpMeanError):
     """The budgets cannot carry an answer: `total` was granted, about `needed` would do.
 
-    Raised before any value is read, from public numbers alone; in the unbounded model, from the noisy census.
+    Raised before any value is used, from public numbers alone; in the unbounded model, from the noisy census.
     """
 
     def __init__(self, message: str, *, total: float, needed: float, failure_probability: float) -> None:

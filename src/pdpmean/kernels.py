@@ -14,6 +14,7 @@ __all__ = [
     "count_cells",
     "count_group_cells",
     "find_at_most",
+    "find_below",
     "hash_texts",
     "look_up",
     "sum_blocks",
@@ -70,7 +71,7 @@ def count_group_cells(budgets, groups, low, high, factor, shift, base, top, coun
 
 @_compiled
 def find_at_most(first, most):
-    """Which bytes are at most `most`: counted some at a time, which vectorises, and sought where there are any."""
+    """Which entries are at most `most`: counted some at a time, which vectorises, and sought where there are any."""
     hits = np.zeros((first.size + _LOOK - 1) // _LOOK, np.uint8)
     for k in range(first.size // _LOOK):
         count = np.uint8(0)
@@ -86,6 +87,19 @@ def find_at_most(first, most):
             found[count] = i  # and again, unless it counts: there is no branch to foresee
             count += first[i] <= most
     return found[:-1]
+
+
+@_compiled
+def find_below(first, groups, limits, seen):
+    """Which entries are below the limit of their group; counts how many each group has."""
+    found = np.empty(first.size + 1, np.intp)  # as above
+    count = 0
+    for i in range(first.size):
+        g = np.uint32(groups[i])
+        seen[g] += 1
+        found[count] = i
+        count += first[i] < limits[g]
+    return found[:count]
 
 
 @numba.njit(nogil=True, inline="always")

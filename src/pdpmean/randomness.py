@@ -23,11 +23,13 @@ from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
 
 from pdpmean.errors import InvalidInputError
+from pdpmean.threads import SMALLEST_BATCH
 
-__all__ = ["LARGEST_SCALE", "Randomness", "check_randomness", "laplace_scale"]
+__all__ = ["LARGEST_SCALE", "Randomness", "check_randomness", "laplace_scale", "places_below"]
 
 # OpenDP draws without limit but returns 64-bit words; up to this scale a draw rarely meets their end.
 LARGEST_SCALE = 2.0**60
+FirstBits = NDArray[np.uint8] | NDArray[np.uint16]
 _WORD_LIMIT = 2**63 - 1
 _ZEROS = memoryview(bytes(2**20))  # what is encrypted; kept, since threads wait for each other to get memory
 _forks = 0  # how many forks lie between this process and the first: a process number alone may come again
@@ -59,6 +61,16 @@ def check_randomness(randomness: Randomness | None) -> Randomness:
             "randomness must be Randomness.secure() or Randomness.seeded(integer)", name="randomness", value=randomness
         )
     return randomness
+
+
+def places_below(first: FirstBits, limit: int) -> NDArray[np.intp]:
+    """Which of the first bits of coins are below the limit."""
+    if first.size < SMALLEST_BATCH or limit == 0:
+        return np.flatnonzero(first < limit)
+    from pdpmean.kernels import find_at_most
+
+    found: NDArray[np.intp] = find_at_most(first, first.dtype.type(limit - 1))
+    return found
 
 
 class Randomness:
@@ -146,12 +158,17 @@ class Randomness:
         """The first byte of the word of each of `size` coins: for most of them it already says tails."""
         return self.words(-(-size // 8)).view(np.uint8)[:size]
 
-    def finish_coins(self, first: NDArray[np.uint8], rates: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which coins are heads, of those whose first byte is below 256 times their rate."""
+    def first_pairs(self, size: int) -> NDArray[np.uint16]:
+        """The first two bytes, for coins that are to be looked at before their rates are known."""
+        return self.words(-(-size // 4)).view(np.uint16)[:size]
+
+    def finish_coins(self, first: FirstBits, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which coins are heads, of those whose first byte (or two) is below 256 (or 65536) times their rate."""
         certain = rates >= 1
         # Scaling by a power of two is exact, and so is the cast: it drops what is below 2**-64.
         limits = (np.where(certain, 0.0, rates) * 2.0**64).astype(np.uint64)
-        words = (first.astype(np.uint64) << np.uint64(56)) | (self.words(first.size) >> np.uint64(8))
+        known = 8 * first.itemsize
+        words = (first.astype(np.uint64) << np.uint64(64 - known)) | (self.words(first.size) >> np.uint64(known))
         return certain | (words < limits)
 
     def below(self, bound: int) -> int:

@@ -94,10 +94,13 @@ class Enumerator:
     def coins(self, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
         return np.array([self.heads(rate) for rate in rates.tolist()], dtype=bool)
 
-    def first_bytes(self, size: int) -> FirstBytes:
-        return FirstBytes(self, [1.0] * size)
+    def first_bytes(self, size: int) -> FirstBits:
+        return FirstBits(self, [1.0] * size, 2**8)
 
-    def finish_coins(self, first: FirstBytes, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def first_pairs(self, size: int) -> FirstBits:
+        return FirstBits(self, [1.0] * size, 2**16)
+
+    def finish_coins(self, first: FirstBits, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
         chances = [min(rate / known, 1.0) for rate, known in zip(rates.tolist(), first.below, strict=True)]
         return np.array([self.heads(chance) for chance in chances], dtype=bool)
 
@@ -121,21 +124,22 @@ class Enumerator:
         return (self.add_laplace(value, scale) for value in values)
 
 
-class FirstBytes:
-    """The first bytes of coins, as far as they have been looked at: each is known to be below a part of 256."""
+class FirstBits:
+    """The first bits of coins, as far as they have been looked at: each is known to be below a part of their range."""
 
-    def __init__(self, source: Enumerator, below: list[float]) -> None:
-        self.source, self.below = source, below
+    def __init__(self, source: Enumerator, below: list[float], range_: int) -> None:
+        self.source, self.below, self.range = source, below, range_
         self.size = len(below)
 
-    def __lt__(self, limit: int) -> NDArray[np.bool_]:
-        assert set(self.below) <= {1.0}, "looked at twice: the two answers would not be independent"
-        found = [self.source.heads(min(limit / 256, 1.0)) for _ in self.below]
-        self.below = [min(limit / 256, 1.0) if less else math.nan for less in found]
+    def __lt__(self, limits: int | NDArray[np.int64]) -> NDArray[np.bool_]:
+        assert not np.isnan(self.below).any(), "looked at again, though it is known only to be above a limit"
+        parts = np.minimum(np.broadcast_to(limits, self.size) / self.range, self.below).tolist()
+        found = [self.source.heads(part / known) for part, known in zip(parts, self.below, strict=True)]
+        self.below = [part if less else math.nan for part, less in zip(parts, found, strict=True)]
         return np.array(found, dtype=bool)
 
-    def __getitem__(self, where: NDArray[np.intp]) -> FirstBytes:
-        return FirstBytes(self.source, [self.below[place] for place in where.tolist()])
+    def __getitem__(self, where: NDArray[np.intp]) -> FirstBits:
+        return FirstBits(self.source, [self.below[place] for place in where.tolist()], self.range)
 
 
 class Noisy:

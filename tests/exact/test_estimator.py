@@ -50,7 +50,7 @@ from pdpmean.lattice import Lattice, double_of, keys_of
 from pdpmean.model import BOUNDED, Model
 from pdpmean.plan import Plan
 from pdpmean.randomness import Randomness, laplace_scale
-from pdpmean.sources import Batch
+from pdpmean.sources import Batch, reserve
 
 
 def held(present: Sequence[Person], model: Model) -> Held:
@@ -176,6 +176,64 @@ def test_thinning_keeps_nobody_who_grants_nothing() -> None:
     thinning = thinning_of(BOUNDED, Fraction(1, 2), cap=2.0, density=1e9)
     kept = law(lambda r: thinning.keep(holders([0.0, 1.0, math.inf]), r))
     assert [outcome.tolist() for outcome, _ in kept.items()] == [[1, 2]]
+
+
+# --- a reserve, set aside before the rates are known -----------------------------------------------------------
+
+ROOM: Patch = (reserve, "_ROOM", 2)  # of the four: each is set aside with probability 1/2
+
+
+def from_reserve(present: Batch, rule: Thinning, randomness: Any) -> list[float]:
+    """Who is kept of two batches, by their budgets."""
+    some = reserve.Reserve(randomness, None, None)
+    for where in (np.arange(2), np.arange(2, present.budgets.size)):
+        some.hold(some.work()(present.at(where)))
+    kept = some.sample(rule, randomness)
+    assert kept is not None, "a rule that keeps too many"
+    return sorted(budget for part in kept for budget in part.budgets.tolist())
+
+
+def distance(ours: Law, theirs: Law) -> float:
+    """By how much the probability of any set of outcomes differs."""
+    first, second = ({tuple(outcome): chance for outcome, chance in law.items()} for law in (ours, theirs))
+    return sum(abs(first.get(who, 0.0) - second.get(who, 0.0)) for who in first | second) / 2
+
+
+def reserve_distance(density: float, *planted: Patch) -> float:
+    """How far a sample of a reserve is from one of all."""
+    rule, people = thinning_of(BOUNDED, Fraction(1, 2), cap=2.0, density=density), holders(BUDGETS)
+    with patched(ROOM, (reserve, "in_threads", map), *planted):
+        ours = law(lambda r: from_reserve(people, rule, r))
+    theirs = law(lambda r: sorted(people.budgets[rule.keep(people, r)].tolist()))
+    return distance(ours, theirs)
+
+
+@pytest.mark.parametrize("density", [0.0, 1e-3, 0.1, 0.25])
+def test_a_sample_of_a_reserve_has_the_law_of_one_of_all(density: float) -> None:
+    assert reserve_distance(density) < 1e-12
+
+
+def test_a_reserve_has_nothing_for_a_rule_that_keeps_more_often() -> None:
+    with pytest.raises(AssertionError, match="keeps too many"):
+        reserve_distance(0.26)
+
+
+def tossed_anew(self: Thinning, *known: Any) -> Any:
+    """As if nobody had been left out before."""
+    rule = self.at(None)
+    return known[-1].coins(rule.rates(rule.weights(known[0])))
+
+
+RESERVE_BUGS: dict[str, list[Patch]] = {
+    "coins tossed anew": [(Thinning, "decide", tossed_anew)],
+    "half of the reserve": [(reserve, "_ALL", 2**15)],
+    "rules that keep too many": [(Thinning, "largest", 0.0), (reserve, "_ROOM", 1)],
+}
+
+
+@pytest.mark.parametrize("bug", RESERVE_BUGS)
+def test_a_bug_in_the_reserve_is_caught(bug: str) -> None:
+    assert reserve_distance(0.25, *RESERVE_BUGS[bug]) > 0.01
 
 
 def raised_too_far(self: Thinning, batch: Batch) -> Floats:

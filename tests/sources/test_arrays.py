@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pdpmean.errors import InvalidInputError
 from pdpmean.grouping import MOST_GROUPS
+from pdpmean.inputs import Floats
 from pdpmean.progress import Watch
 from pdpmean.randomness import Randomness
 from pdpmean.sources import Batch, Counts
@@ -61,10 +62,14 @@ class Keeping:
     """Keeps the records that grant what it is told."""
 
     wanted: Callable[[float], bool]
+    largest = np.ones(1)
 
     def keep(self, batch: Batch, randomness: Randomness) -> NDArray[np.intp]:
         assert randomness.words(1).size == 1
-        return np.flatnonzero([self.wanted(budget) for budget in batch.budgets.tolist()])
+        return np.flatnonzero(self.decide(batch.budgets))
+
+    def decide(self, budgets: Floats, *_: object) -> NDArray[np.bool_]:
+        return np.array([self.wanted(budget) for budget in budgets.tolist()], dtype=bool)
 
 
 BATCHES = pytest.fixture(params=[1, 2, 3, 6, 7, 8, 2**18], ids="batches of {}".format)

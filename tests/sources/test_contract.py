@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from source_builders import BUILDERS, Rows, build
 
+from pdpmean.inputs import Floats
 from pdpmean.randomness import Randomness
 from pdpmean.sources import Batch, Counts, Source
 
@@ -38,15 +39,29 @@ def bits(column: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 class KeepAll:
+    largest = np.array([1.0, 1.0, 1.0, 0.0])
+
+    def decide(self, budgets: Floats, *_: object) -> NDArray[np.bool_]:
+        return np.ones(budgets.size, dtype=bool)
+
     def keep(self, batch: Batch, randomness: Randomness) -> NDArray[np.intp]:  # noqa: ARG002
         return np.arange(batch.budgets.size)
 
 
-def everything(source: Source) -> tuple[list[list[int]], list[list[int]], list[tuple[int, ...]]]:
-    kept = source.sample(KeepAll(), Randomness.seeded(1))
-    assert kept.groups is not None
-    records = zip(bits(kept.values).tolist(), bits(kept.budgets).tolist(), kept.groups.tolist(), strict=True)
-    return source.census(Fingerprints(False)).tolist(), source.sum(Fingerprints(True)).tolist(), sorted(records)
+def everything(
+    source: Source, *, prepare: bool = False
+) -> tuple[list[list[int]], list[list[int]], list[tuple[int, ...]]]:
+    if prepare:
+        source.prepare_sample(Randomness.seeded(1))
+    census, total = source.census(Fingerprints(False)).tolist(), source.sum(Fingerprints(True)).tolist()
+    return census, total, records_of(source.sample(KeepAll(), Randomness.seeded(1)))
+
+
+def records_of(batch: Batch) -> list[tuple[int, ...]]:
+    assert batch.groups is not None
+    asked = batch.groups < 3  # of the others nobody is needed
+    columns = (bits(batch.values), bits(batch.budgets), batch.groups)
+    return sorted(zip(*(column[asked].tolist() for column in columns), strict=True))
 
 
 EXPECTED = everything(ROWS.array_source())
@@ -64,13 +79,14 @@ def test_same_records_same_integers(
     source = build(name, ROWS.shuffled(len(name)), tmp_path)
     assert everything(source) == EXPECTED
     assert everything(source) == EXPECTED, "a second time"
+    assert everything(source, prepare=True) == EXPECTED, "prepared for a sample"
     assert source.groups == 3
     assert source.rows == 500
 
 
 def test_the_contract_can_fail() -> None:
     other = ROWS.shuffled(3)
-    other.values[0] += 1
+    other.values[:] += 1
     assert [mine == theirs for mine, theirs in zip(EXPECTED, everything(other.array_source()), strict=True)] == [
         True,
         False,

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import Floats
 from pdpmean.progress import Watch
-from pdpmean.randomness import Randomness
+from pdpmean.randomness import FirstBits, Randomness
 from pdpmean.threads import in_threads
+
+if TYPE_CHECKING:
+    from pdpmean.sources.reserve import Reserve
 
 __all__ = ["Batch", "BatchSource", "Counts", "Keeping", "Source", "Tallying"]
 
@@ -36,6 +39,11 @@ class Batch:
     groups: NDArray[np.int32] | None = None
     first: int = 0
     """The number of the first record."""
+
+    def at(self, where: NDArray[np.intp]) -> Batch:
+        """Some of the records, copied."""
+        groups = None if self.groups is None else self.groups[where]
+        return Batch(self.values[where], self.budgets[where], groups)
 
     def by_group(self, groups: int) -> list[Batch]:
         """The records of each group; all are in the first where there are none."""
@@ -70,9 +78,18 @@ class Keeping(Protocol):
     def keep(self, batch: Batch, randomness: Randomness) -> NDArray[np.intp]:
         """Which records are kept."""
 
+    @property
+    def largest(self) -> Floats:
+        """No record is kept with a larger probability, by its group."""
+
+    def decide(
+        self, budgets: Floats, groups: NDArray[np.int32] | None, first: FirstBits, randomness: Randomness
+    ) -> NDArray[np.bool_]:
+        """Whether each record is kept, given the first bits of its coin."""
+
 
 class Source(ABC):
-    """Records that can be passed over three times; every pass merges small results, in any order."""
+    """Records that can be passed over again and again; every pass merges small results, in any order."""
 
     groups: int | None = None
     """How many groups were asked for."""
@@ -84,6 +101,9 @@ class Source(ABC):
     @abstractmethod
     def duplicate_person(self) -> bool:
         """Whether two records have the same person's id, where ids were given."""
+
+    def prepare_sample(self, randomness: Randomness) -> None:  # noqa: B027 (most have nothing to prepare)
+        """Told before a census that a sample is to follow, so that one reading may serve both."""
 
     @abstractmethod
     def census(self, rule: Tallying) -> Counts:
@@ -100,6 +120,11 @@ class Source(ABC):
 
 class BatchSource(Source):
     """Records that come in batches; each goes through a rule's own arithmetic, side by side."""
+
+    empty_reserve: Reserve | None = None
+    """What the next census fills; no other does."""
+    full_reserve: Reserve | None = None
+    """What the next sample may be taken of; no other is, since the two would have coins in common."""
 
     @abstractmethod
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
@@ -119,8 +144,11 @@ class BatchSource(Source):
 
     def census(self, rule: Tallying) -> Counts:
         """The table of who holds which budget."""
+        reserve, self.empty_reserve = self.empty_reserve, None
         try:
-            return self._tally("census", rule, values=False)
+            table = self._tally("census", rule, values=False, reserve=reserve)
+            self.full_reserve = reserve
+            return table
         except InvalidInputError as found:
             error = found
         self._tally_in_order(rule)  # says which record is the first that is wrong
@@ -130,19 +158,28 @@ class BatchSource(Source):
         """The records that are kept, with coins of each batch's own."""
 
         def kept(coins: Randomness, batch: Batch) -> Batch:
-            where = rule.keep(batch, coins.spawn())
-            groups = None if batch.groups is None else batch.groups[where]
-            return Batch(batch.values[where], batch.budgets[where], groups)
+            return batch.at(rule.keep(batch, coins.spawn()))
 
         own = randomness.spawn()  # one draw of the caller's, however many batches there are
-        parts = list(self._watched("sample", lambda: partial(kept, own.spawn()), values=True))
+        parts = self._from_reserve(rule, own)
+        if parts is None:
+            parts = list(self._watched("sample", lambda: partial(kept, own.spawn()), values=True))
         return _joined(parts, grouped=self.groups is not None)
+
+    def _from_reserve(self, rule: Keeping, randomness: Randomness) -> list[Batch] | None:
+        """The same, of what was set aside, if that is enough."""
+        reserve, self.full_reserve = self.full_reserve, None
+        parts = None if reserve is None else reserve.sample(rule, randomness)
+        if self.watch and parts is not None:
+            self.watch.at("sample", self.rows or 0, self.rows)
+            self.watch.done("sample")
+        return parts
 
     def sum(self, rule: Tallying) -> Counts:
         """The table of what all records contribute."""
         return self._tally("sum", rule, values=True)
 
-    def _tally(self, name: str, rule: Tallying, *, values: bool) -> Counts:
+    def _tally(self, name: str, rule: Tallying, *, values: bool, reserve: Reserve | None = None) -> Counts:
         tables: list[Counts] = []  # one a thread, each in use or in this list
 
         def add(batch: Batch) -> None:
@@ -153,8 +190,12 @@ class BatchSource(Source):
             rule.tally(batch, table)
             tables.append(table)
 
-        for _ in self._watched(name, lambda: add, values=values):
-            pass
+        if reserve:
+            for part in self._watched(name, lambda: _then(add, reserve.work()), values=True):
+                reserve.hold(part)
+        else:
+            for _ in self._watched(name, lambda: add, values=values):
+                pass
         total = np.zeros(rule.shape, dtype=np.int64)
         for table in tables:
             total += table
@@ -176,6 +217,16 @@ class BatchSource(Source):
                 self.watch.at(name, seen, self.rows)
         if self.watch:
             self.watch.done(name)
+
+
+def _then(first: Work[None], second: Work[Result]) -> Work[Result]:
+    """Both, and what the second comes to."""
+
+    def both(batch: Batch) -> Result:
+        first(batch)
+        return second(batch)
+
+    return both
 
 
 def _joined(parts: list[Batch], *, grouped: bool) -> Batch:

@@ -17,9 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from pdpmean.errors import InvalidInputError
+from pdpmean.randomness import Randomness
 from pdpmean.sources import Batch, BatchSource, Result, Work
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.people import check_ids, has_repeated
+from pdpmean.sources.reserve import Reserve
 from pdpmean.threads import SMALLEST_BATCH, in_threads, read_ahead
 
 __all__ = ["File", "FileSource", "find_paths"]
@@ -100,6 +102,11 @@ class FileSource(BatchSource):
         self.groups = None if layout.groups is None else len(layout.groups)
         counts = [file.rows for file in files]
         self.rows = None if None in counts else sum(count or 0 for count in counts)
+
+    def prepare_sample(self, randomness: Randomness) -> None:
+        """Set records aside in the next census, as reading them again would take long."""
+        if Reserve.has_room(self.groups, self.rows):
+            self.empty_reserve = Reserve(randomness, self.groups, self.rows)
 
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
         """The records, converted in threads; the files must be what they were when they were first opened."""

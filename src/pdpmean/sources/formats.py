@@ -12,7 +12,7 @@ from pdpmean.sources.files import File, Records
 
 __all__ = ["ArrowFile", "ParquetFile"]
 
-_BATCH = 2**18  # records; what a core decodes stays in its cache
+_BATCH = 2**17  # records, at least, if there are so many; what a core decodes stays in its cache
 _PIECE = 2**20  # records that one thread reads on end, at least
 _BUFFER = 2**20  # bytes read at a time, so that a row group of any size is a stream
 _LARGE = 2**26  # bytes of an Arrow batch, above which it is mapped rather than read
@@ -38,12 +38,14 @@ class ParquetFile(File):
             groups.append(group)
             records += self._metadata.row_group(group).num_rows
             if records >= _PIECE:
-                yield self._stream(groups, names)
+                yield self._stream(groups, records, names)
                 groups, records = [], 0
         if groups:
-            yield self._stream(groups, names)
+            yield self._stream(groups, records, names)
 
-    def _stream(self, groups: list[int], names: Sequence[str]) -> Records:
+    def _stream(self, groups: list[int], records: int, names: Sequence[str]) -> Records:
+        """In batches of one size, so that none is too small for the compiled loops."""
+        batch = -(-records // max(records // _BATCH, 1))
         with pq.ParquetFile(
             self.path,
             metadata=self._metadata,
@@ -51,7 +53,7 @@ class ParquetFile(File):
             pre_buffer=False,
             read_dictionary=[name for name in names if name in self._texts()],
         ) as file:
-            yield from file.iter_batches(_BATCH, groups, list(names), use_threads=False)
+            yield from file.iter_batches(max(batch, 1), groups, list(names), use_threads=False)
 
     def _texts(self) -> set[str]:
         """Columns of names, which are looked up once in a dictionary rather than once a record."""

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdpmean.cells import Cells
-from pdpmean.diffusion import Thinning, places_below
-from pdpmean.randomness import Randomness
+from pdpmean.diffusion import Thinning
+from pdpmean.randomness import Randomness, places_below
 from pdpmean.sources import Counts
 from pdpmean.threads import in_threads
 

@@ -1,0 +1,107 @@
+"""A reserve: records set aside while all are counted, so that a sample needs no further reading.
+
+The first bits of every record's coin are drawn, and a record is set aside if they are below a limit: whoever is to be
+kept with no larger probability than that is among them, and the rest of the coin decides. The limit depends on how many
+records there are, in a group, and on no coin. While they are not all counted it is higher, and who is above it in the
+end is let go.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdpmean.randomness import FirstBits, Randomness, places_below
+from pdpmean.sources import Batch, Counts, Keeping, Work
+from pdpmean.threads import SMALLEST_BATCH, in_threads
+
+__all__ = ["Part", "Reserve"]
+
+_ROOM, _GROUP_ROOM = 2**19, 2**17  # records, about; `locate` looks at 50 000 at most, and not at all budgets alike
+_MOST = 2**22  # records, of all groups together
+_ALL = 2**16  # a limit that every coin is below
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is set aside of a batch, the first bits of each record's coin, and how many there were of each group."""
+
+    records: Batch
+    first: FirstBits
+    seen: Counts
+
+    def below(self, limits: Counts) -> Part:
+        """What is left with lower limits."""
+        own = limits[0 if self.records.groups is None else self.records.groups]
+        where = np.flatnonzero(self.first < own)
+        return self if where.size == self.first.size else Part(self.records.at(where), self.first[where], self.seen)
+
+
+class Reserve:
+    """Sets records aside, batch by batch and side by side; `rows` is how many there will be, where that is known."""
+
+    @staticmethod
+    def has_room(groups: int | None, rows: int | None) -> bool:
+        """Whether samples of so many groups are likely to be found in a reserve."""
+        return (groups or 1) * _GROUP_ROOM <= _MOST or (rows is not None and rows <= _MOST)
+
+    def __init__(self, randomness: Randomness, groups: int | None, rows: int | None) -> None:
+        self._coins = randomness.spawn()
+        self._room = _ROOM if groups is None else min(_GROUP_ROOM, _MOST // groups)
+        self._seen = np.zeros(1 if groups is None else groups + 1, dtype=np.int64)
+        self._limits = self._limits_of(self._seen if groups is not None else np.array([rows or 0]))
+        if groups is not None:
+            self._limits[-1] = 0  # nobody of a group that was not asked for
+        self._parts: deque[tuple[int, Part]] = deque()  # when there were so many records
+
+    def _limits_of(self, seen: Counts) -> Counts:
+        """Below which about as many are as there is room for; everybody, where that is not more."""
+        limits: Counts = np.clip(_ALL * self._room // np.maximum(seen, 1), 1, _ALL)
+        return limits
+
+    def work(self) -> Work[Part]:
+        """What sets records aside of batches that come one after the other, with coins of their own."""
+        return partial(self._set_aside, self._coins.spawn())
+
+    def _set_aside(self, coins: Randomness, batch: Batch) -> Part:
+        """Whoever is below the limits as they are by now: they fall, so that nobody else would stay."""
+        first = coins.spawn().first_pairs(batch.budgets.size)
+        where, seen = _found(first, batch.groups, self._limits)
+        return Part(batch.at(where), first[where], seen)
+
+    def hold(self, part: Part) -> None:
+        """Take what was set aside; from what was taken when there were half as many, some can go."""
+        self._seen += part.seen
+        self._limits = np.minimum(self._limits, self._limits_of(self._seen))
+        now = int(self._seen.sum())
+        self._parts.append((now, part))
+        while self._parts[0][0] <= now // 2:
+            self._parts.append((now, self._parts.popleft()[1].below(self._limits)))
+
+    def sample(self, rule: Keeping, randomness: Randomness) -> list[Batch] | None:
+        """What the rule keeps of all records; None if it may keep some who were not set aside."""
+        if (rule.largest > self._limits / _ALL).any():
+            return None
+
+        def kept(task: tuple[Part, Randomness]) -> Batch:
+            part, coins = task[0].below(self._limits), task[1]
+            own = part.records
+            return own.at(np.flatnonzero(rule.decide(own.budgets, own.groups, part.first, coins)))
+
+        return list(in_threads(kept, ((part, randomness.spawn()) for _, part in self._parts)))
+
+
+def _found(first: FirstBits, groups: NDArray[np.int32] | None, limits: Counts) -> tuple[NDArray[np.intp], Counts]:
+    """Which are below the limit of their group, and how many each group has."""
+    if groups is None:
+        return places_below(first, int(limits[0])), np.array([first.size])
+    if first.size < SMALLEST_BATCH:
+        return np.flatnonzero(first < limits[groups]), np.bincount(groups, minlength=limits.size)
+    from pdpmean.kernels import find_below
+
+    seen = np.zeros(limits.size, dtype=np.int64)
+    return find_below(first, groups, limits, seen), seen
