@@ -18,14 +18,15 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 from profiles import MORE_PROFILES, PROFILES, Floats
-from scipy.stats import binom
+from runs import LEVELS, Runs
+from shapes import shape_table
 
 from pdpmean import Choices, InsufficientBudgetError, MeanEstimate, Randomness, estimate_mean, lower_bound
 from pdpmean.average import average
@@ -47,7 +48,6 @@ RANGES = {
     "Pareto from 0.02": (0.02, 10.0),
     "2 % public, 98 % at 0.1": (0.02, 5.0),
 }
-LEVELS = (0.80, 0.95, 0.99)
 RATIOS = (0.0, 1.0, 1e4)
 TOTALS = {"bounded": (300, 500, 1_000, 5_000, 50_000, 100_000), "unbounded": (250, 500, 2_500, 25_000, 100_000)}
 QUICK = ("all 0.1", "log-uniform [0.01, 1]", "1 % at 5, 99 % at 0.02", "70 % zeros, 0.2 and 1")
@@ -58,59 +58,6 @@ LIMITS = {
 OTHERS = ("paper", "threshold", "sampling", "minimum")
 LARGE, LARGEST = 10_000, 100_000  # records: above, only one mean; only some profiles
 LARGEST_PROFILES = ("all 0.1", "log-uniform [0.01, 1]", "all 0.01", "1 % at 5, 99 % at 0.02")
-
-
-@dataclass
-class Runs:
-    """What came of the runs of one method in one cell; a refused run has no error."""
-
-    all_errors: list[float] = field(default_factory=list)
-    """Run by run; infinite where it was refused, or gave no number."""
-    places: list[float] = field(default_factory=list)
-    """P(mean <= truth) as the result has it: uniform if the intervals are right."""
-    warned: int = 0
-
-    def add(self, estimate: MeanEstimate, truth: float) -> None:
-        """Note one answer."""
-        self.all_errors.append(abs(estimate.mean - truth))
-        self.places.append(estimate.law.cdf(truth))
-        self.warned += bool(estimate.warnings)
-
-    def refuse(self) -> None:
-        """Note that there was no answer."""
-        self.all_errors.append(math.inf)
-
-    @property
-    def errors(self) -> list[float]:
-        """Of the answers."""
-        return [error for error in self.all_errors if error < math.inf]
-
-    @property
-    def refused(self) -> int:
-        """How many runs gave no answer."""
-        return len(self.all_errors) - len(self.errors)
-
-    @property
-    def quantile(self) -> float:
-        """The error that one run in four exceeds; infinite if more than a quarter was refused."""
-        return float(np.quantile(self.all_errors, 0.75, method="higher")) if self.all_errors else math.nan
-
-    @property
-    def surely(self) -> float:
-        """What that quantile is above, but for one time in a hundred by chance."""
-        found = np.sort(self.all_errors)
-        return float(found[int(binom.ppf(0.01, found.size, 0.75))])
-
-    @property
-    def misses(self) -> float:
-        """The part of the answers that is off by more than a standard deviation."""
-        return float(np.mean(np.array(self.errors) > 1)) if self.errors else math.nan
-
-    @property
-    def coverage(self) -> tuple[float, ...]:
-        """How often the intervals of each level held the truth."""
-        sides = np.abs(2 * np.array(self.places) - 1)
-        return tuple(float(np.mean(sides <= level)) if sides.size else math.nan for level in LEVELS)
 
 
 @dataclass
@@ -372,82 +319,6 @@ def coverage_table(runs: int) -> list[str]:
 def coverage_line(runs: int, people: Population) -> str:
     warnings.simplefilter("ignore")
     return Row(people, 1e4, simulate(people, (1e4,), runs, 0)[1e4], {}).text()
-
-
-SHAPES: dict[str, tuple[Callable[[np.random.Generator, int], Floats], float, float]] = {
-    "exponential": (lambda rng, n: rng.exponential(size=n), 1.0, 1.0),
-    "log-normal(0, 1)": (
-        lambda rng, n: rng.lognormal(size=n),
-        math.exp(0.5),
-        math.sqrt((math.e - 1) * math.e),
-    ),
-    "Student t3": (lambda rng, n: rng.standard_t(3, size=n), 0.0, math.sqrt(3)),
-    "0 or 1, 20 % ones": (lambda rng, n: (rng.random(n) < 0.2).astype(np.float64), 0.2, 0.4),
-    "90 % N(0,1), 10 % N(10,1)": (
-        lambda rng, n: rng.standard_normal(n) + 10 * (rng.random(n) < 0.1),
-        1.0,
-        math.sqrt(10),
-    ),
-    "normal": (lambda rng, n: rng.standard_normal(n), 0.0, 1.0),
-}
-CLIPS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 30.0, 50.0)
-
-
-def shape_table(quick: bool) -> list[str]:
-    """shape="any" against the best clip of the other shape, chosen in hindsight; all in standard deviations."""
-    lines = [
-        "| population | n | total | any: bias | any: rms | any: 80 / 95 / 99 % | gaussian: rms | its warnings "
-        "| best clip | its rms | no privacy |\n|" + "---|" * 11
-    ]
-    print(lines[0])
-    sizes = ((50_000, 8),) if quick else ((50_000, 400), (200_000, 300), (1_000_000, 200))
-    with ProcessPoolExecutor() as pool:
-        for line in pool.map(_shape_row, *zip(*((name, *size) for name in SHAPES for size in sizes), strict=True)):
-            lines.append(line)
-            print(line, flush=True)
-    return lines
-
-
-def _shape_row(name: str, n: int, runs: int) -> str:
-    warnings.simplefilter("ignore")
-    draw, mean, std = SHAPES[name]
-    rng = np.random.default_rng(n)
-    budget = 0.1
-    found, plain = Runs(), Runs()
-    signed, sample_errors = [], []
-    clipped: dict[float, list[float]] = {width: [] for width in CLIPS}
-    for run in range(runs):
-        values = draw(rng, n)
-        sample_errors.append(values.mean() - mean)
-        randomness = Randomness.seeded(run)
-        estimate = estimate_mean(values, budget, shape="any", randomness=randomness)
-        found.add(estimate, mean)
-        signed.append(estimate.mean - mean)
-        plain.add(estimate_mean(values, budget, randomness=randomness), mean)
-        for width, errors in clipped.items():
-            choices = Choices(clip_width=width, center_share=100 / n / budget, scale_share=100 / n / budget)
-            errors.append(estimate_mean(values, budget, choices=choices, randomness=randomness).mean - mean)
-
-    def in_stds(errors: list[float]) -> float:
-        return math.sqrt(np.mean(np.square(errors))) / std
-
-    rms = {width: in_stds(errors) for width, errors in clipped.items()}
-    best = min(rms, key=lambda width: rms[width])
-    coverage = " / ".join(f"{100 * part:.0f}" for part in found.coverage)
-    parts = [
-        name,
-        f"{n:,}",
-        f"{n * budget:,.0f}",
-        f"{np.mean(signed) / std:+.4f}",
-        f"{in_stds(signed):.4f}",
-        coverage,
-        f"{in_stds(plain.errors):.4f}",
-        f"{plain.warned / runs:.0%}",
-        f"{best:g}",
-        f"{rms[best]:.4f}",
-        f"{in_stds(sample_errors):.4f}",
-    ]
-    return "| " + " | ".join(parts) + " |"
 
 
 def draw_figure(rows: list[Row], path: Path) -> None:
