@@ -105,6 +105,16 @@ def test_an_extent_has_no_room_for_one_partition_much_longer_than_all_others() -
     assert Extent.of(marks_of(999, *[1] * 99, 1), 1099) == Extent(101, 44)
 
 
+@pytest.mark.parametrize(("row", "partitions"), [(2**31, 3), (2**32, 0)])
+def test_partitions_so_long_that_positions_may_repeat_have_no_coins(row: int, partitions: int) -> None:
+    extent = Extent.of(np.array([-1, 0, row, 2 << ROW_BITS]), 2**33)
+    assert extent.partitions == partitions
+    counts = np.zeros(Cells(BOUNDED).shape[1], dtype=np.int64)
+    counts[1] = 2**33
+    toss = plan_toss(thinning_of(BOUNDED, 1, cap=1.0, density=1e-6), Cells(BOUNDED), counts, extent)
+    assert (toss is not None) == (partitions > 0)
+
+
 def counted(model: Model, budgets: Floats) -> Counts:
     (counts,) = table_of(Cells(model), holders(budgets))
     return np.asarray(counts)

@@ -100,6 +100,16 @@ def test_memory_is_bounded_however_many_come(monkeypatch: pytest.MonkeyPatch) ->
     assert held[-1] > 800
 
 
+@pytest.mark.parametrize("sizes", [[0], [0, 0, 3], [3, 0]])
+@pytest.mark.parametrize("groups", [None, 2])
+def test_batches_may_be_empty(sizes: list[int], groups: int | None) -> None:
+    """Also the first ones, when there is nobody yet."""
+    some = filled(sizes, groups)
+    assert int(some._seen.sum()) == sum(sizes)
+    if groups is None:
+        assert everybody(some) == list(range(sum(sizes)))
+
+
 def test_groups_have_limits_of_their_own_and_others_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reserve, "_GROUP_ROOM", 100)
     some = Reserve(Randomness.seeded(1), 3, None)

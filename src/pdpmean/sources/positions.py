@@ -43,10 +43,13 @@ class Extent:
     def of(cls, marks: NDArray[np.int64], records: int) -> Extent:
         """All positions of so many records, by those of them whose row is 0 or a power of two; others are -1.
 
-        At most twice as many rows as the longest partition has; fewer where most are much shorter.
+        At most twice as many rows as the longest partition has; fewer where most are much shorter. None at all where
+        one may be so long that its last positions are those of the next, as two records would then share a coin.
         """
         partitions = (int(marks.max(initial=-1)) >> ROW_BITS) + 1
         longest = max(1, 2 * int((marks[marks >= 0] & (2**ROW_BITS - 1)).max(initial=0)))
+        if longest >= 2**ROW_BITS:
+            return cls(0, 0)
         return cls(partitions, min(longest, -(-_ROOM * records // max(partitions, 1))))
 
     @property
@@ -97,6 +100,6 @@ def plan_toss(rule: Thinning, cells: Cells, counts: Counts, extent: Extent) -> T
     light = rates <= 2.0**-bits
     left = (counts * np.where(light, 2.0**-bits, 1.0)).sum(axis=1)
     best = int(np.argmin(left))
-    if counts.sum() - left[best] < max(_WORTH, left[best]):
+    if extent.size == 0 or counts.sum() - left[best] < max(_WORTH, left[best]):
         return None
     return Toss(extent, int(bits[best, 0]), float(ends[light[best]].max()))

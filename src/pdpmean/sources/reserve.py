@@ -79,7 +79,7 @@ class Reserve:
         self._limits = np.minimum(self._limits, self._limits_of(self._seen))
         now = int(self._seen.sum())
         self._parts.append((now, part))
-        while self._parts[0][0] <= now // 2:
+        while self._parts[0][0] <= now // 2 < now:  # batches may be empty, and nobody be there yet
             self._parts.append((now, self._parts.popleft()[1].below(self._limits)))
 
     def sample(self, rule: Keeping, randomness: Randomness) -> list[Batch] | None:
