@@ -450,7 +450,9 @@ def test_a_very_narrow_clip_does_not_warn() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
-def test_an_error_beyond_all_numbers_is_a_number() -> None:
-    values = np.clip(np.random.default_rng(24).standard_normal(3000), -1.7, 1.7) * 1e308
-    found = seeded(values, 2.0, seed=1, choices=Choices(saturation=2.0**-20))
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+@pytest.mark.parametrize("factor", [1e308, math.inf])
+def test_an_error_beyond_all_numbers_is_a_number(shape: Any, factor: float) -> None:
+    values = np.clip(np.random.default_rng(24).standard_normal(3000), -1.7, 1.7) * factor
+    found = seeded(values, 2.0, seed=1, shape=shape, choices=Choices(saturation=2.0**-20))
     assert all(math.isfinite(end) for end in (*found.interval(), found.std))

@@ -88,9 +88,10 @@ def _as_it_is(group: Released) -> Population:
     doubt = float(plan.shares["sum"] / plan.shares["square"]) / averaged.weight
     deviation = math.sqrt(max(averaged.square - averaged.mean**2, 0.0) + doubt)
     sampling = half * (deviation * math.sqrt(group.square) / averaged.weight)
-    below, above = (tail_beyond(end, plan.scale.weight * group.grown) for end in (half - offset, half + offset))
+    tails = (tail_beyond(end, plan.scale.weight * group.grown) for end in (half - offset, half + offset))
+    noise, sampling, below, above = (min(error, _LARGEST_ERROR) for error in (half / averaged.weight, sampling, *tails))
     means = np.array([mean, finite(mean + above), finite(mean - below), finite(mean + (above - below))])
-    law = ErrorLaw(means, np.full(4, half / averaged.weight), np.full(4, sampling))
+    law = ErrorLaw(means, np.full(4, noise), np.full(4, sampling))
     return Population(mean, finite(half * deviation), law)
 
 
