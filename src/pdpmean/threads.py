@@ -14,7 +14,7 @@ __all__ = ["SMALLEST_BATCH", "in_threads", "read_ahead"]
 
 SMALLEST_BATCH = 2**17  # from this size on a batch goes to the compiled loops; below, NumPy needs no compiling
 _READERS = 8  # at most, so that what is read ahead stays small
-_AHEAD = 4
+_AHEAD = 8  # batches: a row group of a million records at once, or its rest would wait behind those read meanwhile
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

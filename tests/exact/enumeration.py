@@ -141,6 +141,11 @@ class FirstBits:
     def __getitem__(self, where: NDArray[np.intp]) -> FirstBits:
         return FirstBits(self.source, [self.below[place] for place in where.tolist()], self.range)
 
+    def __array_function__(self, function: Any, _types: Any, args: Any, _options: Any) -> FirstBits:
+        assert function is np.concatenate
+        known = [part.below for part in args[0] if isinstance(part, FirstBits)]
+        return FirstBits(self.source, list(itertools.chain.from_iterable(known)), self.range)
+
 
 class Noisy:
     """A number plus discrete Laplace noise that has not fallen yet: comparing it costs two branches."""

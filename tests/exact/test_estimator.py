@@ -190,7 +190,7 @@ def from_reserve(present: Batch, rule: Thinning, randomness: Any) -> list[float]
         some.hold(some.work()(present.at(where)))
     kept = some.sample(rule, randomness)
     assert kept is not None, "a rule that keeps too many"
-    return sorted(budget for part in kept for budget in part.budgets.tolist())
+    return sorted(kept.budgets.tolist())
 
 
 def distance(ours: Law, theirs: Law) -> float:
@@ -202,7 +202,7 @@ def distance(ours: Law, theirs: Law) -> float:
 def reserve_distance(density: float, *planted: Patch) -> float:
     """How far a sample of a reserve is from one of all."""
     rule, people = thinning_of(BOUNDED, Fraction(1, 2), cap=2.0, density=density), holders(BUDGETS)
-    with patched(ROOM, (reserve, "in_threads", map), *planted):
+    with patched(ROOM, *planted):
         ours = law(lambda r: from_reserve(people, rule, r))
     theirs = law(lambda r: sorted(people.budgets[rule.keep(people, r)].tolist()))
     return distance(ours, theirs)

@@ -146,8 +146,8 @@ def kept_of(count: int, rate: float, *, room: int, groups: int | None = None, se
     some._room = room
     for batch in batches([count // 8] * 8, groups):
         some.hold(some.work()(batch))
-    parts = some.sample(rule_of(rate, groups), Randomness.seeded(seed + 1000))
-    return None if parts is None else sum(part.values.size for part in parts)
+    kept = some.sample(rule_of(rate, groups), Randomness.seeded(seed + 1000))
+    return None if kept is None else kept.values.size
 
 
 def rule_of(rate: float, groups: int | None) -> Thinning:

@@ -21,7 +21,7 @@ from pdpmean.threads import in_threads
 if TYPE_CHECKING:
     from pdpmean.sources.reserve import Reserve
 
-__all__ = ["Batch", "BatchSource", "Counts", "Keeping", "Source", "Tallying"]
+__all__ = ["Batch", "BatchSource", "Counts", "Keeping", "Source", "Tallying", "joined"]
 
 Counts = NDArray[np.int64]
 Result = TypeVar("Result")
@@ -161,19 +161,20 @@ class BatchSource(Source):
             return batch.at(rule.keep(batch, coins.spawn()))
 
         own = randomness.spawn()  # one draw of the caller's, however many batches there are
-        parts = self._from_reserve(rule, own)
-        if parts is None:
+        found = self._from_reserve(rule, own)
+        if found is None:
             parts = list(self._watched("sample", lambda: partial(kept, own.spawn()), values=True))
-        return _joined(parts, grouped=self.groups is not None)
+            found = joined(parts, grouped=self.groups is not None)
+        return found
 
-    def _from_reserve(self, rule: Keeping, randomness: Randomness) -> list[Batch] | None:
+    def _from_reserve(self, rule: Keeping, randomness: Randomness) -> Batch | None:
         """The same, of what was set aside, if that is enough."""
         reserve, self.full_reserve = self.full_reserve, None
-        parts = None if reserve is None else reserve.sample(rule, randomness)
-        if self.watch and parts is not None:
+        found = None if reserve is None else reserve.sample(rule, randomness)
+        if self.watch and found is not None:
             self.watch.at("sample", self.rows or 0, self.rows)
             self.watch.done("sample")
-        return parts
+        return found
 
     def sum(self, rule: Tallying) -> Counts:
         """The table of what all records contribute."""
@@ -229,7 +230,10 @@ def _then(first: Work[None], second: Work[Result]) -> Work[Result]:
     return both
 
 
-def _joined(parts: list[Batch], *, grouped: bool) -> Batch:
+def joined(parts: list[Batch], *, grouped: bool) -> Batch:
+    """The records of all parts."""
+    if len(parts) == 1:
+        return parts[0]
     return Batch(
         np.concatenate([np.empty(0), *(part.values for part in parts)]),
         np.concatenate([np.empty(0), *(part.budgets for part in parts)]),

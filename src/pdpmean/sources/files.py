@@ -13,12 +13,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from pdpmean.errors import InvalidInputError
 from pdpmean.randomness import Randomness
-from pdpmean.sources import Batch, BatchSource, Result, Work
+from pdpmean.sources import Batch, BatchSource, Result, Work, joined
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.people import check_ids, has_repeated
 from pdpmean.sources.reserve import Reserve
@@ -163,21 +162,10 @@ def _merged(batches: Iterator[Batch]) -> Iterator[Batch]:
     for batch in batches:
         held.append(batch)
         if sum(part.budgets.size for part in held) >= SMALLEST_BATCH:
-            yield _joined(held)
+            yield joined(held, grouped=batch.groups is not None)
             held = []
     if held:
-        yield _joined(held)
-
-
-def _joined(parts: list[Batch]) -> Batch:
-    if len(parts) == 1:
-        return parts[0]
-    groups = [part.groups for part in parts if part.groups is not None]
-    return Batch(
-        np.concatenate([part.values for part in parts]),
-        np.concatenate([part.budgets for part in parts]),
-        np.concatenate(groups) if groups else None,
-    )
+        yield joined(held, grouped=held[0].groups is not None)
 
 
 def find_paths(patterns: Sequence[str | os.PathLike[str]]) -> list[str]:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdpmean.randomness import FirstBits, Randomness, places_below
-from pdpmean.sources import Batch, Counts, Keeping, Work
-from pdpmean.threads import SMALLEST_BATCH, in_threads
+from pdpmean.sources import Batch, Counts, Keeping, Work, joined
+from pdpmean.threads import SMALLEST_BATCH
 
 __all__ = ["Part", "Reserve"]
 
@@ -50,7 +50,7 @@ class Reserve:
         return (groups or 1) * _GROUP_ROOM <= _MOST or (rows is not None and rows <= _MOST)
 
     def __init__(self, randomness: Randomness, groups: int | None, rows: int | None) -> None:
-        self._coins = randomness.spawn()
+        self._coins, self._grouped = randomness.spawn(), groups is not None
         self._room = _ROOM if groups is None else min(_GROUP_ROOM, _MOST // groups)
         self._seen = np.zeros(1 if groups is None else groups + 1, dtype=np.int64)
         self._limits = self._limits_of(self._seen if groups is not None else np.array([rows or 0]))
@@ -82,17 +82,14 @@ class Reserve:
         while self._parts[0][0] <= now // 2 < now:  # batches may be empty, and nobody be there yet
             self._parts.append((now, self._parts.popleft()[1].below(self._limits)))
 
-    def sample(self, rule: Keeping, randomness: Randomness) -> list[Batch] | None:
+    def sample(self, rule: Keeping, randomness: Randomness) -> Batch | None:
         """What the rule keeps of all records; None if it may keep some who were not set aside."""
         if (rule.largest > self._limits / _ALL).any():
             return None
-
-        def kept(task: tuple[Part, Randomness]) -> Batch:
-            part, coins = task[0].below(self._limits), task[1]
-            own = part.records
-            return own.at(np.flatnonzero(rule.decide(own.budgets, own.groups, part.first, coins)))
-
-        return list(in_threads(kept, ((part, randomness.spawn()) for _, part in self._parts)))
+        parts = [part.below(self._limits) for _, part in self._parts]
+        aside = joined([part.records for part in parts], grouped=self._grouped)
+        first = np.concatenate([np.empty(0, np.uint16), *(part.first for part in parts)])
+        return aside.at(np.flatnonzero(rule.decide(aside.budgets, aside.groups, first, randomness)))
 
 
 def _found(first: FirstBits, groups: NDArray[np.int32] | None, limits: Counts) -> tuple[NDArray[np.intp], Counts]:
