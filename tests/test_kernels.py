@@ -241,6 +241,21 @@ def test_cells_are_those_of_the_twin(model: Model, groups: int | None) -> None:
     assert fast.sum() == budgets.size
 
 
+EDGES = [0.0, 2.0**-41, 2.0**-40, 2.0**-39, 0.1, 0.5, 1.0, 2.0, 3.0, 2.0**40, 2.0**41, 2.0**42, 1e300, math.inf]
+
+
+@MODELS
+@pytest.mark.parametrize("edge", EDGES)
+def test_cells_where_all_budgets_are_ordinary_or_one_is_not(model: Model, edge: float) -> None:
+    """Budgets beside the ends of what has a cell without further ado, alone and beside others."""
+    near = [budget for budget in (math.nextafter(edge, -1), edge, math.nextafter(edge, math.inf)) if budget >= 0]
+    for budget in near:
+        for budgets in (np.full(5000, budget), np.append(np.full(4999, 0.7), budget)):
+            with compiled():
+                fast = table_of(Cells(model), holders(budgets))
+            assert fast.tolist() == table_of(Cells(model), holders(budgets)).tolist()
+
+
 @given(st.lists(st.tuples(st.floats(), st.integers(0, 2)), max_size=60))
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_cells_of_hostile_budgets(records: list[tuple[float, int]]) -> None:
