@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from pdpmean.errors import InvalidInputError
 from pdpmean.threads import SMALLEST_BATCH
 
-__all__ = ["LARGEST_SCALE", "Randomness", "check_randomness", "laplace_scale", "places_below"]
+__all__ = ["LARGEST_SCALE", "Randomness", "check_randomness", "laplace_scale", "places_below", "this_process"]
 
 # OpenDP draws without limit but returns 64-bit words; up to this scale a draw rarely meets their end.
 LARGEST_SCALE = 2.0**60
@@ -41,6 +41,11 @@ def _count_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_count_fork)
+
+
+def this_process() -> tuple[int, int]:
+    """What no other process has in common with this one: what was drawn in another must not be used here, too."""
+    return os.getpid(), _forks
 
 
 def laplace_scale(sensitivity: int, budget: float | Fraction) -> float:
@@ -138,7 +143,7 @@ class Randomness:
 
     def words(self, size: int) -> NDArray[np.uint64]:
         """`size` independent uniform 64-bit words."""
-        if self._process != (os.getpid(), _forks):
+        if self._process != this_process():
             self._start()
         stream = np.empty(8 * size + 15, dtype=np.uint8)  # the cipher asks for room for one more block
         zeros = _ZEROS[: 8 * size] if 8 * size <= len(_ZEROS) else bytes(8 * size)
@@ -194,7 +199,7 @@ class Randomness:
                 return order
 
     def _start(self) -> None:
-        self._process = (os.getpid(), _forks)
+        self._process = this_process()
         self._keystream: Any = Cipher(AES(self._new_key()), CTR(bytes(16))).encryptor()
 
 

@@ -15,7 +15,7 @@ import pytest
 from rules import batch_of, thinning_of
 from scipy.stats import binom
 
-from pdpmean import Randomness, estimate_mean, plan_mean
+from pdpmean import Randomness, estimate_mean, plan_mean, randomness
 from pdpmean.cells import Cells
 from pdpmean.diffusion import Thinning
 from pdpmean.errors import InvalidInputError
@@ -294,6 +294,17 @@ def test_one_sample_is_taken_of_it_and_no_second_one(name: str, read: Counter[st
     second = source.sample(rule, Randomness.seeded(2)).values
     assert read == {"income": 12_000, "epsilon": 12_000}
     assert not np.array_equal(first, second)
+
+
+@FILES
+def test_a_forked_process_tosses_coins_of_its_own(
+    name: str, read: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = prepared(name)
+    monkeypatch.setattr(randomness, "_forks", randomness._forks + 1)
+    kept = source.sample(thinning_of(BOUNDED, 1, cap=1.0, density=0.4), Randomness.seeded(2))
+    assert read == {"income": 12_000, "epsilon": 12_000}
+    assert 0 < kept.values.size < 6000
 
 
 @FILES

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from pdpmean.randomness import FirstBits, Randomness, places_below
+from pdpmean.randomness import FirstBits, Randomness, places_below, this_process
 from pdpmean.sources import Batch, Counts, Keeping, Work, joined
 from pdpmean.threads import SMALLEST_BATCH
 
@@ -50,7 +50,7 @@ class Reserve:
         return (groups or 1) * _GROUP_ROOM <= _MOST or (rows is not None and rows <= _MOST)
 
     def __init__(self, randomness: Randomness, groups: int | None, rows: int | None) -> None:
-        self._coins, self._grouped = randomness.spawn(), groups is not None
+        self._coins, self._grouped, self._process = randomness.spawn(), groups is not None, this_process()
         self._room = _ROOM if groups is None else min(_GROUP_ROOM, _MOST // groups)
         self._seen = np.zeros(1 if groups is None else groups + 1, dtype=np.int64)
         self._limits = self._limits_of(self._seen if groups is not None else np.array([rows or 0]))
@@ -83,8 +83,11 @@ class Reserve:
             self._parts.append((now, self._parts.popleft()[1].below(self._limits)))
 
     def sample(self, rule: Keeping, randomness: Randomness) -> Batch | None:
-        """What the rule keeps of all records; None if it may keep some who were not set aside."""
-        if (rule.largest > self._limits / _ALL).any():
+        """What the rule keeps of all records; None if it may keep some who were not set aside.
+
+        None also in a forked process: the one it comes from has the same coins.
+        """
+        if (rule.largest > self._limits / _ALL).any() or self._process != this_process():
             return None
         parts = [part.below(self._limits) for _, part in self._parts]
         aside = joined([part.records for part in parts], grouped=self._grouped)
