@@ -100,24 +100,27 @@ def find_at_most(first, most):
         hits[k] = count
     for i in range(first.size // _LOOK * _LOOK, first.size):
         hits[-1] += np.uint8(first[i] <= most)
-    found = np.empty(hits.sum() + 1, np.intp)  # with room for one that does not count
+    found = np.empty(hits.sum(), np.intp)
     count = 0
     for k in np.flatnonzero(hits):
-        for i in range(k * _LOOK, min((k + 1) * _LOOK, first.size)):
-            found[count] = i  # and again, unless it counts: there is no branch to foresee
-            count += first[i] <= most
-    return found[:-1]
+        i, all_found = k * _LOOK, count + hits[k]
+        while count < all_found:
+            if first[i] <= most:
+                found[count] = i
+                count += 1
+            i += 1
+    return found
 
 
 @_compiled
 def find_below(first, groups, limits, seen):
     """Which entries are below the limit of their group; counts how many each group has."""
-    found = np.empty(first.size + 1, np.intp)  # as above
+    found = np.empty(first.size + 1, np.intp)  # with room for one that does not count
     count = 0
     for i in range(first.size):
         g = np.uint32(groups[i])
         seen[g] += 1
-        found[count] = i
+        found[count] = i  # and again, unless it counts: there is no branch to foresee
         count += first[i] < limits[g]
     return found[:count]
 
