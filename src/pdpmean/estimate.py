@@ -112,7 +112,7 @@ def estimate_mean(
     source = read(values, budgets, Columns(value, budget, tiers, by, labels, person), chosen)
     source.watch = progress and Watch(progress, counted=chosen.budget_range is None)
 
-    source.prepare_sample(randomness)
+    source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
     held = Cells(chosen, source.groups).census(source)
     censuses = [take_census(one, chosen, whole, randomness) for one in held]
     outcomes = plan_groups(censuses, options)
