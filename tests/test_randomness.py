@@ -437,6 +437,20 @@ def test_secure_noise_goes_on_beyond_a_word(monkeypatch: pytest.MonkeyPatch) -> 
     )
 
 
+@pytest.mark.parametrize("source", [Randomness.seeded(12), Randomness.secure()], ids=["seeded", "secure"])
+def test_noise_drawn_ahead_has_the_law_of_noise_drawn_one_by_one(source: Randomness) -> None:
+    """Beyond the ends of the blocks it is drawn in, and each value with noise of its own."""
+    scale, values = 2.5, range(0, 30_000, 10)
+    noisy = list(source.add_laplace_each(values, scale))
+    noise = [one - value for one, value in zip(noisy, values, strict=True)]
+    assert_accepts_and_rejects(
+        lambda sample: chi_square(sample, discrete_laplace(scale)),
+        noise,
+        {"at 0.7 of its scale": [round(0.7 * one) for one in noise]},
+    )
+    assert abs(np.corrcoef(noise[1:], noise[:-1])[0, 1]) < 0.12, "six standard deviations"
+
+
 def test_opendp_stops_at_the_ends_of_a_word() -> None:
     # What `_unlimited` builds on. At this scale 7 draws in 8 stop; 400 stop nowhere with probability < 1e-70.
     draw = randomness._opendp_laplace(2.0**66)

@@ -660,6 +660,14 @@ def test_bounded_of_any_shape_on_every_small_data_set() -> None:
     assert all(spent <= budget + EXACT for spent, budget in zip(losses, budgets, strict=True))
 
 
+def test_bounded_of_any_shape_with_values_that_change_sides() -> None:
+    """Budgets so large that the extent, whose weights are in coarse units here, costs something beside the average."""
+    plan = fixed_plan(BOUNDED, "any")
+    averaging = 8.0 * float(plan.shares["sum"])
+    for spent in replacing_losses([8.0, 8.0], [-FAR, FAR, MISSING], plan):
+        assert averaging + 0.3 < spent <= 8.0 + EXACT
+
+
 # --- planted bugs in the whole --------------------------------------------------------------------------------
 
 
