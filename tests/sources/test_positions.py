@@ -20,7 +20,7 @@ from pdpmean.inputs import Floats
 from pdpmean.model import BOUNDED, Model, make_model
 from pdpmean.randomness import Randomness
 from pdpmean.sources import Counts, positions
-from pdpmean.sources.positions import BLOCK_BITS, ROW_BITS, Extent, Toss, plan_toss
+from pdpmean.sources.positions import BLOCK_BITS, ROW_BITS, Grid, Toss, plan_toss
 
 UNBOUNDED = make_model("unbounded", (0.01, 3.0))
 MODELS = pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED], ids=["bounded", "unbounded"])
@@ -39,7 +39,7 @@ def heads_at(blocks: NDArray[np.int64], words: NDArray[np.int64]) -> list[int]:
 
 
 def tossed(partitions: int, rows: int, bits: int, seed: int = 1) -> list[int]:
-    return heads_at(*Toss(Extent(partitions, rows), bits, math.inf).heads(Randomness.seeded(seed)))
+    return heads_at(*Toss(Grid(partitions, rows), bits, math.inf).heads(Randomness.seeded(seed)))
 
 
 @pytest.mark.parametrize("bits", [1, 3, 8, 11])
@@ -63,10 +63,10 @@ def test_neighbours_have_coins_of_their_own() -> None:
 @pytest.mark.parametrize(("piece", "bits"), [(1, 1), (64, 2), (100, 3), (2**17, 9)])
 def test_pieces_of_any_size_cover_every_row_once(piece: int, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(positions, "_PIECE", piece)
-    extent = Extent(3, 2 * piece + piece // 2 + 1)
-    covered = [start + row for start, size in extent.pieces() for row in range(size)]
-    assert covered == [(part << ROW_BITS) + row for part in range(3) for row in range(extent.rows)]
-    found = heads_at(*Toss(extent, bits, math.inf).heads(Randomness.seeded(2)))
+    grid = Grid(3, 2 * piece + piece // 2 + 1)
+    covered = [start + row for start, size in grid.pieces() for row in range(size)]
+    assert covered == [(part << ROW_BITS) + row for part in range(3) for row in range(grid.rows)]
+    found = heads_at(*Toss(grid, bits, math.inf).heads(Randomness.seeded(2)))
     assert set(found) <= set(covered)
     assert len(set(found)) == len(found)
 
@@ -75,9 +75,9 @@ def test_a_seed_repeats_itself() -> None:
     assert tossed(2, 9_000_000, 14, seed=5) == tossed(2, 9_000_000, 14, seed=5) != tossed(2, 9_000_000, 14, seed=6)
 
 
-@pytest.mark.parametrize("extent", [Extent(0, 0), Extent(1, 0), Extent(5, 1)])
-def test_there_is_a_block_whatever_the_coins(extent: Extent) -> None:
-    blocks, words = Toss(extent, 60, math.inf).heads(Randomness.seeded(1))
+@pytest.mark.parametrize("grid", [Grid(0, 0), Grid(1, 0), Grid(5, 1)])
+def test_there_is_a_block_whatever_the_coins(grid: Grid) -> None:
+    blocks, words = Toss(grid, 60, math.inf).heads(Randomness.seeded(1))
     assert blocks.tolist() == [-1]
     assert words.tolist() == [0]
 
@@ -92,26 +92,26 @@ def marks_of(*lengths: int) -> NDArray[np.int64]:
 @given(st.lists(st.integers(0, 70), max_size=6))
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_an_extent_has_all_positions_of_records_and_not_many_more(lengths: list[int]) -> None:
-    extent = Extent.of(marks_of(*lengths), sum(lengths))
+    grid = Grid.of(marks_of(*lengths), sum(lengths))
     used = max((part + 1 for part, length in enumerate(lengths) if length), default=0)
-    assert extent.partitions == used
+    assert grid.partitions == used
     longest = max(lengths, default=0)
     if used and 4 * sum(lengths) >= 2 * longest * used:
-        assert longest <= extent.rows <= max(1, 2 * (longest - 1))
-    assert extent.size < 4 * sum(lengths) + max(used, 1)
+        assert longest <= grid.rows <= max(1, 2 * (longest - 1))
+    assert grid.size < 4 * sum(lengths) + max(used, 1)
 
 
 def test_an_extent_has_no_room_for_one_partition_much_longer_than_all_others() -> None:
-    assert Extent.of(marks_of(999, *[1] * 99, 1), 1099) == Extent(101, 44)
+    assert Grid.of(marks_of(999, *[1] * 99, 1), 1099) == Grid(101, 44)
 
 
 @pytest.mark.parametrize(("row", "partitions"), [(2**31, 3), (2**32, 0)])
 def test_partitions_so_long_that_positions_may_repeat_have_no_coins(row: int, partitions: int) -> None:
-    extent = Extent.of(np.array([-1, 0, row, 2 << ROW_BITS]), 2**33)
-    assert extent.partitions == partitions
+    grid = Grid.of(np.array([-1, 0, row, 2 << ROW_BITS]), 2**33)
+    assert grid.partitions == partitions
     counts = np.zeros(Cells(BOUNDED).shape[1], dtype=np.int64)
     counts[1] = 2**33
-    toss = plan_toss(thinning_of(BOUNDED, 1, cap=1.0, density=1e-6), Cells(BOUNDED), counts, extent)
+    toss = plan_toss(thinning_of(BOUNDED, 1, cap=1.0, density=1e-6), Cells(BOUNDED), counts, grid)
     assert (toss is not None) == (partitions > 0)
 
 
@@ -122,8 +122,8 @@ def counted(model: Model, budgets: Floats) -> Counts:
 
 def planned(rule: Thinning, budgets: Any) -> Toss | None:
     granted = np.asarray(budgets, dtype=np.float64)
-    extent = Extent.of(marks_of(granted.size), granted.size)
-    return plan_toss(rule, Cells(rule.model), counted(rule.model, granted), extent)
+    grid = Grid.of(marks_of(granted.size), granted.size)
+    return plan_toss(rule, Cells(rule.model), counted(rule.model, granted), grid)
 
 
 def rate_of(rule: Thinning, budget: float) -> float:
@@ -173,7 +173,7 @@ def test_heads_are_few_enough_to_be_sent(monkeypatch: pytest.MonkeyPatch) -> Non
     rule = thinning_of(BOUNDED, 1, cap=50.0, density=0.1)  # 0.005 and 0.05
     toss = planned(rule, [*[0.1] * 10_000, *[1.0] * 100])
     assert toss is not None
-    assert toss.extent.size * 2.0**-toss.bits <= 200
+    assert toss.grid.size * 2.0**-toss.bits <= 200
     assert rate_of(rule, 0.1) <= 2.0**-toss.bits < rate_of(rule, 1.0)
     assert 0.1 < toss.largest < 1.0
 

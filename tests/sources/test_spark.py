@@ -31,7 +31,7 @@ from pdpmean.model import BOUNDED, Model, make_model
 from pdpmean.sources import Source, positions, spark
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.layout import Layout
-from pdpmean.sources.positions import Extent, Toss
+from pdpmean.sources.positions import Grid, Toss
 from pdpmean.sources.spark import SparkSource, _at_heads
 
 UNBOUNDED = make_model("unbounded", (0.01, 3.0))
@@ -380,11 +380,11 @@ def test_two_coins_have_the_law_of_one(session: SparkSession, monkeypatch: pytes
 
 
 @pytest.mark.usefixtures("worth")
-@pytest.mark.parametrize("extent", [Extent(3, 100), Extent(1, 10**6), Extent(50, 20_001), Extent(1, 1)])
-def test_positions_other_than_those_counted_change_no_law(session: SparkSession, extent: Extent) -> None:
+@pytest.mark.parametrize("grid", [Grid(3, 100), Grid(1, 10**6), Grid(50, 20_001), Grid(1, 1)])
+def test_positions_other_than_those_counted_change_no_law(session: SparkSession, grid: Grid) -> None:
     frame = mixed(session)
     source = with_toss(frame, MIXED)
-    source._plan_toss = lambda _: Toss(extent, 5, 0.6)
+    source._plan_toss = lambda _: Toss(grid, 5, 0.6)
     assert mixed_p_value(source, frame) > 1e-6
 
 
@@ -392,7 +392,7 @@ def test_positions_other_than_those_counted_change_no_law(session: SparkSession,
 def test_a_task_that_is_tried_again_finds_the_same_first_coins(session: SparkSession) -> None:
     frame = failing_once(mixed(session))
     assert mixed_p_value(with_toss(frame, MIXED), mixed(session)) > 1e-6
-    toss = Toss(Extent(5, 30_000), 3, math.inf)
+    toss = Toss(Grid(5, 30_000), 3, math.inf)
     lost, whole = (
         _at_heads(SparkSource(one, Layout("value", "budget"))._records, toss, Randomness.seeded(1)).collect()
         for one in (frame, mixed(session))
@@ -427,7 +427,7 @@ def test_first_coins_of_tiers_and_of_private_budgets_that_are_none(session: Spar
 
 def test_positions_are_numbered_once_and_before_anything_is_left_out(session: SparkSession) -> None:
     records = SparkSource(mixed(session), Layout("value", "budget"))._records
-    frame = _at_heads(records, Toss(Extent(2, 50), 1, 1.0), Randomness.seeded(1))
+    frame = _at_heads(records, Toss(Grid(2, 50), 1, 1.0), Randomness.seeded(1))
     plan = frame._jdf.queryExecution().optimizedPlan().toString()
     assert plan.count("monotonically_increasing_id()") == 1
     order = [plan.index(step) for step in ("Filter", "Join LeftOuter", "monotonically_increasing_id()", "Union")]

@@ -23,7 +23,7 @@ __all__ = ["BLOCK", "HEADS", "MARKS", "POSITION", "RULE", "SUMS", "key_columns",
 RULE = ("share", "cap", "unit", "middle", "lift", "per_unit", "mark")  # as in `Summing.rules`, the share rounded down
 SUMS = ("high", "low", "weight", "extra_high", "extra_low")
 
-# Where a record lies, and of that: some positions, few in each partition, that tell how long it is (`Extent.of`);
+# Where a record lies, and of that: some positions, few in each partition, that tell how long it is (`Grid.of`);
 # the block of a word of coins; and whether its own coin is heads.
 POSITION = "monotonically_increasing_id() as position"
 _ROW = f"(position & {2**ROW_BITS - 1}L)"
@@ -99,5 +99,5 @@ def _words(number: str, name: str, words: tuple[str, str]) -> list[str]:
 
 def tossed(toss: Toss) -> str:
     """Whether there was a coin for the record at `position`; there was where the budget is missing, whose rate is 0."""
-    ends = f"position < {toss.extent.partitions << ROW_BITS}L and {_ROW} < {toss.extent.rows}L"
+    ends = f"position < {toss.grid.partitions << ROW_BITS}L and {_ROW} < {toss.grid.rows}L"
     return f"{ends} and (budget <= {_double(toss.largest)} or isnan(budget))"

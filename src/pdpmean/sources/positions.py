@@ -22,7 +22,7 @@ from pdpmean.randomness import Randomness, places_below
 from pdpmean.sources import Counts
 from pdpmean.threads import in_threads
 
-__all__ = ["BLOCK_BITS", "ROW_BITS", "Extent", "Toss", "plan_toss"]
+__all__ = ["BLOCK_BITS", "ROW_BITS", "Grid", "Toss", "plan_toss"]
 
 ROW_BITS = 33  # of a position, as Spark numbers them; above is the partition
 BLOCK_BITS = 6  # neighbouring positions whose coins are told by one word
@@ -33,14 +33,14 @@ _PIECE = 2**22
 
 
 @dataclass(frozen=True)
-class Extent:
+class Grid:
     """The positions for which there are coins: so many rows in each of so many partitions."""
 
     partitions: int
     rows: int
 
     @classmethod
-    def of(cls, marks: NDArray[np.int64], records: int) -> Extent:
+    def of(cls, marks: NDArray[np.int64], records: int) -> Grid:
         """All positions of so many records, by those of them whose row is 0 or a power of two; others are -1.
 
         At most twice as many rows as the longest partition has; fewer where most are much shorter. None at all where
@@ -65,9 +65,9 @@ class Extent:
 
 @dataclass(frozen=True)
 class Toss:
-    """Coins that are heads with probability ``2**-bits``, for records of budgets up to `largest` within the extent."""
+    """Coins that are heads with probability ``2**-bits``, for records of budgets up to `largest` within the grid."""
 
-    extent: Extent
+    grid: Grid
     bits: int
     largest: float
 
@@ -77,7 +77,7 @@ class Toss:
         A last block, which is nowhere, makes sure that there is one: what an engine does must not depend on coins.
         """
         own = randomness.spawn()  # one draw of the caller's, however many pieces there are
-        pieces = ((start, size, own.spawn()) for start, size in self.extent.pieces())
+        pieces = ((start, size, own.spawn()) for start, size in self.grid.pieces())
         found = np.concatenate([np.empty(0, np.int64), *in_threads(self._heads_of, pieces)])
         blocks, firsts = np.unique(found >> BLOCK_BITS, return_index=True)
         bits = np.left_shift(np.int64(1), found & (2**BLOCK_BITS - 1))
@@ -92,14 +92,14 @@ class Toss:
         return start + maybe[randomness.finish_coins(first[maybe], np.full(maybe.size, rate))]
 
 
-def plan_toss(rule: Thinning, cells: Cells, counts: Counts, extent: Extent) -> Toss | None:
+def plan_toss(rule: Thinning, cells: Cells, counts: Counts, grid: Grid) -> Toss | None:
     """The first coins that leave the fewest of these records, by how many each cell has; None if it is not worth it."""
     ends = np.append(cells.levels[1:], math.inf) * cells.model.budget_per_allowance
     rates = rule.rates(rule.weights(ends))  # which only grow with the budget: no record of a cell has a larger one
-    bits = np.arange(max(1, ((extent.size - 1) // _MOST_HEADS).bit_length()), 64)[:, np.newaxis]
+    bits = np.arange(max(1, ((grid.size - 1) // _MOST_HEADS).bit_length()), 64)[:, np.newaxis]
     light = rates <= 2.0**-bits
     left = (counts * np.where(light, 2.0**-bits, 1.0)).sum(axis=1)
     best = int(np.argmin(left))
-    if extent.size == 0 or counts.sum() - left[best] < max(_WORTH, left[best]):
+    if grid.size == 0 or counts.sum() - left[best] < max(_WORTH, left[best]):
         return None
-    return Toss(extent, int(bits[best, 0]), float(ends[light[best]].max()))
+    return Toss(grid, int(bits[best, 0]), float(ends[light[best]].max()))

@@ -35,7 +35,7 @@ from pdpmean.sources.expressions import (
 )
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.people import check_ids
-from pdpmean.sources.positions import Extent, Toss, plan_toss
+from pdpmean.sources.positions import Grid, Toss, plan_toss
 from pdpmean.sources.worker import batch_of, keep
 
 __all__ = ["SparkSource"]
@@ -93,8 +93,8 @@ class SparkSource(Source):
             np.add.at(table, (self._codes(found), cells), counts)
             self.rows = int(counts.sum())
             if self.groups is None:
-                extent = Extent.of(found["mark"].to_numpy(), self.rows)
-                self._plan_toss = partial(plan_toss, cells=rule, counts=table[0], extent=extent)
+                grid = Grid.of(found["mark"].to_numpy(), self.rows)
+                self._plan_toss = partial(plan_toss, cells=rule, counts=table[0], grid=grid)
         return table
 
     def sample(self, rule: Keeping, randomness: Randomness) -> Batch:
