@@ -25,9 +25,9 @@ from pdpmean.profile import Profile
 
 __all__ = ["LARGEST_SAMPLE", "LARGEST_WEIGHT", "Forecast", "Forecaster", "weighed"]
 
-# Of more than a few records `locate` looks at so many times the root of all there are: what a sample errs in centre and
-# scale reaches the mean as a product, which then stays small beside the sampling error of all.
-_FEW, _SAMPLE_RATE, LARGEST_SAMPLE = 16_000, 20.0, 50_000
+# `locate` looks at so many records, of more: what a sample errs in centre and scale reaches the mean as a product, and
+# only by what is clipped. Of any shape, where the outermost are looked for, it is so many times the root of all, if more.
+_SAMPLE, _ANY_SAMPLE_RATE, LARGEST_SAMPLE = 16_000, 20.0, 50_000
 _KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
 LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
 _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
@@ -160,7 +160,8 @@ class Forecaster:
         cap = min(profile.saturation(_LOCATE_CONSTANT)[0], LARGEST_WEIGHT, largest)
         weight, square = profile.capped_sums(cap)
         people = profile.people
-        sample = min(people if people <= _FEW else _SAMPLE_RATE * math.sqrt(people), self.room)
+        rate = _ANY_SAMPLE_RATE if self.shape == "any" else 0.0
+        sample = min(people, max(_SAMPLE, rate * math.sqrt(people)), self.room)
         thinning = sample / weight if people > sample else _KEEP_ALL
         # A sample of so many records has no smaller relative squared weight.
         sums = Sums(weight, max(square, weight**2 / sample))
