@@ -15,3 +15,7 @@ class Recorder(Randomness):
     def add_laplace(self, value: int, scale: float) -> int:
         self.asked.append((value, scale))
         return value
+
+    def add_joint_laplace(self, numbers: tuple[int, int], steps: int, scales: tuple[float, float]) -> tuple[int, int]:
+        self.asked += zip(numbers, (steps * scales[0], scales[1]), strict=True)
+        return numbers

@@ -17,3 +17,7 @@ class Scripted(Randomness):
     def add_laplace(self, value: int, scale: float) -> int:  # noqa: ARG002
         """The next number of the script, in units of the scale."""
         return round(next(self._released) * scale)
+
+    def add_joint_laplace(self, numbers: tuple[int, int], steps: int, scales: tuple[float, float]) -> tuple[int, int]:
+        """The next two, each in units of its scale."""
+        return self.add_laplace(numbers[0], steps * scales[0]), self.add_laplace(numbers[1], scales[1])

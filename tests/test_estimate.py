@@ -368,6 +368,19 @@ def test_intervals_cover(options: dict[str, Any]) -> None:
     assert warned <= 4
 
 
+@pytest.mark.parametrize("options", [{}, {"model": "unbounded", "budget_range": (0.1, 0.5)}], ids=str)
+def test_intervals_of_a_skewed_population_cover(options: dict[str, Any]) -> None:
+    """Its mean lies far from the middle of the clip, and so the noise of a private total weight moves it."""
+    generator, runs, covered, errors = np.random.default_rng(12), 100, 0, []
+    for seed in range(runs):
+        found = seeded(generator.exponential(size=30_000), np.full(30_000, 0.2), seed=seed, shape="any", **options)
+        low, high = found.interval(0.95)
+        covered += low <= 1.0 <= high
+        errors.append(found.mean - 1.0)
+    assert covered >= binom.ppf(1e-3, runs, 0.95)
+    assert np.sqrt(np.mean(np.square(errors))) < 0.013  # of which 0.006 is who is in the sample
+
+
 # Errors
 
 

@@ -14,11 +14,16 @@ from scipy.stats import norm
 from pdpmean.interval import ErrorLaw, half_width, noisy_normal_cdf, noisy_normal_quantile, rank_nodes
 
 
-def convolution(x: float, noise: float, sampling: float) -> float:
-    """P(L + N <= x) as the integral of P(N <= x - t) over the Laplace density of t (scipy.integrate.quad)."""
+def convolution(x: float, noise: float, sampling: float, doubled: float = 0.0) -> float:
+    """P(L + N <= x) as the integral of P(N <= x - t) over the density of t (scipy.integrate.quad).
+
+    That of a Laplace variable or, so often as `doubled` says, of two of one sign: |t| exp(-|t|) / 2, for a scale of 1.
+    """
 
     def density(t: float) -> float:
-        return math.exp(-abs(t) / noise) / (2 * noise) * float(norm.cdf((x - t) / sampling))
+        size = abs(t) / noise
+        chance = math.exp(-size) * (1 - doubled + doubled * size) / (2 * noise)
+        return chance * float(norm.cdf((x - t) / sampling))
 
     parts = sorted({-60 * noise, -noise, 0.0, noise, 60 * noise, *np.clip([x], -60 * noise, 60 * noise).tolist()})
     return math.fsum(
@@ -30,6 +35,23 @@ def convolution(x: float, noise: float, sampling: float) -> float:
 @pytest.mark.parametrize("x", [-4.0, -1.0, -0.1, 0.0, 0.3, 2.0, 6.0])
 def test_cdf_against_numerical_convolution(x: float, ratio: float) -> None:
     assert noisy_normal_cdf(x, 1.0, ratio) == pytest.approx(convolution(x, 1.0, ratio), abs=1e-9)
+
+
+@pytest.mark.parametrize("doubled", [0.05, 0.3, 1.0])
+@pytest.mark.parametrize("ratio", [0.05, 1.0, 30.0])
+@pytest.mark.parametrize("x", [-4.0, 0.0, 0.3, 6.0])
+def test_cdf_of_doubled_noise_against_numerical_convolution(x: float, ratio: float, doubled: float) -> None:
+    expected = convolution(x, 1.0, ratio, doubled)
+    assert noisy_normal_cdf(x, 1.0, ratio, doubled) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("doubled", [0.0, 0.3, 1.0])
+def test_an_error_law_tells_the_deviation_of_its_noise(doubled: float) -> None:
+    law = ErrorLaw(np.zeros(3), np.full(3, 2.0), np.full(3, 1e-9), doubled)
+    x = np.linspace(-120.0, 120.0, 20_001)
+    chances = np.diff([law.cdf(end) for end in x.tolist()])
+    square = float((chances * ((x[1:] + x[:-1]) / 2) ** 2).sum())
+    assert law.noise_std == pytest.approx(math.sqrt(square), rel=1e-4)
 
 
 def test_cdf_is_symmetric_and_rises_to_one() -> None:
@@ -47,10 +69,11 @@ def test_without_sampling_it_is_laplace() -> None:
         assert noisy_normal_cdf(-x, 1.0, 0.0) == pytest.approx(math.exp(-x) / 2, rel=1e-12)
 
 
+@pytest.mark.parametrize("doubled", [0.0, 1.0])
 @pytest.mark.parametrize("noise", [0.0, 1e-12, 1e-10, 1e-9, 1e-6])
-def test_without_noise_it_is_normal(noise: float) -> None:
+def test_without_noise_it_is_normal(noise: float, doubled: float) -> None:
     for x in (-2.0, 0.0, 1.0):
-        assert noisy_normal_cdf(x, noise, 1.0) == pytest.approx(float(norm.cdf(x)), abs=1e-8)
+        assert noisy_normal_cdf(x, noise, 1.0, doubled) == pytest.approx(float(norm.cdf(x)), abs=1e-7)
 
 
 @pytest.mark.parametrize("unit", [1e-307, 1e-300, 1e-150, 1e150, 1e300])

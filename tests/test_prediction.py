@@ -44,7 +44,7 @@ def test_center_error_against_private_medians() -> None:
 
 
 def test_product_error_from_its_parts() -> None:
-    center, scale, width, mean = Sums(40.0, 2.0), Sums(30.0, 1.0), 1.3, Sums(900.0, 500.0)
+    center, scale, width = Sums(40.0, 2.0), Sums(30.0, 1.0), 1.3
     noise, sampling = center_error(center)
     # The log scale: rank errs as for a median, over the density of ln |Z| at its median.
     per_log = 2 * MEDIAN_SIZE * float(norm.pdf(MEDIAN_SIZE))
@@ -54,12 +54,11 @@ def test_product_error_from_its_parts() -> None:
     outer, _ = quad(norm.pdf, -width * 1.0001, width * 1.0001)
     sensitivity = (outer - inner) / inner / 0.0001
     square = 2 * noise**2 + sampling**2
-    assert product_error(center, scale, width, mean, 0.0) == pytest.approx(
+    assert product_error(center, scale, width, 0.0) == pytest.approx(
         math.sqrt(square * sensitivity**2 * log_scale), rel=1e-3
     )
-    weights = 2 / (900.0 * 0.05) ** 2
-    assert product_error(center, scale, width, mean, 0.05) == pytest.approx(
-        math.sqrt(square * (sensitivity**2 * log_scale + weights)), rel=1e-3
+    assert product_error(center, scale, width, 0.05) == pytest.approx(
+        math.sqrt(square * (sensitivity**2 * log_scale + 0.05**2)), rel=1e-3
     )
 
 

@@ -212,8 +212,8 @@ def release(plan: Plan, shift: int, sums: Sequence[int], randomness: Randomness)
     """The private weighted mean behind exact sums.
 
     Record i adds W_i z_i with |z_i| <= H, and the noise has scale ``H 2**q``: adding or removing it costs
-    ``W_i / 2**q``, at most its share. The total weight is public in the bounded model; in the unbounded one it gets
-    noise of its own share, and so does the extra sum, in either.
+    ``W_i / 2**q``, at most its share. The total weight is public in the bounded model; in the unbounded one both get
+    noise together, at their shares together. The extra sum has a share of its own in either.
     """
     total, weight, extra = from_words(*sums[:2]), sums[2], from_words(*sums[3:])
     shares, unit = plan.shares, 2**shift
@@ -221,11 +221,13 @@ def release(plan: Plan, shift: int, sums: Sequence[int], randomness: Randomness)
     def noisy(number: int, size: int, share: Fraction) -> int:
         return randomness.add_laplace(number, laplace_scale(size * unit, share / shares["sum"]))
 
-    released = noisy(total, STEPS, shares["sum"])
     if "weights" in shares:
-        weight = max(noisy(weight, 1, shares["weights"]), unit)
-    weight = max(weight, 1)  # public budgets may be too small for a single unit
-    mean = released / (weight * STEPS)
+        scales = laplace_scale(unit, 1), laplace_scale(unit, shares["weights"] / shares["sum"])
+        total, weight = randomness.add_joint_laplace((total, weight), STEPS, scales)
+        weight = max(weight, unit)
+    else:
+        total, weight = noisy(total, STEPS, shares["sum"]), max(weight, 1)  # public budgets may be too small for a unit
+    mean = total / (weight * STEPS)
     if plan.shape == "any":
         return Average(mean, weight / unit, square=noisy(extra, STEPS, shares["square"]) / (weight * STEPS))
     return Average(mean, weight / unit, near=noisy(extra, 1, shares["check"]) / weight)

@@ -19,6 +19,7 @@ from pdpmean.clipped_normal import clipped_variance, inside
 from pdpmean.diffusion import locating_weights
 from pdpmean.inputs import check_probability
 from pdpmean.interval import half_width
+from pdpmean.joint import JointNoise
 from pdpmean.model import Model
 from pdpmean.prediction import Sums, miss_probability, product_error
 from pdpmean.profile import Profile
@@ -26,7 +27,7 @@ from pdpmean.profile import Profile
 __all__ = ["LARGEST_SAMPLE", "LARGEST_WEIGHT", "Forecast", "Forecaster", "weighed"]
 
 # `locate` looks at so many records, of more: what a sample errs in centre and scale reaches the mean as a product, and
-# only by what is clipped. Of any shape, where the outermost are looked for, it is so many times the root of all, if more.
+# only by what is clipped. Of any shape, where the outermost are looked for, at so many times the root of all, if more.
 _SAMPLE, _ANY_SAMPLE_RATE, LARGEST_SAMPLE = 16_000, 20.0, 50_000
 _KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
 LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
@@ -47,7 +48,7 @@ class Forecast:
     locate_cap: float
     weight_cap: float
     spared_from: float
-    """What the share of the sum comes to beyond this is spent in `locate`: the cap on the weights, or out of reach."""
+    """Who weighs more than this in the sum spends the rest in `locate`: the cap on the weights, or out of reach."""
     thinning: float
     center: Sums
     scale: Sums
@@ -55,6 +56,7 @@ class Forecast:
     sure: float
     """The part of the locating weights to count on, for the worst budgets that a noisy census may stand for."""
     noise_scale: float
+    """Of Laplace noise with the predicted standard deviation."""
     sampling_std: float
     """Predicted standard deviation of the error due to who is in the sample."""
 
@@ -113,9 +115,10 @@ class Forecaster:
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:
         """What these shares lead to, and a clip of so many standard deviations; and to `spare` what is capped."""
         variance, slope, constant = 1.0, 1.0, _ANY_CONSTANT
+        noise = JointNoise(shares.get("weights", 0.0) / shares["sum"])
         if self.shape == "gaussian":
             variance, slope = float(clipped_variance(width)), float(inside(width))
-            constant = 2 * width**2 / variance
+            constant = (noise.sum_std * width) ** 2 / variance
         weight_cap, mean = self._averaging(shares["sum"], constant)
         spared_from = weight_cap if spare else _OUT_OF_REACH
         locate_cap, thinning, located, sure = self._locating(shares, spared_from)
@@ -124,7 +127,7 @@ class Forecaster:
         sampling = math.sqrt(variance * mean.square) / (slope * mean.weight)
         extra = 0.0
         if self.shape == "gaussian":
-            extra = _INFLATION * product_error(center, scale, width, mean, shares.get("weights", 0.0) / shares["sum"])
+            extra = _INFLATION * product_error(center, scale, width, noise.weight_std / mean.weight)
         return Forecast(
             shape=self.shape,
             support=self.support,
@@ -137,7 +140,7 @@ class Forecaster:
             scale=scale,
             mean=mean,
             sure=sure,
-            noise_scale=width / (slope * mean.weight),
+            noise_scale=noise.sum_std / math.sqrt(2) * width / (slope * mean.weight),
             sampling_std=math.hypot(sampling, extra),
         )
 
@@ -153,7 +156,8 @@ class Forecaster:
 
     def _locating(self, shares: Mapping[str, float], spared_from: float) -> tuple[float, float, Sums, float]:
         """The cap on the locating weights, how densely to keep records, the sums, and what to count on of them."""
-        rule = shares["center"] + shares["scale"], shares["sum"], spared_from
+        both = shares["sum"] + shares.get("weights", 0.0)
+        rule = shares["center"] + shares["scale"], both, spared_from * (both / shares["sum"])
         profile = weighed(self.census.profile, *rule)
         largest = float(locating_weights(self.census.largest(self.model), *rule))
         # At most the largest weight, since coins are soon decided where no rate is large.

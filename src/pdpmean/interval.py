@@ -1,4 +1,4 @@
-"""The law of the error: Laplace noise plus normal sampling, mixed over what the scale might be."""
+"""The law of the error: noise plus normal sampling, mixed over what the scale might be."""
 
 from __future__ import annotations
 
@@ -27,12 +27,17 @@ def finite(number: float) -> float:
     return min(max(number, -largest), largest)
 
 
-def noisy_normal_cdf(x: Any, noise: Any, sampling: Any) -> Any:
-    """P(L + N <= x) for Laplace L of scale `noise` and normal N of standard deviation `sampling`."""
+def noisy_normal_cdf(x: Any, noise: Any, sampling: Any, doubled: float = 0.0) -> Any:
+    """P(L + N <= x) for Laplace L of scale `noise` and normal N of standard deviation `sampling`.
+
+    With probability `doubled`, L is the sum of two such of one sign.
+    """
     # Powers of two change nothing, and keep what follows away from the ends of the doubles.
     unit = np.ldexp(1.0, np.frexp(np.maximum(np.maximum(noise, sampling), 2.0**-1000))[1] - 1)
-    chance, _ = _chance_and_density(x / unit, np.maximum(noise / unit, 1e-9), np.maximum(sampling / unit, 1e-9))
-    return chance
+    noise, sampling = np.maximum(noise / unit, 1e-9), np.maximum(sampling / unit, 1e-9)
+    z, ratio = x / unit / sampling, sampling / noise
+    below, above = (_tail(side, ratio) + doubled * _further(side, ratio) for side in (z, -z))
+    return ndtr(z) - 0.5 * below + 0.5 * above
 
 
 def noisy_normal_quantile(chance: Any, noise: Any, sampling: Any) -> Any:
@@ -65,6 +70,12 @@ def _tail(z: Any, ratio: Any) -> Any:
     near = 0.5 * erfcx(gap) * np.exp(-np.minimum(z * z, 1400.0) / 2)
     far = ndtr(z - ratio) * np.exp(np.minimum(ratio * (ratio / 2 - z), 0.0))
     return np.where(z <= ratio, near, far)
+
+
+def _further(z: Any, ratio: Any) -> Any:
+    """How much larger the tail is for the sum of two: minus the ratio times the derivative of `_tail` by the ratio."""
+    change = ratio * ((z - ratio) * _tail(z, ratio) + np.exp(-np.minimum(z * z, 1400.0) / 2) / math.sqrt(2 * math.pi))
+    return np.maximum(change, 0.0)
 
 
 @lru_cache(maxsize=16)
@@ -103,6 +114,8 @@ class ErrorLaw:
     centers: Floats
     noise: Floats
     sampling: Floats
+    doubled: float = 0.0
+    """How often the noise is the sum of two of its scale, of one sign; see `JointNoise`."""
 
     @property
     def _unit(self) -> float:
@@ -112,7 +125,7 @@ class ErrorLaw:
 
     def cdf(self, x: float) -> float:
         """P(true mean <= x)."""
-        return float(np.mean(noisy_normal_cdf(x - self.centers, self.noise, self.sampling)))
+        return float(np.mean(noisy_normal_cdf(x - self.centers, self.noise, self.sampling, self.doubled)))
 
     def quantile(self, chance: float) -> float:
         """X with P(true mean <= x) = chance."""
@@ -122,7 +135,7 @@ class ErrorLaw:
         centers, noise, sampling = (self.centers - middle) / unit, self.noise / unit, self.sampling / unit
 
         def above(x: float) -> float:
-            return float(np.mean(noisy_normal_cdf(x - centers, noise, sampling))) - chance
+            return float(np.mean(noisy_normal_cdf(x - centers, noise, sampling, self.doubled))) - chance
 
         return finite(middle + unit * float(brentq(above, -200.0, 200.0, xtol=1e-10)))
 
@@ -133,7 +146,7 @@ class ErrorLaw:
     @property
     def noise_std(self) -> float:
         """Standard deviation of the noise."""
-        return self._unit * float(np.sqrt(2 * np.mean((self.noise / (self._unit or 1.0)) ** 2)))
+        return self._unit * float(np.sqrt((2 + 4 * self.doubled) * np.mean((self.noise / (self._unit or 1.0)) ** 2)))
 
     @property
     def sampling_std(self) -> float:

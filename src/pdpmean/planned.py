@@ -15,6 +15,7 @@ from pdpmean.census import Census
 from pdpmean.choices import Choices
 from pdpmean.forecast import Forecast, weighed
 from pdpmean.interval import half_width
+from pdpmean.joint import JointNoise
 from pdpmean.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.model import Model
 from pdpmean.prediction import SUPPORT_OCTAVES
@@ -120,6 +121,11 @@ class Plan(Forecast):
         return half_width(0.75, self.noise_scale, self.sampling_std) / self.lower_bound
 
     @property
+    def noise(self) -> JointNoise:
+        """What the noise on the sum, and on the total weight if that is private, is like."""
+        return JointNoise(float(self.shares.get("weights", Fraction(0)) / self.shares["sum"]))
+
+    @property
     def saturation(self) -> float:
         """The budget above which more no longer counts."""
         return self.weight_cap / float(self.shares["sum"]) * self.model.budget_per_allowance
@@ -132,8 +138,10 @@ class Plan(Forecast):
     @property
     def locating(self) -> tuple[float, float, float]:
         """What `locating_weights` makes weights of: two shares, and from where on the second is spared."""
-        spared_from = max(self.spared_from, self.weight_cap)  # what is not spent in the sum, and no more
-        return float(self.shares["center"] + self.shares["scale"]), float(self.shares["sum"]), spared_from
+        both = 1 + self.noise.part
+        spared_from = both * max(self.spared_from, self.weight_cap)  # what is not spent in the sum, and no more
+        shares = self.shares["sum"] + self.shares.get("weights", Fraction(0))
+        return float(self.shares["center"] + self.shares["scale"]), float(shares), spared_from
 
     def located(self, profile: Profile) -> float:
         """What people of this profile weigh in `locate`, by this plan."""

@@ -31,9 +31,9 @@ _SQUARES_PART, _SQUARES_NATS = 0.02, 10.0  # what the sum of the squared weights
 _WORTH = 0.05
 _HOPELESS = 0.9  # a chance of a miss, with what locating usually takes, at which no better plan is looked for
 _ABOUT = 1.02  # what a needed total is raised by, since the least error is found only about
-_LARGEST_LOCATE, _LARGEST_WEIGHTS, _NARROWEST = 0.45, 0.3, 0.3
+_LARGEST_LOCATE, _LARGEST_WEIGHTS, _NARROWEST = 0.45, 0.6, 0.3
 
-_ANY_CENTER, _ANY_EXTENT, _ANY_SQUARE, _ANY_WEIGHTS = 130.0, 0.15, 0.03, 0.05
+_ANY_CENTER, _ANY_EXTENT, _ANY_SQUARE, _ANY_WEIGHTS = 130.0, 0.15, 0.03, 0.5
 _ANY_LEAST = 300.0
 
 
@@ -117,7 +117,7 @@ class Planner(Forecaster):
         center = min(0.25 * self.left, _ANY_CENTER / self.useful_total)
         shares = {"center": center, "scale": _ANY_EXTENT * self.left, "square": _ANY_SQUARE * self.left}
         beyond = min(20 / (shares["scale"] * self.useful_total), 0.3)  # of a side; where so much lies, in half octaves
-        weights = self._for_weights(self.left, _ANY_WEIGHTS) if self.census.share else {}
+        weights = self._for_weights(self.left - sum(shares.values()), _ANY_WEIGHTS) if self.census.share else {}
         return {**weights, **shares}, 3 * 2**0.25 * float(ndtri(1 - beyond))
 
     def _for_weights(self, room: float, part: float) -> dict[str, float]:

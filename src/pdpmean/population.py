@@ -54,12 +54,11 @@ class Released:
     @property
     def numbers(self) -> tuple[float, ...]:
         """Its row in `_behind_the_clip`."""
-        location, averaged, scale, shares = self.location, self.averaged, self.plan.scale, self.plan.shares
+        location, averaged, scale, noise = self.location, self.averaged, self.plan.scale, self.plan.noise
         # The noise of the total weight moves the clipped mean in proportion to itself.
-        private = float(shares["sum"] / shares["weights"]) if "weights" in shares else 0.0
-        moved = math.sqrt(2) * private * abs(averaged.mean) / averaged.weight
-        ranks = scale.weight * self.grown, scale.square * self.grown
-        return location.center, location.spread, self.half, averaged.mean, averaged.weight, self.square, moved, *ranks
+        moved = noise.weight_std * abs(averaged.mean) / averaged.weight
+        errors = self.square, noise.scale, moved, scale.weight * self.grown, scale.square * self.grown
+        return location.center, location.spread, self.half, averaged.mean, averaged.weight, *errors
 
 
 @dataclass(frozen=True)
@@ -87,18 +86,20 @@ def _as_it_is(group: Released) -> Population:
     mean = finite(group.location.middle + half * averaged.mean)
     doubt = float(plan.shares["sum"] / plan.shares["square"]) / averaged.weight
     deviation = math.sqrt(max(averaged.square - averaged.mean**2, 0.0) + doubt)
-    sampling = half * (deviation * math.sqrt(group.square) / averaged.weight)
+    moved = plan.noise.weight_std * averaged.mean
+    sampling = half * (math.hypot(deviation * math.sqrt(group.square), moved) / averaged.weight)
     tails = (tail_beyond(end, plan.scale.weight * group.grown) for end in (half - offset, half + offset))
-    noise, sampling, below, above = (min(error, _LARGEST_ERROR) for error in (half / averaged.weight, sampling, *tails))
+    errors = (plan.noise.scale * half / averaged.weight, sampling, *tails)
+    noise, sampling, below, above = (min(error, _LARGEST_ERROR) for error in errors)
     means = np.array([mean, finite(mean + above), finite(mean - below), finite(mean + (above - below))])
-    law = ErrorLaw(means, np.full(4, noise), np.full(4, sampling))
+    law = ErrorLaw(means, np.full(4, noise), np.full(4, sampling), plan.noise.doubled)
     return Population(mean, finite(half * deviation), law)
 
 
 def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
     """Normal populations, and the laws of the error, mixed over the true rank of the spread: one row a group."""
     columns = np.array([group.numbers for group in released]).T[..., None]
-    center, spread, half, mean, weight, square, moved, scale_weight, scale_square = columns
+    center, spread, half, mean, weight, square, noise, moved, scale_weight, scale_square = columns
     ratio = half / spread
     # The last one is the median itself; the others are what its rank may have been.
     levels = np.append(rank_nodes(scale_weight, scale_square), np.full_like(ratio, 0.5), axis=1)
@@ -108,8 +109,9 @@ def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
     sampling = np.hypot(deviations * sigmas, ratio * moved) / slopes
     with np.errstate(over="ignore"):
         means, scales = np.nan_to_num(center + shifts * sigmas * spread), np.nan_to_num(sigmas * spread)
-        errors = (half / (weight * slopes), sampling * spread)
+        errors = (noise * half / (weight * slopes), sampling * spread)
         limited = (np.minimum(np.nan_to_num(error), _LARGEST_ERROR) for error in errors)
-        laws = map(ErrorLaw, *(parts[:, :-1] for parts in (means, *limited)))
+        doubled = [group.plan.noise.doubled for group in released]
+        laws = map(ErrorLaw, *(parts[:, :-1] for parts in (means, *limited)), doubled)
     found = (means[:, -1].tolist(), scales[:, -1].tolist(), laws, slopes[:, :-1].mean(axis=1).tolist())
     return [Population(*one) for one in zip(*found, strict=True)]

@@ -41,16 +41,15 @@ def center_error(center: Sums) -> tuple[float, float]:
     return 1 / (_DENSITY * center.weight), math.sqrt(math.pi / 2 * center.square) / center.weight
 
 
-def product_error(center: Sums, scale: Sums, width: float, mean: Sums, weights_part: float) -> float:
-    """The error that reaches the mean from centre and scale (and the noisy total weight) both being off.
+def product_error(center: Sums, scale: Sums, width: float, weight_error: float) -> float:
+    """The error that reaches the mean from the centre being off, and the scale or the total weight being off, too.
 
-    A clip of `width` standard deviations; `weights_part` is the share for the total weight over that for the sum.
+    A clip of `width` standard deviations; `weight_error` is that of the total weight, relative to it.
     """
     noise, sampling = center_error(center)
     scale_error = (2 / scale.weight**2 + scale.square / (4 * scale.weight**2)) / _SIZE_DENSITY**2
     sensitivity = 2 * width * math.exp(-(width**2) / 2) * _DENSITY / float(inside(width))
-    weight_error = 2 / (mean.weight * weights_part) ** 2 if weights_part else 0.0
-    return math.sqrt((2 * noise**2 + sampling**2) * (sensitivity**2 * scale_error + weight_error))
+    return math.sqrt((2 * noise**2 + sampling**2) * (sensitivity**2 * scale_error + weight_error**2))
 
 
 def miss_probability(center: Sums, scale: Sums | None, ratio: float, *, supported: bool) -> float:

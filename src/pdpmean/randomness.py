@@ -141,6 +141,34 @@ class Randomness:
         draw = partial(next, _drawn_ahead(scale))
         return (value + _unlimited(draw, _WORD_LIMIT) for value in values)
 
+    def add_joint_laplace(self, numbers: tuple[int, int], steps: int, scales: tuple[float, float]) -> tuple[int, int]:
+        """Both numbers plus X and Y, P(X, Y) proportional to ``exp(-|X| / (steps s) - max(|X| / steps, |Y|) / t)``.
+
+        The scales are s and t. Independent noise, which has |Y| for the maximum, is drawn until it is taken: with the
+        probability that makes up for the difference. It is three times in four at least, where t is no less than s.
+        """
+        scale, other = scales
+        while True:
+            x, y = self.add_laplace(0, steps * scale), self.add_laplace(0, other)
+            beyond = max(abs(x) - steps * abs(y), 0)
+            if self.decays(Fraction(beyond) / (steps * Fraction(other))):
+                return numbers[0] + x, numbers[1] + y
+
+    def decays(self, rate: Fraction) -> bool:
+        """A coin that is heads with probability exactly ``exp(-rate)``, for any rate from 0."""
+        while rate > 1:
+            if not self._decays(Fraction(1)):
+                return False
+            rate -= 1
+        return self._decays(rate)
+
+    def _decays(self, rate: Fraction) -> bool:
+        """For a rate of at most 1: of chances r, r/2, r/3 ... the first to fail is one of odd number so often."""
+        trial = 1
+        while self.below(rate.denominator * trial) < rate.numerator:
+            trial += 1
+        return trial % 2 == 1
+
     def words(self, size: int) -> NDArray[np.uint64]:
         """`size` independent uniform 64-bit words."""
         if self._process != this_process():

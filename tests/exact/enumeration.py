@@ -39,6 +39,7 @@ FLOOR = 1e-8
 
 Mechanism = Callable[[Randomness], Any]
 Shifted = dict[tuple[int, ...], float]  # the integers under released noise -> probability
+Joint = tuple[int, float, float]  # steps and two scales, of noise that two numbers have together
 
 
 class Law:
@@ -48,7 +49,7 @@ class Law:
         self.weights: defaultdict[Any, Shifted] = defaultdict(lambda: defaultdict(float))
         self.outcomes: dict[Any, Any] = {}
 
-    def add(self, outcome: Any, probability: float, scales: tuple[float, ...], shifts: tuple[int, ...]) -> None:
+    def add(self, outcome: Any, probability: float, scales: tuple[float | Joint, ...], shifts: tuple[int, ...]) -> None:
         key = (frozen(outcome), scales)
         self.outcomes.setdefault(key, outcome)
         self.weights[key][shifts] += probability
@@ -70,7 +71,7 @@ class Enumerator:
         self.script, self.sizes = script, list[int]()
         self.probability = 1.0
         self.releasing = released
-        self.scales, self.shifts, self.transcript = list[float](), list[int](), list[Any]()
+        self.scales, self.shifts, self.transcript = list[float | Joint](), list[int](), list[Any]()
 
     def choose(self, probabilities: Sequence[float]) -> int:
         """The branch this run takes; branches of probability 0 are never taken."""
@@ -119,6 +120,16 @@ class Enumerator:
             self.shifts.append(value)
             return value
         return Noisy(self, value, scale)
+
+    def add_joint_laplace(self, numbers: tuple[int, int], steps: int, scales: tuple[float, float]) -> tuple[int, int]:
+        """That the shipped one has the law used here is shown on its own, in tests/test_joint.py."""
+        assert self.releasing
+        if 0 in scales:
+            self.transcript.append(numbers)
+        else:
+            self.scales.append((steps, *scales))
+            self.shifts += numbers
+        return numbers
 
     def add_laplace_each(self, values: Sequence[int], scale: float) -> Iterator[Any]:
         return (self.add_laplace(value, scale) for value in values)
@@ -235,24 +246,38 @@ def loss(first: Law, second: Law) -> float:
     return worst
 
 
-def _mixture_loss(ours: Shifted, theirs: Shifted, scales: tuple[float, ...]) -> float:
+def _mixture_loss(ours: Shifted, theirs: Shifted, scales: tuple[float | Joint, ...]) -> float:
     """The supremum of the log-ratio of two mixtures of shifted discrete Laplace laws of the same scales.
 
     In each coordinate, between two neighbouring shifts, either mixture is A e^x + B e^-x, and the ratio of two
-    such functions is monotone: so its extremes are at the shifts, and beyond the outermost it is constant.
+    such functions is monotone: so its extremes are at the shifts, and beyond the outermost it is constant. With joint
+    noise there must be one shift each; the ratio is then largest at either, by the triangle inequality.
     """
-    axes = [sorted({shift[axis] for shift in [*ours, *theirs]}) for axis in range(len(scales))]
+    assert len(ours) == len(theirs) == 1 or not any(isinstance(scale, tuple) for scale in scales)
+    axes = [sorted({shift[axis] for shift in [*ours, *theirs]}) for axis in range(len(next(iter(ours))))]
     worst = 0.0
     for point in itertools.product(*axes):
 
         def density(parts: Shifted, at: tuple[int, ...] = point) -> float:
             return math.fsum(
-                probability * math.exp(-sum(abs(a - s) / b for a, s, b in zip(at, shift, scales, strict=True)))
+                probability * math.exp(-_nats([abs(a - s) for a, s in zip(at, shift, strict=True)], scales))
                 for shift, probability in parts.items()
             )
 
         worst = max(worst, abs(math.log(density(ours) / density(theirs))))
     return worst
+
+
+def _nats(sizes: Sequence[int], scales: tuple[float | Joint, ...]) -> float:
+    """By how much noise of these sizes is less likely than none."""
+    left, nats = iter(sizes), 0.0
+    for scale in scales:
+        if isinstance(scale, tuple):
+            (steps, own, other), x, y = scale, next(left), next(left)
+            nats += x / (steps * own) + max(x / steps, y) / other
+        else:
+            nats += next(left) / scale
+    return nats
 
 
 def replacement_losses(law_of: Callable[[tuple[Any, ...]], Law], domain: Sequence[Any], size: int) -> list[float]:

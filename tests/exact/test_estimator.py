@@ -631,8 +631,8 @@ def spared_loss(*planted: Patch) -> float:
 
 
 def test_what_the_cap_on_the_sum_leaves_is_spent_in_locating_and_only_once() -> None:
-    """A quarter of four sixteenths, of weights, squares and check, is not used, as the cap has it; all else is."""
-    assert 0.98 * 1.5 * 15 / 16 <= spared_loss() <= 1.5 * 15 / 16 + EXACT
+    """A quarter of two sixteenths, of squares and check, is not used, as the cap has it; all else is."""
+    assert 0.98 * 1.5 * 31 / 32 <= spared_loss() <= 1.5 * 31 / 32 + EXACT
     in_both: Patch = (diffusion, "locating_weights", lambda a, share, other, _: a * share + a * other)
     assert spared_loss(in_both) > 1.5 + 0.1
 
