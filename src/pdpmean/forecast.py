@@ -186,4 +186,6 @@ def _least_weight(buckets: Buckets, cap: float, rule: tuple[float, float, float]
 
 def weighed(profile: Profile, share: float, sum_share: float, spared_from: float) -> Profile:
     """The people by what they may cost in `locate`."""
+    if spared_from >= _OUT_OF_REACH:
+        return profile.scaled(share)
     return Profile(locating_weights(profile.levels, share, sum_share, spared_from), profile.counts)

@@ -135,7 +135,7 @@ class Plan(Forecast):
         """No record weighs more in the average, publicly."""
         return min(self.weight_cap, float(self.shares["sum"]) * self.census.largest(self.model))
 
-    @property
+    @cached_property
     def locating(self) -> tuple[float, float, float]:
         """What `locating_weights` makes weights of: two shares, and from where on the second is spared."""
         both = 1 + self.noise.part

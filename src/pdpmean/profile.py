@@ -34,14 +34,23 @@ class Profile:
         return cls(levels[counted], held[counted])
 
     def scaled(self, factor: float) -> Profile:
-        """The same people, with every level times `factor`."""
-        return Profile(self.levels * factor, self.counts)
+        """The same people, with every level times `factor`; what was summed up need not be again."""
+        scaled = Profile(self.levels * factor, self.counts)
+        vars(scaled).update(
+            people=self.people,
+            _above=self._above,
+            _finite=self._finite * factor,
+            _sums=self._sums * factor,
+            _squares=self._squares * factor**2,
+            _reach=self._reach * factor**2,
+        )
+        return scaled
 
     def times(self, factor: float) -> Profile:
         """So many times the people, at the same levels."""
         return Profile(self.levels, self.counts * factor)
 
-    @property
+    @cached_property
     def people(self) -> float:
         """How many there are."""
         return float(self.counts.sum())
@@ -74,6 +83,16 @@ class Profile:
     def _squares(self) -> Floats:
         return np.cumsum(self.counts[: self._finite.size] * self._finite**2)
 
+    @cached_property
+    def _reach(self) -> Floats:
+        """The constant up to which the cap is between a level and the next; ascends with them."""
+        return self._finite[1:] * self._sums[:-1] - self._squares[:-1]
+
+    @cached_property
+    def _above(self) -> Floats:
+        """How many hold each level or more; and last, nobody."""
+        return np.append(np.cumsum(self.counts[::-1])[::-1], 0.0)
+
     def saturation(self, constant: float) -> tuple[float, int]:
         """The cap tau on weights that minimises ``(sum w**2 + constant) / (sum w)**2``, and how many levels stay below.
 
@@ -82,15 +101,13 @@ class Profile:
         """
         if self._finite.size == 0:
             return math.inf, 0
-        caps = (self._squares + constant) / self._sums
-        saturated = self._finite[1:] >= caps[:-1]
-        below = int(np.argmax(saturated)) + 1 if saturated.any() else self._finite.size
-        return float(caps[below - 1]), below
+        below = int(self._reach.searchsorted(constant)) + 1
+        return float((self._squares[below - 1] + constant) / self._sums[below - 1]), below
 
     def capped_sums(self, tau: float) -> tuple[float, float]:
         """The sum of the weights min(level, tau), and of their squares."""
-        below = int(np.searchsorted(self._finite, tau))
-        above = float(self.counts[below:].sum())
-        weight = (self._sums[below - 1] if below else 0.0) + (above * tau if above else 0.0)
-        square = (self._squares[below - 1] if below else 0.0) + (above * tau**2 if above else 0.0)
-        return float(weight), float(square)
+        below = int(self._finite.searchsorted(tau))
+        above = float(self._above[below])
+        weight = (float(self._sums[below - 1]) if below else 0.0) + (above * tau if above else 0.0)
+        square = (float(self._squares[below - 1]) if below else 0.0) + (above * tau**2 if above else 0.0)
+        return weight, square
