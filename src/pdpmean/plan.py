@@ -31,7 +31,9 @@ from pdpmean.sources import Source
 
 __all__ = ["Plan", "PlanOptions", "Shares", "make_plan", "plan_groups", "plan_mean", "with_people"]
 
-_GROUPS_SAMPLE, _LEAST_SAMPLE = 3_000_000, 500  # records that `locate` may look at, in all groups and in each
+# Records that `locate` may look at: in all groups together, by shape, and in each.
+_GROUPS_SAMPLE: dict[ShapeName, int] = {"gaussian": 1_000_000, "any": 2_000_000}
+_LEAST_SAMPLE = 500
 
 
 def plan_mean(
@@ -183,7 +185,7 @@ def plan_groups(censuses: Sequence[Census], options: PlanOptions) -> list[Plan |
     """The best plan of each group, or why it is refused."""
     outcomes: dict[int, Plan | InsufficientBudgetError] = {}
     earlier = Earlier()
-    room = min(max(_GROUPS_SAMPLE // len(censuses), _LEAST_SAMPLE), LARGEST_SAMPLE)
+    room = min(max(_GROUPS_SAMPLE[options.shape] // len(censuses), _LEAST_SAMPLE), LARGEST_SAMPLE)
     # From the largest down, so that many find what was found for one much like them.
     for place in sorted(range(len(censuses)), key=lambda place: -censuses[place].profile.total):
         try:

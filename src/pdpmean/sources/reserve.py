@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from pdpmean.randomness import FirstBits, Randomness, places_below, this_process
 from pdpmean.sources import Batch, Counts, Keeping, Work, joined
-from pdpmean.threads import SMALLEST_BATCH
+from pdpmean.threads import SMALLEST_BATCH, in_threads
 
 __all__ = ["Part", "Reserve"]
 
 _ROOM, _GROUP_ROOM = 2**19, 2**17  # records, about; `locate` looks at 50 000 at most, and not at all budgets alike
-_MOST = 2**22  # records, of all groups together
+_MOST, _LEAST = 2**22, 2000  # records, of all groups together, and of each if `locate` looks at 500
 _ALL = 2**16  # a limit that every coin is below
+_TOGETHER = 64  # parts that are sampled at once
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Reserve:
     @staticmethod
     def has_room(groups: int | None, rows: int | None) -> bool:
         """Whether samples of so many groups are likely to be found in a reserve."""
-        return (groups or 1) * _GROUP_ROOM <= _MOST or (rows is not None and rows <= _MOST)
+        return (groups or 1) * _LEAST <= _MOST or (rows is not None and rows <= _MOST)
 
     def __init__(self, randomness: Randomness, groups: int | None, rows: int | None) -> None:
         self._coins, self._grouped, self._process = randomness.spawn(), groups is not None, this_process()
@@ -89,10 +90,17 @@ class Reserve:
         """
         if (rule.largest > self._limits / _ALL).any() or self._process != this_process():
             return None
-        parts = [part.below(self._limits) for _, part in self._parts]
-        aside = joined([part.records for part in parts], grouped=self._grouped)
-        first = np.concatenate([np.empty(0, np.uint16), *(part.first for part in parts)])
-        return aside.at(np.flatnonzero(rule.decide(aside.budgets, aside.groups, first, randomness)))
+        reachable = np.minimum(self._limits, np.ceil(rule.largest * _ALL).astype(np.int64))
+        parts = [part for _, part in self._parts]
+        tasks = ((parts[i : i + _TOGETHER], randomness.spawn()) for i in range(0, len(parts), _TOGETHER))
+
+        def kept(task: tuple[list[Part], Randomness]) -> Batch:
+            some, coins = [part.below(reachable) for part in task[0]], task[1]
+            aside = joined([part.records for part in some], grouped=self._grouped)
+            first = np.concatenate([part.first for part in some])
+            return aside.at(np.flatnonzero(rule.decide(aside.budgets, aside.groups, first, coins)))
+
+        return joined(list(in_threads(kept, tasks)), grouped=self._grouped)
 
 
 def _found(first: FirstBits, groups: NDArray[np.int32] | None, limits: Counts) -> tuple[NDArray[np.intp], Counts]:
