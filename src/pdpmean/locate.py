@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,7 +58,7 @@ def locate(values: Floats, weights: Floats, plan: Plan, randomness: Randomness) 
         half = below / 2 + above / 2
         return Location(center, half, half <= max(16 * cell, 2.0**-1000), above / 2 - below / 2), half
     spread = private_median(_distances(values, center), rest, plan.spread_lattice, randomness, grain=SPREAD_GRAIN)
-    most = float(np.finfo(np.float64).max) / 8 / max(plan.clip_width, 1.0)
+    most = sys.float_info.max / 8 / max(plan.clip_width, 1.0)
     degenerate = spread <= max(4 * cell, 2.0**-1000)
     location = Location(center, min(max(spread, 2.0**-1000), most), degenerate)
     return location, plan.clip_width * location.spread / MEDIAN_SIZE
@@ -85,33 +86,41 @@ def private_median(
     Values are taken together in cells of `grain` neighbouring doubles, and values in the cell of y are on neither side:
     where many values are equal, their one double would hardly ever be found.
     """
-    present = ~np.isnan(values)
-    first, end = lattice.starts[0], lattice.starts[-1]
-    keys = np.clip(keys_of(values[present]) // grain * grain, first // grain * grain - grain, end)
-    order = np.argsort(keys, kind="stable")  # merges what is in order already
-    keys = keys[order]
-    starts = np.flatnonzero(np.concatenate([keys[:1] == keys[:1], keys[1:] != keys[:-1]]))
-    points = keys[starts]
-    # passed[j]: the weight below point j, and last the weight of all.
-    passed = np.concatenate([[0], np.cumsum(weights[present][order])])[np.concatenate([starts, [keys.size]])]
-
-    # Beyond either end nothing can be chosen, but values there still count on their side.
-    outside = points.size and points[0] + grain <= first
-    beyond = points.size and points[-1] >= end
-    low, high = int(outside), points.size - int(beyond)
-    points = points[low:high]
-    borders = np.repeat(np.concatenate([[first], points, [end]]), 2)[1:-1]
-    borders[2:-1:2] += grain
-    borders = np.clip(borders, first, end)
-    twice = np.repeat(passed[low : high + 1], 2)
-    below, above = twice[:-1], passed[-1] - twice[1:]
-
+    borders, penalties = _segments(values, weights, lattice, grain)
     chosen = choose_segment(
         lattice.log_measures(borders),
         lambda segment: lattice.below(int(borders[segment + 1])) - lattice.below(int(borders[segment])),
-        np.maximum(2 * np.maximum(below, above) - passed[-1], 0),
+        penalties,
         0.5 / WEIGHT_UNIT,
         randomness,
     )
     start, stop = (lattice.below(int(border)) for border in borders[chosen : chosen + 2])
     return double_of(lattice.key_at(start + randomness.below(stop - start)))
+
+
+def _segments(
+    values: Floats, weights: NDArray[np.int64], lattice: Lattice, grain: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The borders of runs of doubles that are alike, cells with values and gaps between them, and each run's excess."""
+    present = ~np.isnan(values)
+    first, end = lattice.starts[0], lattice.starts[-1]
+    keys = np.minimum(np.maximum(keys_of(values[present]) // grain * grain, first // grain * grain - grain), end)
+    order = np.argsort(keys, kind="stable")  # merges what is in order already
+    keys = keys[order]
+    starts = np.flatnonzero(np.concatenate([keys[:1] == keys[:1], keys[1:] != keys[:-1]]))
+    points = keys[starts]
+    # How much more weight is below each point than not; and last, below the end.
+    passed = np.concatenate([[0], np.cumsum(weights[present][order])])
+    more = (2 * passed - passed[-1])[np.append(starts, keys.size)]
+
+    # Beyond either end nothing can be chosen, but values there still count on their side.
+    low = int(points.size and points[0] + grain <= first)
+    high = points.size - int(points.size and points[-1] >= end)
+    points, more = points[low:high], more[low : high + 1]
+    borders = np.empty(2 * points.size + 2, dtype=np.int64)
+    borders[0], borders[1:-1:2], borders[2:-1:2], borders[-1] = first, points, points + grain, end
+    borders[1], borders[-2] = max(borders[1], first), min(borders[-2], end)  # a cell may lie across an end
+    excess = np.empty(2 * points.size + 1, dtype=np.int64)
+    excess[::2] = np.abs(more)
+    excess[1::2] = np.maximum(np.maximum(more[:-1], -more[1:]), 0)
+    return borders, excess

@@ -42,8 +42,9 @@ def choose_segment(
     else:
         with np.errstate(over="ignore"):
             log_weights = log_lengths - rate * (penalties - best)
+    log_weights -= log_weights.max()
     with np.errstate(under="ignore"):
-        edges = np.cumsum(np.exp(log_weights - log_weights.max()))
+        edges = np.cumsum(np.exp(log_weights, out=log_weights))
     draw = randomness.below(1 << _DRAW_BITS)
     point = math.ldexp(draw, -_DRAW_BITS) * edges[-1]
     index = int(np.searchsorted(edges, point, side="right"))

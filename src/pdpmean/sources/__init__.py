@@ -45,17 +45,13 @@ class Batch:
         groups = None if self.groups is None else self.groups[where]
         return Batch(self.values[where], self.budgets[where], groups)
 
-    def by_group(self, groups: int) -> list[Batch]:
-        """The records of each group; all are in the first where there are none."""
+    def by_group(self, groups: int) -> list[NDArray[np.intp]]:
+        """Where the records of each group are; all are of the first where there are none."""
         if self.groups is None:
-            return [self]
+            return [np.arange(self.budgets.size)]
         order = np.argsort(self.groups.astype(np.uint16), kind="stable")  # so few bits are sorted much faster
         ends = np.cumsum(np.bincount(self.groups, minlength=groups + 1))[:groups].tolist()
-        places = [order[start:end] for start, end in itertools.pairwise([0, *ends])]
-        return [
-            Batch(self.values[where], self.budgets[where], np.full(where.size, group, np.int32))
-            for group, where in enumerate(places)
-        ]
+        return [order[start:end] for start, end in itertools.pairwise([0, *ends])]
 
 
 Work = Callable[[Batch], Result]
