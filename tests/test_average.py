@@ -18,7 +18,6 @@ from statistical.laws import assert_accepts_and_rejects, discrete_laplace_cdf, d
 from pdpmean import Plan, Randomness, plan_mean
 from pdpmean.average import (
     LARGEST_SHIFT,
-    LARGEST_SQUARES_SHIFT,
     STEPS,
     WEIGHT_BITS,
     Average,
@@ -155,12 +154,30 @@ def test_the_unbounded_shift_depends_on_public_numbers_alone() -> None:
         assert Clip(BOUNDED, Fraction(1, 2), 0.3, 0.0, 1.0, near).shift == 27
 
 
-def test_the_shift_has_an_upper_limit_and_a_lower_one_with_squares() -> None:
-    # The noise of the sum has scale 2**24 * 2**35 < 2**60; that of the squares is up to 2**6 times larger.
-    assert (LARGEST_SHIFT, LARGEST_SQUARES_SHIFT) == (35, 30)
+def test_the_shift_has_an_upper_limit() -> None:
+    # The noise of the squares has scale 2 * 2**24 * 2**35 = 2**60, the largest there may be.
+    assert LARGEST_SHIFT == 35
     for model in (BOUNDED, UNBOUNDED):
-        assert Clip(model, Fraction(1, 2), 2.0**-20, 0.0, 1.0, 7).shift == 35
-        assert Clip(model, Fraction(1, 2), 2.0**-20, 0.0, 1.0, None).shift == 30
+        for near in (None, 7):
+            assert Clip(model, Fraction(1, 2), 2.0**-20, 0.0, 1.0, near).shift == 35
+
+
+@given(st.integers(-STEPS, STEPS), st.sampled_from([1, 2, 777, STEPS // 6, STEPS - 1, STEPS]))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_the_extra_sum_costs_no_more_than_the_sum_leaves(step: int, near: int) -> None:
+    """In fractions of a record's weight, for every step a value may come to, as the integers are."""
+    value = step / STEPS
+    assert steps_of(np.array([value]), 0.0, *steps_per_unit(1.0)).tolist() == [step]
+    for counted in (near % STEPS, None):
+        clip = Clip(BOUNDED, Fraction(1), 1.0, 0.0, 1.0, counted)
+        total, weight, extra = sums_of(clip, [value], [2.0])
+        assert weight > 0
+        if counted is None:
+            extra, size = weight * STEPS - extra, STEPS
+        else:
+            size = 1
+        cost = Fraction(abs(total), weight * STEPS) + clip.slack * Fraction(extra, weight * size)
+        assert cost <= 1
 
 
 # Sums
@@ -287,11 +304,10 @@ def test_without_noise_it_is_the_weighted_clipped_mean(shape: str, unbounded: bo
 def noise_of(plan: Plan, name: str, draws: int = 3000) -> tuple[list[int], float]:
     """Noise, in the integers it was drawn in, of one of the released numbers; and the scale it should have.
 
-    From DESIGN.md: 2**q H for the sum, so that the share `sum` costs a record W / 2**q; in proportion for the others.
+    From docs/guarantee.md: 2**q H for the sum, so that the share `sum` costs a record W / 2**q; twice that for 1 less
+    the square; and for whoever is near, in proportion to what their distance leaves.
     """
-    near = None if plan.shape == "any" else 1
-    shift = Clip(plan.model, plan.shares["sum"], plan.weight_cap, 0.0, 1.0, near).shift
-    unit = 2.0**shift
+    unit = 2.0 ** Clip.of(plan, Location(0.0, 1.0), 1.0).shift
     source = ArraySource(np.zeros(5000), BUDGETS)
     exact = averaged(source, plan, 0.0, 1.0, quiet()).weight * unit
     randomness = Randomness.seeded(5)
@@ -305,8 +321,8 @@ def noise_of(plan: Plan, name: str, draws: int = 3000) -> tuple[list[int], float
             number = released.mean if name == "sum" else released.square
             assert number is not None
             sample.append(round(number * released.weight * unit * STEPS))
-    size = 1 if name == "check" else STEPS
-    return sample, size * unit * float(plan.shares["sum"] / plan.shares[name])
+    near = MEDIAN_SIZE / 4 / plan.clip_width
+    return sample, unit * {"sum": STEPS, "square": 2 * STEPS, "check": 1 / (1 - near)}[name]
 
 
 @pytest.mark.parametrize(
@@ -363,7 +379,7 @@ def test_missing_values_count_as_the_centre(offset: float, step: float) -> None:
 
 
 def test_small_budgets_of_any_shape_keep_the_noise_inside_its_limit() -> None:
-    # The share of the squares is a small part of that of the sum, so their noise is larger: 2**60 is the limit.
+    # The noise of the squares is twice that of the sum: 2**60 is the limit.
     plan = plan_mean({0.001: 4_000_000}, model="unbounded", budget_range=(0.001, 0.001), shape="any")
     released = averaged(ArraySource(np.ones(10), np.full(10, 0.001)), plan, 0.0, 2.0, Randomness.seeded(1))
     assert math.isfinite(released.mean)

@@ -64,7 +64,6 @@ def test_shares_are_exact_and_dyadic(options: dict[str, Any]) -> None:
         assert Fraction(float(share)) == share
     names = {"center", "scale", "sum"}
     names |= {"census", "weights", "weight_squares"} if "model" in options else set()
-    names |= {"square"} if options.get("shape") == "any" else {"check"}
     assert set(plan.shares) == names
 
 
@@ -73,20 +72,6 @@ def test_shares_are_exact_and_dyadic(options: dict[str, Any]) -> None:
 def test_shares_sum_to_the_share(share: Fraction, unbounded: bool) -> None:
     plan = plan_mean({1.0: 10_000_000}, share=share, **(UNBOUNDED if unbounded else {}))
     assert sum(plan.shares.values()) == share
-
-
-@pytest.mark.parametrize("options", [{}, UNBOUNDED, {"share": 0.3}], ids=["bounded", "unbounded", "share"])
-def test_the_check_uses_little(options: dict[str, Any]) -> None:
-    left = {"check": 0.0, "census": 0.0}
-    for people in (5000, 50_000, 500_000, 5_000_000):
-        plan = plan_mean({1.0: people}, **options)
-        left = {name: float(plan.shares.get(name, 0)) for name in ("check", "census")}
-        rest = float(sum(plan.shares.values())) - left["census"]
-        nats = left["check"] * people / plan.model.budget_per_allowance
-        assert left["check"] <= 0.03 * rest
-        assert nats <= 80.0
-        # As much of it as that allows, but for the rounding and the census's doubt.
-        assert left["check"] > 0.029 * rest or nats > 50.0
 
 
 def test_the_squared_weights_use_little() -> None:

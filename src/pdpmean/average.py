@@ -42,8 +42,7 @@ __all__ = [
 STEPS = 2**24
 WEIGHT_BITS = 26
 LOW_BITS = 24
-LARGEST_SHIFT = 35  # so that the noise scale, STEPS * 2**shift, is at most 2**60
-LARGEST_SQUARES_SHIFT = 30  # the noise of the squares is larger, by the share of the sum over theirs: below 2**6
+LARGEST_SHIFT = 35  # so that the largest noise scale, 2 * STEPS * 2**shift, is at most 2**60
 _BLOCK = 2**12
 
 
@@ -102,14 +101,23 @@ class Clip:
     def of(cls, plan: Plan, location: Location, half: float) -> Clip:
         """As planned, where the population was located; there, at its centre, missing values count."""
         near = None if plan.shape == "any" else math.floor(STEPS * MEDIAN_SIZE / (4 * plan.clip_width))
+        if near is not None and near >= STEPS:
+            near = 0  # in so narrow a clip all would be near, and nothing is learnt from that
         missing = round(STEPS * min(max(-location.offset / half, -1.0), 1.0))
         return cls(plan.model, plan.shares["sum"], plan.largest_weight, location.middle, half, near, missing)
 
     @property
     def shift(self) -> int:
         """Weights are multiples of 2**-shift; from public numbers alone."""
-        shift = weight_shift(min(self.cap, float(self.share) * self.model.largest_allowance))
-        return min(shift, LARGEST_SQUARES_SHIFT) if self.near is None else shift
+        return weight_shift(min(self.cap, float(self.share) * self.model.largest_allowance))
+
+    @property
+    def slack(self) -> Fraction:
+        """What adding 1 to the extra sum may cost, over the share of the sum: no more than the record then saves there.
+
+        Whoever is near adds little to the sum; and ``1 - z**2`` is at most ``2 (1 - |z|)``.
+        """
+        return Fraction(1, 2) if self.near is None else Fraction(STEPS - self.near, STEPS)
 
     @property
     def rule(self) -> tuple[float, ...]:
@@ -182,11 +190,12 @@ class Average:
     """Released: the weighted mean of (value - middle) / half, the total weight in nats, and one of the extras.
 
     `square` is the mean square of the same, for `shape="any"`; `near` the part of the weight within a quarter of the
-    located spread, for a gaussian.
+    located spread, for a gaussian. Their noise is Laplace of the scale `doubt`.
     """
 
     mean: float
     weight: float
+    doubt: float
     square: float | None = None
     near: float | None = None
 
@@ -203,31 +212,33 @@ def average(
         return [None] * len(clips)
     table = source.sum(Summing.of(clips, grouped=source.groups is not None)).tolist()
     return [
-        release(plan, clip.shift, sums, randomness) if plan and clip else None
+        release(plan, clip, sums, randomness) if plan and clip else None
         for plan, clip, sums in zip(plans, clips, table, strict=False)
     ]
 
 
-def release(plan: Plan, shift: int, sums: Sequence[int], randomness: Randomness) -> Average:
+def release(plan: Plan, clip: Clip, sums: Sequence[int], randomness: Randomness) -> Average:
     """The private weighted mean behind exact sums.
 
     Record i adds W_i z_i with |z_i| <= H, and the noise has scale ``H 2**q``: adding or removing it costs
     ``W_i / 2**q``, at most its share. The total weight is public in the bounded model; in the unbounded one both get
-    noise together, at their shares together. The extra sum has a share of its own in either.
+    noise together, at their shares together. The extra sum costs nothing more: who adds to it adds less to the sum.
     """
     total, weight, extra = from_words(*sums[:2]), sums[2], from_words(*sums[3:])
-    shares, unit = plan.shares, 2**shift
+    if clip.near is None:
+        extra = weight * STEPS - extra  # of W (1 - z**2)
+    shares, unit = plan.shares, 2**clip.shift
 
-    def noisy(number: int, size: int, share: Fraction) -> int:
-        return randomness.add_laplace(number, laplace_scale(size * unit, share / shares["sum"]))
+    def noisy(number: int, size: int, part: Fraction = Fraction(1)) -> int:
+        return randomness.add_laplace(number, laplace_scale(size * unit, part))
 
     if "weights" in shares:
         scales = laplace_scale(unit, 1), laplace_scale(unit, shares["weights"] / shares["sum"])
         total, weight = randomness.add_joint_laplace((total, weight), STEPS, scales)
         weight = max(weight, unit)
     else:
-        total, weight = noisy(total, STEPS, shares["sum"]), max(weight, 1)  # public budgets may be too small for a unit
-    mean = total / (weight * STEPS)
-    if plan.shape == "any":
-        return Average(mean, weight / unit, square=noisy(extra, STEPS, shares["square"]) / (weight * STEPS))
-    return Average(mean, weight / unit, near=noisy(extra, 1, shares["check"]) / weight)
+        total, weight = noisy(total, STEPS), max(weight, 1)  # public budgets may be too small for a unit
+    released = total / (weight * STEPS), weight / unit, unit / (weight * float(clip.slack))
+    if clip.near is None:
+        return Average(*released, square=1 - noisy(extra, STEPS, clip.slack) / (weight * STEPS))
+    return Average(*released, near=noisy(extra, 1, clip.slack) / weight)

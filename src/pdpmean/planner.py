@@ -24,7 +24,6 @@ from pdpmean.planned import Plan, Shares
 
 __all__ = ["Planner"]
 
-_CHECK_PART, _CHECK_NATS = 0.03, 80.0  # what the check for equal and missing values may use, at most
 _SYMMETRY_PART, _SYMMETRY_NATS = 0.1, 200.0  # the centre gets the lesser at least, for the symmetry check's sake
 _SQUARES_PART, _SQUARES_NATS = 0.02, 10.0  # what the sum of the squared weights may use, at most
 # Sparing must make the error so much smaller, relatively: centre and scale are then of those who grant much.
@@ -33,7 +32,7 @@ _HOPELESS = 0.9  # a chance of a miss, with what locating usually takes, at whic
 _ABOUT = 1.02  # what a needed total is raised by, since the least error is found only about
 _LARGEST_LOCATE, _LARGEST_WEIGHTS, _NARROWEST = 0.45, 0.6, 0.3
 
-_ANY_CENTER, _ANY_EXTENT, _ANY_SQUARE, _ANY_WEIGHTS = 130.0, 0.15, 0.03, 0.5
+_ANY_CENTER, _ANY_EXTENT, _ANY_WEIGHTS = 130.0, 0.15, 0.5
 _ANY_LEAST = 300.0
 
 
@@ -107,15 +106,13 @@ class Planner(Forecaster):
     def _gaussian_shares(self, chosen: list[float]) -> dict[str, float]:
         """The shares of all steps but the sum."""
         center, scale = chosen[:2]
-        room = self.left - center - scale
-        check = min(_CHECK_PART * self.left, _CHECK_NATS / self.useful_total, room / 4)
-        shares = {"center": center, "scale": scale, "check": check}
-        return {**self._for_weights(room - check, chosen[3]), **shares} if self.census.share else shares
+        shares = {"center": center, "scale": scale}
+        return {**self._for_weights(self.left - center - scale, chosen[3]), **shares} if self.census.share else shares
 
     def _any_shares(self) -> tuple[dict[str, float], float]:
         """The shares of all steps but the sum, and half what the extent would be for a bell-shaped population."""
         center = min(0.25 * self.left, _ANY_CENTER / self.useful_total)
-        shares = {"center": center, "scale": _ANY_EXTENT * self.left, "square": _ANY_SQUARE * self.left}
+        shares = {"center": center, "scale": _ANY_EXTENT * self.left}
         beyond = min(20 / (shares["scale"] * self.useful_total), 0.3)  # of a side; where so much lies, in half octaves
         weights = self._for_weights(self.left - sum(shares.values()), _ANY_WEIGHTS) if self.census.share else {}
         return {**weights, **shares}, 3 * 2**0.25 * float(ndtri(1 - beyond))

@@ -84,8 +84,7 @@ def _as_it_is(group: Released) -> Population:
     plan, half, averaged, offset = group.plan, group.half, group.averaged, group.location.offset
     assert averaged.square is not None
     mean = finite(group.location.middle + half * averaged.mean)
-    doubt = float(plan.shares["sum"] / plan.shares["square"]) / averaged.weight
-    deviation = math.sqrt(max(averaged.square - averaged.mean**2, 0.0) + doubt)
+    deviation = math.sqrt(max(averaged.square - averaged.mean**2, 0.0) + averaged.doubt)
     moved = plan.noise.weight_std * averaged.mean
     sampling = half * (math.hypot(deviation * math.sqrt(group.square), moved) / averaged.weight)
     tails = (tail_beyond(end, plan.scale.weight * group.grown) for end in (half - offset, half + offset))

@@ -15,7 +15,7 @@ from scipy.special import expit
 from pdpmean.clipped_normal import MEDIAN_SIZE, inside
 from pdpmean.lattice import Lattice, everywhere, keys_of, positive
 
-__all__ = ["SUPPORT_OCTAVES", "Sums", "center_error", "miss_probability", "product_error"]
+__all__ = ["SUPPORT_OCTAVES", "Sums", "center_error", "miss_probability", "product_error", "scale_error"]
 
 _LARGEST_RATIO = 2.0**24  # beyond it, centres that differ by a standard deviation are not told apart
 SUPPORT_OCTAVES = 40  # how far below the width of a support a spread is sought
@@ -41,15 +41,20 @@ def center_error(center: Sums) -> tuple[float, float]:
     return 1 / (_DENSITY * center.weight), math.sqrt(math.pi / 2 * center.square) / center.weight
 
 
+def scale_error(scale: Sums) -> tuple[float, float]:
+    """The error of the logarithm of the located scale, likewise."""
+    return 1 / (_SIZE_DENSITY * scale.weight), math.sqrt(scale.square) / (2 * _SIZE_DENSITY * scale.weight)
+
+
 def product_error(center: Sums, scale: Sums, width: float, weight_error: float) -> float:
     """The error that reaches the mean from the centre being off, and the scale or the total weight being off, too.
 
     A clip of `width` standard deviations; `weight_error` is that of the total weight, relative to it.
     """
-    noise, sampling = center_error(center)
-    scale_error = (2 / scale.weight**2 + scale.square / (4 * scale.weight**2)) / _SIZE_DENSITY**2
+    errors = center_error(center), scale_error(scale)
+    off_center, off_scale = (2 * noise**2 + sampling**2 for noise, sampling in errors)
     sensitivity = 2 * width * math.exp(-(width**2) / 2) * _DENSITY / float(inside(width))
-    return math.sqrt((2 * noise**2 + sampling**2) * (sensitivity**2 * scale_error + weight_error**2))
+    return math.sqrt(off_center * (sensitivity**2 * off_scale + weight_error**2))
 
 
 def miss_probability(center: Sums, scale: Sums | None, ratio: float, *, supported: bool) -> float:

@@ -28,9 +28,7 @@ _STEPS = {
     "weight_squares": "how even the weights are",
     "center": "where the population lies",
     "scale": "how wide it is",
-    "check": "whether many values are equal",
-    "square": "the squares, for the interval",
-    "sum": "the sum of the values",
+    "sum": "the sum of the values, and a check of their shape",
 }
 _PACKAGES = ("numpy", "scipy", "opendp", "cryptography")
 

@@ -20,7 +20,7 @@ from pdpmean.interval import ErrorLaw, finite, half_width
 from pdpmean.locate import Location
 from pdpmean.planned import Plan
 from pdpmean.population import Population, Released, find_populations
-from pdpmean.prediction import center_error
+from pdpmean.prediction import center_error, scale_error
 from pdpmean.texts import as_html, rounded, short
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ __all__ = ["MeanEstimate", "conclude"]
 # Standard deviations between mean and median. Values rounded to a sixth of one hardly ever move their median as far as
 # the first, values rounded to a quarter hardly as far as the second.
 _APART, _FAR_APART = 0.17, 0.26
-# Within a quarter of the median distance, if the clip is wider than that, lie 13 % of a normal population, and fewer
-# than a fifth of other smooth ones.
-_NEAR, _MOST_NEAR, _FALSE_ALARM = 0.13, 0.2, 0.001
+# Within a quarter of the median distance, if the clip is wider than that, lie 13 % of a normal population, fewer than a
+# fifth of other smooth ones, and more than a twelfth unless there is a gap in the middle.
+_NEAR, _MOST_NEAR, _LEAST_NEAR, _FALSE_ALARM = 0.13, 0.2, 0.08, 0.001
 
 _ALL_EQUAL = "the values seem to be all equal, missing or no numbers"
 _MANY_EQUAL = "many of the values seem to be equal, or nearly: use shape='any'"
@@ -220,16 +220,19 @@ def _warnings(group: Released, population: Population, part: float) -> tuple[str
     plan, averaged = group.plan, group.averaged
     if plan.shape == "any":
         return (_ALL_EQUAL,) if group.location.degenerate else ()
-    noise = float(plan.shares["sum"] / plan.shares["check"]) / averaged.weight
+    rarely = 1 - part * _FALSE_ALARM
     near = averaged.near if averaged.near is not None and 4 * plan.clip_width > MEDIAN_SIZE else _NEAR
-    if group.location.degenerate or near > _MOST_NEAR - noise * math.log(2 * part * _FALSE_ALARM):
-        return (_MANY_EQUAL,)
+    # The part that is near errs by its noise and by who is in the sample, and follows the located scale.
+    noise, sampling = (_NEAR * error / min(group.grown, 1.0) for error in scale_error(plan.scale))
     counted = math.sqrt(_NEAR * group.square) / averaged.weight
-    if near < _NEAR - half_width(1 - part * _FALSE_ALARM, noise, counted):
+    by_chance = half_width(rarely, math.hypot(noise, averaged.doubt), math.hypot(sampling, counted))
+    if group.location.degenerate or near > _MOST_NEAR + by_chance:
+        return (_MANY_EQUAL,)
+    if near < _LEAST_NEAR - by_chance:
         return (_FEW_NEAR,)
     gap = abs(population.mean - group.location.center) / population.scale
     noise, sampling = (error / min(group.grown, 1.0) for error in center_error(plan.center))
-    by_chance = half_width(1 - part * _FALSE_ALARM, noise, math.hypot(sampling, plan.noise_std))
+    by_chance = half_width(rarely, noise, math.hypot(sampling, plan.noise_std))
     if gap > max(by_chance, _FAR_APART):
         return (_SKEWED,)
     return (_PERHAPS_SKEWED,) if gap > max(by_chance, _APART) else ()

@@ -41,14 +41,14 @@ def parts(**sixteenths: int) -> Shares:
 
 
 SHARES = {
-    ("bounded", "gaussian"): parts(center=4, scale=4, check=1, sum=7),
-    ("unbounded", "gaussian"): parts(census=1, weights=2, weight_squares=1, center=4, scale=3, check=1, sum=4),
-    ("bounded", "any"): parts(center=4, scale=4, square=2, sum=6),
-    ("unbounded", "any"): parts(census=1, weights=2, weight_squares=1, center=4, scale=3, square=1, sum=4),
+    ("bounded", "gaussian"): parts(center=4, scale=4, sum=8),
+    ("unbounded", "gaussian"): parts(census=1, weights=2, weight_squares=1, center=4, scale=4, sum=4),
+    ("bounded", "any"): parts(center=4, scale=4, sum=8),
+    ("unbounded", "any"): parts(census=1, weights=1, weight_squares=1, center=4, scale=4, sum=5),
 }
 
 
-NARROW = 0.125  # a clip within the quarter of the spread that the check counts: whoever is clipped is near, too
+NARROW = 0.125  # a clip within the quarter of the spread that the check counts: nobody is counted then
 
 
 def fixed_plan(
@@ -117,9 +117,6 @@ def coarse_extent(unit: int, tail: int) -> list[Patch]:
     ]
 
 
-AVERAGE_SHARES = ("sum", "weights", "square", "check")
-
-
 @contextmanager
 def everything_released() -> Iterator[None]:
     """A number released without any noise is an output as it is."""
@@ -135,12 +132,19 @@ def everything_released() -> Iterator[None]:
 
 
 def noise_at(plan: Plan, name: str, factor: float) -> Patch:
-    """One of the numbers that `average` releases, known by its share, with its noise at `factor` of its scale."""
-    ratios = [plan.shares[other] / plan.shares["sum"] for other in AVERAGE_SHARES if other in plan.shares]
-    assert len(set(ratios)) == len(ratios)
+    """One of the numbers that `average` releases, "sum", "weights" or "extra", with its noise at `factor` of its scale.
 
-    def scale(size: int, share: Fraction) -> float:
-        return laplace_scale(size, share) * (factor if share == plan.shares[name] / plan.shares["sum"] else 1.0)
+    It is known by what it may cost, over what the sum may.
+    """
+    parts = {
+        "sum": Fraction(1),
+        "weights": plan.shares.get("weights", Fraction(0)) / plan.shares["sum"],
+        "extra": average.Clip.of(plan, locate.Location(0.0, 1.0), 1.0).slack,
+    }
+    assert list(parts.values()).count(parts[name]) == 1
+
+    def scale(size: int, part: Fraction) -> float:
+        return laplace_scale(size, part) * (factor if part == parts[name] else 1.0)
 
     return (average, "laplace_scale", scale)
 

@@ -19,7 +19,6 @@ from rules import held_by, holders, thinning_of
 
 from exact.enumeration import Law, collapsed, law, loss, removal_losses, replacement_losses
 from exact.pipeline import (
-    AVERAGE_SHARES,
     CENTERS,
     EXACT,
     FAR,
@@ -44,6 +43,7 @@ from exact.pipeline import (
 )
 from pdpmean import average, census, diffusion, estimate, extent, locate, squares
 from pdpmean.cells import Held
+from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.diffusion import WEIGHT_UNIT, Thinning
 from pdpmean.inputs import Floats
 from pdpmean.lattice import Lattice, double_of, keys_of
@@ -434,15 +434,17 @@ def test_a_record_on_both_sides_is_caught() -> None:
 # --- the average --------------------------------------------------------------------------------------------
 
 LOCATED = [(locate.Location(1.0, 2.0), 2.0)]  # clipped to 1 +- 2
+QUARTER = MEDIAN_SIZE / 4  # of the clip, for a width of 1: up to there values are near
 AVERAGED: list[Person] = [
     *((0.0, 1.0), (FAR, 2.0), (-FAR, 3.3), (MISSING, 2.0), (5.0, math.inf), (1.5, 0.5), (1.25, 2.5)),
+    (1.0 - 2.0 * QUARTER * (1 - 1e-6), 3.0),
 ]
-AVERAGED_ALLOWANCES = [1.0, 2.0, 3.3, 2.0, 4.0, 0.0, 2.5]
+AVERAGED_ALLOWANCES = [1.0, 2.0, 3.3, 2.0, 4.0, 0.0, 2.5, 3.0]
 
 
 def averaging(plan: Plan) -> float:
     """The share of everything that `average` releases."""
-    return float(sum(plan.shares[name] for name in AVERAGE_SHARES if name in plan.shares))
+    return float(plan.shares["sum"] + plan.shares.get("weights", Fraction(0)))
 
 
 def removed_from_average(plan: Plan) -> list[float]:
@@ -465,27 +467,26 @@ def replaced_in_average(plan: Plan, budgets: list[float]) -> list[float]:
 
 @pytest.mark.parametrize(("shape", "clip_width"), [("gaussian", NARROW), ("gaussian", 1.0), ("any", 1.0)])
 def test_average_attains_its_shares_and_no_more(shape: Literal["gaussian", "any"], clip_width: float) -> None:
-    """Sum, weights, squares or check: taking part costs whoever is clipped exactly what all of them may."""
+    """Sum and weights: taking part costs whoever is clipped exactly what they may; the extra sum costs nothing more."""
     plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0, clip_width=clip_width)
     shares = {name: float(share) for name, share in plan.shares.items()}
     losses = removed_from_average(plan)
     allowed = [averaging(plan) * allowance for allowance in AVERAGED_ALLOWANCES]
     assert all(spent <= may + EXACT for spent, may in zip(losses, allowed, strict=True))
     assert losses[5] == 0
-    away = shape == "gaussian" and clip_width > NARROW  # whoever is clipped is not near: the check costs them nothing
     for clipped in (1, 2, 4):
-        attained = AVERAGED_ALLOWANCES[clipped] * (averaging(plan) - (shares["check"] if away else 0))
-        assert losses[clipped] == pytest.approx(attained, rel=1e-6)
-    if shape == "gaussian":
-        near = 2.5 * (shares["weights"] + shares["check"] + 0.125 * shares["sum"])
-        assert losses[6] == pytest.approx(near, rel=1e-6)
-    # A missing value is 0 steps, and not near: it costs its weight alone.
-    assert losses[3] == pytest.approx(2.0 * shares["weights"], rel=1e-6)
+        assert losses[clipped] == pytest.approx(allowed[clipped], rel=1e-6)
+    # A missing value is 0 steps, and not near: it costs its weight, and what 1 less its square does.
+    extra = {"any": 0.5 * (1 - 0.125**2), "gaussian": 1 - QUARTER if clip_width == 1 else 0.0}[shape]
+    assert losses[3] == pytest.approx(2.0 * (shares["weights"] + (shape == "any") * 0.5 * shares["sum"]), rel=1e-6)
+    assert losses[6] == pytest.approx(2.5 * (shares["weights"] + (0.125 + extra) * shares["sum"]), rel=1e-6)
+    if extra == 1 - QUARTER:  # whoever is hardly near any more spends all they may
+        assert losses[7] == pytest.approx(allowed[7], rel=1e-5)
 
 
 @pytest.mark.parametrize("clip_width", [NARROW, 1.0])
 def test_average_of_replaced_values_costs_twice_an_allowance(clip_width: float) -> None:
-    """From end to end of the clip; the check tells less of that than of going missing, and never twice."""
+    """From end to end of the clip; the check tells nothing of that, and less of going missing."""
     budgets = [0.0, 1.0, 3.0, math.inf]
     plan = fixed_plan(BOUNDED, weight_cap=1.0, clip_width=clip_width)
     losses = replaced_in_average(plan, budgets)
@@ -519,12 +520,12 @@ def test_average_weights_at_twice_the_share_are_caught() -> None:
 @pytest.mark.parametrize(
     ("shape", "name"),
     [
-        *(("gaussian", name) for name in ("sum", "weights", "check")),
-        *(("any", name) for name in ("sum", "weights", "square")),
+        *(("gaussian", name) for name in ("sum", "weights")),
+        *(("any", name) for name in ("sum", "weights")),
     ],
 )
 def test_one_number_with_too_little_noise_or_none_is_caught(shape: Literal["gaussian", "any"], name: str) -> None:
-    plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0, clip_width=NARROW)
+    plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0)
     with patched(noise_at(plan, name, 0.0)):
         assert max(removed_from_average(plan)) == math.inf
     with patched(noise_at(plan, name, 0.5)):
@@ -532,9 +533,21 @@ def test_one_number_with_too_little_noise_or_none_is_caught(shape: Literal["gaus
         assert max(removed_from_average(plan)) == pytest.approx(more, rel=1e-6)
 
 
-def test_a_check_without_noise_is_caught_where_weights_are_public() -> None:
+# Whoever is hardly near any more, and whoever is half way out, pays for an extra sum that may cost too much.
+@pytest.mark.parametrize(("shape", "who"), [("gaussian", 7), ("any", 0)])
+def test_an_extra_sum_with_too_little_noise_or_none_is_caught(shape: Literal["gaussian", "any"], who: int) -> None:
+    plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0)
+    allowed = averaging(plan) * AVERAGED_ALLOWANCES[who]
+    with patched(noise_at(plan, "extra", 0.0)):
+        assert max(removed_from_average(plan)) == math.inf
+    for planted in (noise_at(plan, "extra", 0.7), (average.Clip, "slack", Fraction(1))):
+        with patched(planted):
+            assert removed_from_average(plan)[who] > 1.02 * allowed
+
+
+def test_an_extra_sum_without_noise_is_caught_where_weights_are_public() -> None:
     plan = fixed_plan(BOUNDED)
-    with patched(noise_at(plan, "check", 0.0)):
+    with patched(noise_at(plan, "extra", 0.0)):
         assert min(replaced_in_average(plan, [1.0, 1.0])) == math.inf
 
 
@@ -620,7 +633,7 @@ def severe_loss(*planted: Patch) -> float:
 
 
 def test_unbounded_spends_a_whole_budget_and_no_more() -> None:
-    """Census, squares, centre, spread, sum, weights and check add up: composition is tight; nothing less would do."""
+    """Census, squares, centre, spread, sum and weights add up: composition is tight; nothing less would do."""
     assert 0.98 * 1.5 <= severe_loss() <= 1.5 + EXACT
 
 
@@ -631,8 +644,8 @@ def spared_loss(*planted: Patch) -> float:
 
 
 def test_what_the_cap_on_the_sum_leaves_is_spent_in_locating_and_only_once() -> None:
-    """A quarter of two sixteenths, of squares and check, is not used, as the cap has it; all else is."""
-    assert 0.98 * 1.5 * 31 / 32 <= spared_loss() <= 1.5 * 31 / 32 + EXACT
+    """A quarter of a sixteenth, of the squares, is not used, as the cap has it; all else is."""
+    assert 0.98 * 1.5 * 63 / 64 <= spared_loss() <= 1.5 * 63 / 64 + EXACT
     in_both: Patch = (diffusion, "locating_weights", lambda a, share, other, _: a * share + a * other)
     assert spared_loss(in_both) > 1.5 + 0.1
 
@@ -698,8 +711,6 @@ BUGS: dict[str, list[Patch]] = {
         (average, "laplace_scale", lambda size, share: 0.7 * laplace_scale(size, share)),
     ],
     "the total weight without noise": [noise_at(SEVERE_PLAN, "weights", 0.0)],
-    "the check without noise": [noise_at(SEVERE_PLAN, "check", 0.0)],
-    "check noise at half its scale": [noise_at(SEVERE_PLAN, "check", 0.5)],
     "census noise of half its scale": [census_noise_at(CENSUS_SHARE, 0.5)],
     "squares of the weights with noise of half its scale": [census_noise_at(Fraction(1, 4), 0.5)],
     "squares of the weights without noise": [census_noise_at(Fraction(1, 4), 0.0)],
@@ -710,6 +721,12 @@ BUGS: dict[str, list[Patch]] = {
 @pytest.mark.parametrize("bug", BUGS)
 def test_planted_bug_is_caught(bug: str) -> None:
     assert severe_loss(*BUGS[bug]) > 1.5 + 0.04
+
+
+def test_a_check_without_noise_is_caught_in_the_whole() -> None:
+    plan = fixed_plan(UNBOUNDED)
+    assert max(joining_losses(SEVERE, plan)) <= 1.5 + EXACT
+    assert joining_losses(SEVERE, plan, noise_at(plan, "extra", 0.0))[0] == math.inf
 
 
 def test_kept_weights_raised_too_far_are_caught_in_the_whole() -> None:
