@@ -18,6 +18,7 @@ from statistical.laws import assert_accepts_and_rejects, discrete_laplace_cdf, d
 from pdpmean import Plan, Randomness, plan_mean
 from pdpmean.average import (
     LARGEST_SHIFT,
+    NEAR,
     STEPS,
     WEIGHT_BITS,
     Average,
@@ -296,7 +297,7 @@ def test_without_noise_it_is_the_weighted_clipped_mean(shape: str, unbounded: bo
     else:
         assert released.square is None
         # A clip to 3 belongs to a spread of 3 MEDIAN_SIZE / clip_width: near is within a quarter of that.
-        near = np.abs(values - 0.5) < 3.0 * MEDIAN_SIZE / plan.clip_width / 4
+        near = np.abs(values - 0.5) < 3.0 * NEAR * MEDIAN_SIZE / plan.clip_width
         assert 0 < near.sum() < 5000
         assert released.near == pytest.approx(float((weights * near).sum() / weights.sum()), abs=1e-6)
 
@@ -321,7 +322,7 @@ def noise_of(plan: Plan, name: str, draws: int = 3000) -> tuple[list[int], float
             number = released.mean if name == "sum" else released.square
             assert number is not None
             sample.append(round(number * released.weight * unit * STEPS))
-    near = MEDIAN_SIZE / 4 / plan.clip_width
+    near = NEAR * MEDIAN_SIZE / plan.clip_width
     return sample, unit * {"sum": STEPS, "square": 2 * STEPS, "check": 1 / (1 - near)}[name]
 
 

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import norm
 
 from pdpmean import Choices, InvalidInputError, MeanEstimate, Plan, Randomness, estimate_mean, plan_mean, population
-from pdpmean.average import Average
+from pdpmean.average import NEAR, Average
 from pdpmean.clipped_normal import MEDIAN_SIZE, clipped_mean
 from pdpmean.guarantee import Promise
 from pdpmean.interval import ErrorLaw, half_width
@@ -56,7 +56,7 @@ def released(
     half = plan.clip_width * sigma
     clipped = float(clipped_mean(plan.clip_width, shift)) / plan.clip_width
     square = 1 / plan.clip_width**2 if plan.shape == "any" else None
-    near = None if plan.shape == "any" else float(np.diff(norm.cdf(np.array([-1, 1]) * MEDIAN_SIZE / 4 - shift))[0])
+    near = None if plan.shape == "any" else float(np.diff(norm.cdf(np.array([-1, 1]) * NEAR * MEDIAN_SIZE - shift))[0])
     averaged = Average(clipped, plan.mean.weight if weight is None else weight, DOUBT, square, near)
     location = Location(center, half if plan.shape == "any" else spread)
     return concluded(plan, location, half, averaged, squares, promised(plan, private=private))
@@ -274,13 +274,13 @@ def test_equal_values_warn(plan: Plan) -> None:
 
 
 def near_by_chance(plan: Plan, doubt: float) -> float:
-    """What noise, the sample and an error of the located scale explain of 0.13, but for one time in a thousand.
+    """What noise, the sample and an error of the located scale explain of 0.14, but for one time in a thousand.
 
     A median distance has rank noise of 1 / W and a deviation of sqrt(Q) / (2 W); ln |Z| has density 0.4287 there.
     """
     weight, square = plan.scale.weight, plan.scale.square
-    noise, sampling = 0.13 / 0.4287 / weight, 0.13 / 0.4287 * math.sqrt(square) / 2 / weight
-    counted = math.sqrt(0.13 * plan.mean.square) / plan.mean.weight
+    noise, sampling = 0.14 / 0.4287 / weight, 0.14 / 0.4287 * math.sqrt(square) / 2 / weight
+    counted = math.sqrt(0.14 * plan.mean.square) / plan.mean.weight
     return half_width(0.999, math.hypot(noise, doubt), math.hypot(sampling, counted))
 
 
@@ -288,14 +288,14 @@ def near_by_chance(plan: Plan, doubt: float) -> float:
 def test_too_many_values_near_the_centre_warn(options: dict[str, Any]) -> None:
     plan = plan_mean(TIERS, **options)
     weight = plan.mean.weight
-    limit = 0.2 + near_by_chance(plan, 0.05)
+    limit = 0.24 + near_by_chance(plan, 0.05)
 
     def warnings(near: float) -> tuple[str, ...]:
         half = plan.clip_width / MEDIAN_SIZE
         averaged = Average(0.0, weight, 0.05, near=near)
         return concluded(plan, Location(0.0, 1.0), half, averaged, None, promised(plan)).warnings
 
-    for near in (0.08, 0.13, 0.2, limit - 1e-4):
+    for near in (0.08, 0.14, 0.24, limit - 1e-4):
         assert warnings(near) == ()
     for near in (limit + 1e-4, 0.9, 1.5):
         assert warnings(near) == (EQUAL,)
@@ -308,10 +308,23 @@ def test_too_few_values_near_the_centre_warn(options: dict[str, Any]) -> None:
     limit = 0.08 - near_by_chance(plan, 0.001)
     assert 0.02 < limit < 0.08
     half = plan.clip_width / MEDIAN_SIZE
-    few = "hardly a value lies where the population was located: many may be missing or no numbers, or it was missed"
+    few = (
+        "hardly a value lies where the population was located: many may be missing, no numbers or rounded coarsely, or "
+        "it was missed"
+    )
     for near, warned in ((limit + 1e-4, ()), (limit - 1e-4, (few,))):
         averaged = Average(0.0, weight, 0.001, near=near)
         assert concluded(plan, Location(0.0, 1.0), half, averaged, None, promised(plan)).warnings == warned
+
+
+@pytest.mark.parametrize("seed", [0, 3, 5])
+def test_whole_numbers_do_not_warn(seed: int) -> None:
+    """Their spread is 4, or hardly less, and a quarter of it 1: then 7 % would be near, or three times that."""
+    values = np.rint(np.random.default_rng(seed).normal(50, 5.9, 50_000))
+    source = Randomness.seeded(seed)
+    found = estimate_mean(values, 1.0, model="unbounded", budget_range=(1.0, 1.0), randomness=source)
+    assert found.center == pytest.approx(50, abs=1e-5)
+    assert found.warnings == ()
 
 
 def test_any_shape_warns_of_no_width_alone() -> None:

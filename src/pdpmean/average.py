@@ -23,6 +23,7 @@ from pdpmean.threads import SMALLEST_BATCH
 
 __all__ = [
     "LARGEST_SHIFT",
+    "NEAR",
     "STEPS",
     "Average",
     "Clip",
@@ -44,6 +45,9 @@ WEIGHT_BITS = 26
 LOW_BITS = 24
 LARGEST_SHIFT = 35  # so that the largest noise scale, 2 * STEPS * 2**shift, is at most 2**60
 _BLOCK = 2**12
+# Values within so much of the located spread are near. Of whole numbers both centre and spread are mostly whole: with a
+# quarter it would be left to chance whether those next to the centre are near where the spread is 4.
+NEAR = 0.26
 
 
 def weight_shift(largest: float) -> int:
@@ -100,7 +104,7 @@ class Clip:
     @classmethod
     def of(cls, plan: Plan, location: Location, half: float) -> Clip:
         """As planned, where the population was located; there, at its centre, missing values count."""
-        near = None if plan.shape == "any" else math.floor(STEPS * MEDIAN_SIZE / (4 * plan.clip_width))
+        near = None if plan.shape == "any" else math.floor(STEPS * (NEAR * MEDIAN_SIZE) / plan.clip_width)
         if near is not None and near >= STEPS:
             near = 0  # in so narrow a clip all would be near, and nothing is learnt from that
         missing = round(STEPS * min(max(-location.offset / half, -1.0), 1.0))
@@ -189,7 +193,7 @@ class Summing:
 class Average:
     """Released: the weighted mean of (value - middle) / half, the total weight in nats, and one of the extras.
 
-    `square` is the mean square of the same, for `shape="any"`; `near` the part of the weight within a quarter of the
+    `square` is the mean square of the same, for `shape="any"`; `near` the part of the weight within `NEAR` of the
     located spread, for a gaussian. Their noise is Laplace of the scale `doubt`.
     """
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pdpmean.average import Average
+from pdpmean.average import NEAR, Average
 from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.diffusion import locating_weights
 from pdpmean.guarantee import Promise
@@ -31,13 +31,17 @@ __all__ = ["MeanEstimate", "conclude"]
 # Standard deviations between mean and median. Values rounded to a sixth of one hardly ever move their median as far as
 # the first, values rounded to a quarter hardly as far as the second.
 _APART, _FAR_APART = 0.17, 0.26
-# Within a quarter of the median distance, if the clip is wider than that, lie 13 % of a normal population, fewer than a
-# fifth of other smooth ones, and more than a twelfth unless there is a gap in the middle.
-_NEAR, _MOST_NEAR, _LEAST_NEAR, _FALSE_ALARM = 0.13, 0.2, 0.08, 0.001
+# Within `NEAR` of the median distance, if the clip is wider than that, lie 14 % of a normal population, and of other
+# smooth ones, unless there is a gap in the middle, from a twelfth to a fifth; rounded to steps of a fifth of a standard
+# deviation, up to 23 % of one.
+_NEAR, _MOST_NEAR, _LEAST_NEAR, _FALSE_ALARM = 0.14, 0.24, 0.08, 0.001
 
 _ALL_EQUAL = "the values seem to be all equal, missing or no numbers"
 _MANY_EQUAL = "many of the values seem to be equal, or nearly: use shape='any'"
-_FEW_NEAR = "hardly a value lies where the population was located: many may be missing or no numbers, or it was missed"
+_FEW_NEAR = (
+    "hardly a value lies where the population was located: many may be missing, no numbers or rounded coarsely, or it "
+    "was missed"
+)
 _SKEWED = "mean and median differ by more than a bell-shaped population allows: use shape='any'"
 _PERHAPS_SKEWED = (
     "mean and median differ: unless its values are rounded coarsely, the population is skewed: use shape='any'"
@@ -221,7 +225,7 @@ def _warnings(group: Released, population: Population, part: float) -> tuple[str
     if plan.shape == "any":
         return (_ALL_EQUAL,) if group.location.degenerate else ()
     rarely = 1 - part * _FALSE_ALARM
-    near = averaged.near if averaged.near is not None and 4 * plan.clip_width > MEDIAN_SIZE else _NEAR
+    near = averaged.near if averaged.near is not None and plan.clip_width > NEAR * MEDIAN_SIZE else _NEAR
     # The part that is near errs by its noise and by who is in the sample, and follows the located scale.
     noise, sampling = (_NEAR * error / min(group.grown, 1.0) for error in scale_error(plan.scale))
     counted = math.sqrt(_NEAR * group.square) / averaged.weight

@@ -42,6 +42,7 @@ from exact.pipeline import (
     whole,
 )
 from pdpmean import average, census, diffusion, estimate, extent, locate, squares
+from pdpmean.average import NEAR
 from pdpmean.cells import Held
 from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.diffusion import WEIGHT_UNIT, Thinning
@@ -434,10 +435,10 @@ def test_a_record_on_both_sides_is_caught() -> None:
 # --- the average --------------------------------------------------------------------------------------------
 
 LOCATED = [(locate.Location(1.0, 2.0), 2.0)]  # clipped to 1 +- 2
-QUARTER = MEDIAN_SIZE / 4  # of the clip, for a width of 1: up to there values are near
+NEARBY = NEAR * MEDIAN_SIZE  # of the clip, for a width of 1: up to there values are near
 AVERAGED: list[Person] = [
     *((0.0, 1.0), (FAR, 2.0), (-FAR, 3.3), (MISSING, 2.0), (5.0, math.inf), (1.5, 0.5), (1.25, 2.5)),
-    (1.0 - 2.0 * QUARTER * (1 - 1e-6), 3.0),
+    (1.0 - 2.0 * NEARBY * (1 - 1e-6), 3.0),
 ]
 AVERAGED_ALLOWANCES = [1.0, 2.0, 3.3, 2.0, 4.0, 0.0, 2.5, 3.0]
 
@@ -477,10 +478,10 @@ def test_average_attains_its_shares_and_no_more(shape: Literal["gaussian", "any"
     for clipped in (1, 2, 4):
         assert losses[clipped] == pytest.approx(allowed[clipped], rel=1e-6)
     # A missing value is 0 steps, and not near: it costs its weight, and what 1 less its square does.
-    extra = {"any": 0.5 * (1 - 0.125**2), "gaussian": 1 - QUARTER if clip_width == 1 else 0.0}[shape]
+    extra = {"any": 0.5 * (1 - 0.125**2), "gaussian": 1 - NEARBY if clip_width == 1 else 0.0}[shape]
     assert losses[3] == pytest.approx(2.0 * (shares["weights"] + (shape == "any") * 0.5 * shares["sum"]), rel=1e-6)
     assert losses[6] == pytest.approx(2.5 * (shares["weights"] + (0.125 + extra) * shares["sum"]), rel=1e-6)
-    if extra == 1 - QUARTER:  # whoever is hardly near any more spends all they may
+    if extra == 1 - NEARBY:  # whoever is hardly near any more spends all they may
         assert losses[7] == pytest.approx(allowed[7], rel=1e-5)
 
 
