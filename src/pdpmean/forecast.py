@@ -34,6 +34,9 @@ LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as pu
 _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
 _INFLATION = 0.8  # how much of the product of the two locating errors reaches the mean, by simulation
 _ANY_CONSTANT = 200.0
+# Of the noisy total, so many standard deviations may not be there, for the chance of a miss; by simulation. And so much
+# of the locating weights is counted on where the census says next to nothing.
+_DOUBTED, _LEAST_SURE = 0.8, 0.05
 _OUT_OF_REACH = 2.0**100  # nats; finite, since budgets may be infinite
 
 
@@ -169,19 +172,21 @@ class Forecaster:
         thinning = sample / weight if people > sample else _KEEP_ALL
         # A sample of so many records has no smaller relative squared weight.
         sums = Sums(weight, max(square, weight**2 / sample))
-        sure = max(0.3, 1 - self.census.doubt / self.census.profile.total)
-        if self.census.buckets:
-            sure *= min(_least_weight(self.census.buckets, cap, rule) / weight, 1.0)
-        return cap, thinning, sums, sure
+        least = _least_weight(self.census.buckets, self.census.doubt, cap, rule) if self.census.buckets else weight
+        return cap, thinning, sums, min(max(least / weight, _LEAST_SURE), 1.0)
 
 
-def _least_weight(buckets: Buckets, cap: float, rule: tuple[float, float, float]) -> float:
+def _least_weight(buckets: Buckets, doubt: float, cap: float, rule: tuple[float, float, float]) -> float:
     """What all records weigh in `locate`, if the budgets in each bucket are the worst there may be.
 
     The weight over the budget first grows with it, as more is left, and falls beyond the cap: it is least at an end.
+    And some of the budget, if it is noise, may not be there: of that which weighs most.
     """
     ends = np.array([buckets.lows, buckets.highs])
-    return float((buckets.sums * np.min(np.minimum(locating_weights(ends, *rule), cap) / ends, axis=0)).sum())
+    worth = np.min(np.minimum(locating_weights(ends, *rule), cap) / ends, axis=0)
+    order = np.argsort(-worth)
+    there = np.diff(np.maximum(np.cumsum(buckets.sums[order]) - _DOUBTED * doubt, 0.0), prepend=0.0)
+    return float((there * worth[order]).sum())
 
 
 def weighed(profile: Profile, share: float, sum_share: float, spared_from: float) -> Profile:
