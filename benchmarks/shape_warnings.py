@@ -3,7 +3,7 @@
     python benchmarks/shape_warnings.py [--runs 400] [--write]
 
 Values of standard deviation 1 about: bell-shaped ones, the same rounded to steps, at a mean anywhere between two of
-them, and skewed ones. The bell-shaped ones, which are warned of rarely, run five times as often. `--write` keeps the
+them, with half of them missing or no number at all, and skewed ones. The bell-shaped ones, which are warned of rarely, run five times as often. `--write` keeps the
 table in benchmarks/results/shape_warnings.md.
 """
 
@@ -37,6 +37,10 @@ def rounded(step: float) -> Draw:
     return lambda source, people: np.round(source.normal(10 + step * source.random(), 1, people) / step) * step
 
 
+def missing(part: float) -> Draw:
+    return lambda source, people: np.where(source.random(people) < part, np.nan, bell(source, people))
+
+
 def skewed(parameter: float) -> Draw:
     return lambda source, people: source.lognormal(0, parameter, people)
 
@@ -44,6 +48,8 @@ def skewed(parameter: float) -> Draw:
 POPULATIONS: dict[str, Draw] = {
     BELL: bell,
     **{f"rounded to 1/{parts}": rounded(1 / parts) for parts in (6, 4, 3, 2)},
+    "half missing": missing(0.5),
+    "no numbers": missing(1.0),
     **{f"log-normal {parameter}": skewed(parameter) for parameter in (0.4, 0.8)},
 }
 

@@ -20,7 +20,7 @@ from pdpmean.model import Model
 from pdpmean.sources import Batch, Counts, Tallying, columns
 from pdpmean.sources.arrays import ArraySource
 
-Sums = tuple[int, int, int]  # of W z, of W, of the extra
+Sums = tuple[int, int, int]  # of W z, of W or of those W that are near, of W times the extra
 
 
 def batch_of(values: ArrayLike, budgets: ArrayLike, groups: ArrayLike | None = None) -> Batch:

@@ -169,16 +169,18 @@ def test_the_extra_sum_costs_no_more_than_the_sum_leaves(step: int, near: int) -
     """In fractions of a record's weight, for every step a value may come to, as the integers are."""
     value = step / STEPS
     assert steps_of(np.array([value]), 0.0, *steps_per_unit(1.0)).tolist() == [step]
-    for counted in (near % STEPS, None):
-        clip = Clip(BOUNDED, Fraction(1), 1.0, 0.0, 1.0, counted)
-        total, weight, extra = sums_of(clip, [value], [2.0])
+    for marked in (near % STEPS, None):
+        clip = Clip(BOUNDED, Fraction(1), 1.0, 0.0, 1.0, marked)
+        weight = int(clip_weights(clip, np.array([2.0]))[0])
+        total, counted, extra = sums_of(clip, [value], [2.0])
         assert weight > 0
-        if counted is None:
-            extra, size = weight * STEPS - extra, STEPS
+        if marked is None:
+            assert counted == weight
+            spent = clip.slack * (1 - Fraction(extra, weight * STEPS))
         else:
-            size = 1
-        cost = Fraction(abs(total), weight * STEPS) + clip.slack * Fraction(extra, weight * size)
-        assert cost <= 1
+            assert counted in (0, weight)
+            spent = clip.slack * Fraction(extra, weight * STEPS) + clip.near_slack * Fraction(counted, weight)
+        assert Fraction(abs(total), weight * STEPS) + spent <= 1
 
 
 # Sums
@@ -186,13 +188,15 @@ def test_the_extra_sum_costs_no_more_than_the_sum_leaves(step: int, near: int) -
 
 def by_hand(clip: Clip, values: Floats, budgets: Floats) -> tuple[int, ...]:
     """The three sums in Python integers."""
-    total = all_weight = extra = 0
+    total = counted = extra = 0
     for weight, value in zip(clip_weights(clip, budgets).tolist(), values.tolist(), strict=True):
-        missing = math.isnan(value)
-        z = 0 if missing else round(min(max((value - clip.middle) / clip.half, -1.0), 1.0) * STEPS)
-        total, all_weight = total + weight * z, all_weight + weight
-        extra += weight * (z * z // STEPS if clip.near is None else int(not missing and abs(z) < clip.near))
-    return total, all_weight, extra
+        if math.isnan(value) and clip.near is not None:
+            continue
+        z = 0 if math.isnan(value) else round(min(max((value - clip.middle) / clip.half, -1.0), 1.0) * STEPS)
+        total += weight * z
+        counted += weight if clip.near is None or abs(z) < clip.near else 0
+        extra += weight * (z * z // STEPS if clip.near is None else STEPS - abs(z))
+    return total, counted, extra
 
 
 def records(size: int) -> tuple[Floats, Floats]:
@@ -212,7 +216,8 @@ def test_sums_against_python_integers(model: object) -> None:
         expected = by_hand(clip, values, budgets)
         assert sums_of(clip, values, budgets) == expected
         if near in (STEPS // 8, STEPS + 1):
-            assert 0 < expected[2] < expected[1]
+            assert 0 < expected[2] < clip_weights(clip, budgets).sum() * STEPS
+            assert expected[1] > 0
 
 
 @pytest.mark.parametrize(
@@ -220,11 +225,14 @@ def test_sums_against_python_integers(model: object) -> None:
     [(5.0, True), (5.5, False), (math.nextafter(4.5, 0), False), (4.6, True), (math.nan, False), (math.inf, False)],
 )
 def test_near_by_hand(value: float, near: bool) -> None:
-    # An eighth of 4 on either side of 5; a missing value is 0 in the sum, yet not near.
+    # An eighth of 4 on either side of 5; a missing value is not near, and has no tent either.
     clip = Clip(BOUNDED, Fraction(1, 2), 1.0, 5.0, 4.0, STEPS // 8)
-    _, weight, extra = sums_of(clip, [value], [1.0])
+    weight = int(clip_weights(clip, np.array([1.0]))[0])
     assert weight in (2**clip.shift // 4, 2**clip.shift // 4 - 1)
-    assert extra == (weight if near else 0)
+    _, counted, tent = sums_of(clip, [value], [1.0])
+    assert counted == (weight if near else 0)
+    left = 0.0 if math.isnan(value) else 1 - min(abs(value - 5.0) / 4.0, 1.0)
+    assert tent == weight * round(STEPS * left)
 
 
 def passed(clip: Clip, values: Floats, budgets: Floats) -> tuple[int, ...]:
@@ -289,8 +297,9 @@ def test_without_noise_it_is_the_weighted_clipped_mean(shape: str, unbounded: bo
     # In floating point, from the definition.
     weights = np.minimum(plan.model.allowances(BUDGETS) * float(plan.shares["sum"]), plan.weight_cap)
     clipped = np.nan_to_num(np.clip((values - 0.5) / 3.0, -1, 1))
-    assert released.mean == pytest.approx(float((weights * clipped).sum() / weights.sum()), abs=1e-6)
-    assert released.weight == pytest.approx(float(weights.sum()), rel=1e-6)
+    parts = weights if shape == "any" else np.where(np.isnan(values), 0.0, weights * (1 - np.abs(clipped)))
+    assert released.mean == pytest.approx(float((weights * clipped).sum() / parts.sum()), abs=1e-6)
+    assert released.total == pytest.approx(float(parts.sum()), rel=1e-6)
     if shape == "any":
         assert released.square == pytest.approx(float((weights * clipped**2).sum() / weights.sum()), abs=1e-6)
         assert released.near is None
@@ -299,31 +308,33 @@ def test_without_noise_it_is_the_weighted_clipped_mean(shape: str, unbounded: bo
         # A clip to 3 belongs to a spread of 3 MEDIAN_SIZE / clip_width: near is within a quarter of that.
         near = np.abs(values - 0.5) < 3.0 * NEAR * MEDIAN_SIZE / plan.clip_width
         assert 0 < near.sum() < 5000
-        assert released.near == pytest.approx(float((weights * near).sum() / weights.sum()), abs=1e-6)
+        assert released.near == pytest.approx(float((weights * near).sum() / parts.sum()), abs=1e-6)
 
 
 def noise_of(plan: Plan, name: str, draws: int = 3000) -> tuple[list[int], float]:
     """Noise, in the integers it was drawn in, of one of the released numbers; and the scale it should have.
 
     From docs/guarantee.md: 2**q H for the sum, so that the share `sum` costs a record W / 2**q; twice that for 1 less
-    the square; and for whoever is near, in proportion to what their distance leaves.
+    the square, 4/3 of it for the tents; and for whoever is near four times what their distance leaves.
     """
     unit = 2.0 ** Clip.of(plan, Location(0.0, 1.0), 1.0).shift
-    source = ArraySource(np.zeros(5000), BUDGETS)
-    exact = averaged(source, plan, 0.0, 1.0, quiet()).weight * unit
+    source = ArraySource(np.zeros(5000), BUDGETS)  # all are near, and their tents are their weights
+    exact = averaged(source, plan, 0.0, 1.0, quiet()).total * unit
     randomness = Randomness.seeded(5)
     sample = []
     for _ in range(draws):
         released = averaged(source, plan, 0.0, 1.0, randomness)
-        if name == "check":  # all values are near
+        if name == "near":
             assert released.near is not None
-            sample.append(round(released.near * released.weight * unit - exact))
+            sample.append(round(released.near * released.total * unit - exact))
+        elif name == "tents":
+            sample.append(round((released.total * unit - exact) * STEPS))
         else:
             number = released.mean if name == "sum" else released.square
             assert number is not None
-            sample.append(round(number * released.weight * unit * STEPS))
+            sample.append(round(number * released.total * unit * STEPS))
     near = NEAR * MEDIAN_SIZE / plan.clip_width
-    return sample, unit * {"sum": STEPS, "square": 2 * STEPS, "check": 1 / (1 - near)}[name]
+    return sample, unit * {"sum": STEPS, "square": 2 * STEPS, "tents": STEPS * 4 / 3, "near": 4 / (1 - near)}[name]
 
 
 @pytest.mark.parametrize(
@@ -332,8 +343,11 @@ def noise_of(plan: Plan, name: str, draws: int = 3000) -> tuple[list[int], float
         ("sum", "gaussian", False),
         ("sum", "any", False),
         ("square", "any", False),
-        ("check", "gaussian", False),
-        ("check", "gaussian", True),
+        ("sum", "gaussian", True),
+        ("tents", "gaussian", False),
+        ("tents", "gaussian", True),
+        ("near", "gaussian", False),
+        ("near", "gaussian", True),
     ],
 )
 def test_noise_has_its_scale(name: str, shape: str, unbounded: bool) -> None:
@@ -352,13 +366,12 @@ def test_noise_has_its_scale(name: str, shape: str, unbounded: bool) -> None:
     assert kolmogorov(sample, discrete_laplace_cdf(scale)) > 1e-12
 
 
-@pytest.mark.parametrize("shape", ["gaussian", "any"])
-def test_sum_and_weight_get_joint_noise_of_their_scales(shape: str) -> None:
+def test_sum_and_weight_get_joint_noise_of_their_scales() -> None:
     """The law of such noise is in test_joint.py; here, that it is asked for at the scales that the shares pay for."""
-    plan, recorder = small_plan(shape, unbounded=True), Recorder()
+    plan, recorder = small_plan("any", unbounded=True), Recorder()
     released = averaged(ArraySource(np.full(5000, 9.0), BUDGETS), plan, 0.0, 1.0, recorder)
     (total, sum_scale), (weight, weight_scale), _ = recorder.asked
-    assert released.weight * sum_scale == weight * STEPS
+    assert released.total * sum_scale == weight * STEPS
     assert total == weight * STEPS  # everybody is clipped, to the upper end
     assert Fraction(weight_scale) >= Fraction(sum_scale) / STEPS * plan.shares["sum"] / plan.shares["weights"]
     assert weight_scale == pytest.approx(sum_scale / STEPS / plan.noise.part, rel=1e-12)
@@ -414,7 +427,7 @@ def test_a_group_is_released_as_its_records_alone(shape: str, unbounded: bool, r
         expected.append(averaged(alone, plan, where.center, half, apart) if plan else None)
     assert found == expected
     assert together.asked == apart.asked
-    assert len(together.asked) == (3 if unbounded else 2) * (3 if refused is None else 2)
+    assert len(together.asked) == (3 if unbounded or shape == "gaussian" else 2) * (3 if refused is None else 2)
 
 
 def test_where_no_group_has_a_plan_nothing_is_summed() -> None:
@@ -428,4 +441,4 @@ def test_weights_too_small_for_a_unit_give_a_number(shape: ShapeName) -> None:
     """The plan is for budgets of 0.5; those of 2**-40 come to nothing in its units, publicly."""
     plan = plan_mean({0.5: 100_000}, shape=shape)
     released = averaged(ArraySource(np.ones(9), np.full(9, 2.0**-40)), plan, 0.0, 1.0, quiet())
-    assert (released.mean, released.weight * 2.0**40 > 0) == (0.0, True)
+    assert (released.mean, released.total * 2.0**40 > 0) == (0.0, True)

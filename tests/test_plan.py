@@ -63,7 +63,8 @@ def test_shares_are_exact_and_dyadic(options: dict[str, Any]) -> None:
         assert 2**20 % share.denominator == 0
         assert Fraction(float(share)) == share
     names = {"center", "scale", "sum"}
-    names |= {"census", "weights", "weight_squares"} if "model" in options else set()
+    names |= {"census", "weight_squares"} if "model" in options else set()
+    names |= {"weights"} if "model" in options and "shape" in options else set()
     assert set(plan.shares) == names
 
 

@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 from pdpmean import Choices, InvalidInputError, MeanEstimate, Plan, Randomness, estimate_mean, plan_mean, population
 from pdpmean.average import NEAR, Average
-from pdpmean.clipped_normal import MEDIAN_SIZE, clipped_mean
+from pdpmean.clipped_normal import MEDIAN_SIZE, clipped_mean, mean_tent, size_quantile
 from pdpmean.guarantee import Promise
 from pdpmean.interval import ErrorLaw, half_width
 from pdpmean.locate import Location
@@ -52,13 +52,18 @@ def released(
     squares: float | None = None,
 ) -> MeanEstimate:
     """The result where everything released is exactly what N(center + shift * sigma, sigma**2) leads to."""
-    spread = sigma * MEDIAN_SIZE
-    half = plan.clip_width * sigma
-    clipped = float(clipped_mean(plan.clip_width, shift)) / plan.clip_width
-    square = 1 / plan.clip_width**2 if plan.shape == "any" else None
-    near = None if plan.shape == "any" else float(np.diff(norm.cdf(np.array([-1, 1]) * NEAR * MEDIAN_SIZE - shift))[0])
-    averaged = Average(clipped, plan.mean.weight if weight is None else weight, DOUBT, square, near)
-    location = Location(center, half if plan.shape == "any" else spread)
+    size = float(size_quantile(shift, 0.5))
+    width = plan.clip_width * size / MEDIAN_SIZE
+    half = width * sigma
+    clipped = float(clipped_mean(width, shift)) / width
+    total = plan.mean.weight if weight is None else weight
+    if plan.shape == "any":
+        averaged = Average(clipped, total, DOUBT, square=1 / width**2)
+    else:
+        tent = float(mean_tent(width, shift)) / width
+        near = float(np.diff(norm.cdf(np.array([-1, 1]) * NEAR * size - shift))[0])
+        averaged = Average(clipped / tent, total * tent, DOUBT, near=near / tent)
+    location = Location(center, half if plan.shape == "any" else sigma * size)
     return concluded(plan, location, half, averaged, squares, promised(plan, private=private))
 
 
@@ -82,9 +87,9 @@ def test_a_centred_population_is_recovered(plan: Plan) -> None:
 
 
 def test_a_shifted_population_is_recovered(plan: Plan) -> None:
-    # The spread is then the median of |Z + 0.1|, 0.5 % larger than that of |Z|: so is everything but the center.
     found = released(plan, 10.0, 2.0, 0.1)
-    assert found.mean == pytest.approx(10.2, abs=0.004)
+    assert found.mean == pytest.approx(10.2)
+    assert found.scale == pytest.approx(2.0)
     assert found.interval(0.5)[0] < found.mean < found.interval(0.5)[1]
 
 
@@ -287,12 +292,12 @@ def near_by_chance(plan: Plan, doubt: float) -> float:
 @pytest.mark.parametrize("options", [{}, UNBOUNDED, {"share": 0.5}])
 def test_too_many_values_near_the_centre_warn(options: dict[str, Any]) -> None:
     plan = plan_mean(TIERS, **options)
-    weight = plan.mean.weight
+    weight, tent = plan.mean.weight, float(mean_tent(plan.clip_width)) / plan.clip_width
     limit = 0.24 + near_by_chance(plan, 0.05)
 
     def warnings(near: float) -> tuple[str, ...]:
         half = plan.clip_width / MEDIAN_SIZE
-        averaged = Average(0.0, weight, 0.05, near=near)
+        averaged = Average(0.0, weight * tent, 0.05 / tent, near=near / tent)
         return concluded(plan, Location(0.0, 1.0), half, averaged, None, promised(plan)).warnings
 
     for near in (0.08, 0.14, 0.24, limit - 1e-4):
@@ -301,20 +306,54 @@ def test_too_many_values_near_the_centre_warn(options: dict[str, Any]) -> None:
         assert warnings(near) == (EQUAL,)
 
 
-@pytest.mark.parametrize("options", [{}, {"share": 0.5}])
-def test_too_few_values_near_the_centre_warn(options: dict[str, Any]) -> None:
+FEW = (
+    "too few of the values lie where the population was located: many may be missing or no numbers, or there is a gap "
+    "in its middle, or it was missed"
+)
+
+
+@pytest.mark.parametrize(("options", "least"), [({}, 0.7), ({"share": 0.5}, 0.7), (UNBOUNDED, 0.4)])
+def test_too_few_values_where_it_was_located_warn(options: dict[str, Any], least: float) -> None:
     plan = plan_mean(TIERS, **options)
-    weight = plan.mean.weight
-    limit = 0.08 - near_by_chance(plan, 0.001)
-    assert 0.02 < limit < 0.08
+    # Of what the tents should add up to: noise of 4/3 nats, tents of at most 1, the scale as for the check above, and
+    # a total by a census of two standard deviations of noise a bucket, over its share.
+    tent = float(mean_tent(plan.clip_width)) / plan.clip_width
+    weight, square = plan.mean.weight, plan.mean.square
+    noise = math.hypot(4 / 3 / (tent * weight), 1 / 0.4287 / plan.scale.weight)
+    of_census = float(plan.shares["sum"]) * plan.census.doubt / weight
+    sampling = math.hypot(math.sqrt(plan.scale.square) / 2 / 0.4287 / plan.scale.weight, of_census)
+    by_chance = half_width(0.999, noise, math.hypot(sampling, math.sqrt(square / tent) / weight))
+    assert (of_census > 0) == (options is UNBOUNDED)
+    assert 0.05 < by_chance < 0.3
     half = plan.clip_width / MEDIAN_SIZE
-    few = (
-        "hardly a value lies where the population was located: many may be missing, no numbers or rounded coarsely, or "
-        "it was missed"
-    )
-    for near, warned in ((limit + 1e-4, ()), (limit - 1e-4, (few,))):
-        averaged = Average(0.0, weight, 0.001, near=near)
+    for found, warned in ((least - by_chance + 1e-3, ()), (least - by_chance - 1e-3, (FEW,)), (0.01, (FEW,))):
+        averaged = Average(0.0, weight * tent * found, 0.001, near=0.14 / tent)
         assert concluded(plan, Location(0.0, 1.0), half, averaged, None, promised(plan)).warnings == warned
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+@pytest.mark.parametrize(
+    "options", [{}, {"model": "unbounded", "budget_range": (1.0, 1.0)}], ids=["bounded", "unbounded"]
+)
+def test_a_column_without_numbers_warns_and_bells_do_not(options: dict[str, Any]) -> None:
+    bells = np.random.default_rng(5).normal(3.0, 2.0, 2000)
+    for seed in range(10):
+        found, *others = (
+            estimate_mean(values, 1.0, randomness=Randomness.seeded(seed), **options).warnings
+            for values in (bells, np.full(2000, math.nan), ["many words"] * 2000)
+        )
+        assert found == ()
+        assert all(warned and warned[0] in (FEW, EQUAL) for warned in others)
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+def test_a_column_half_missing_warns_where_budgets_are_public() -> None:
+    values = np.random.default_rng(5).normal(3.0, 2.0, 5000)
+    values[::2] = math.nan
+    for seed in range(10):
+        found = estimate_mean(values, 1.0, randomness=Randomness.seeded(seed))
+        assert found.warnings == (FEW,)
+        assert found.mean == pytest.approx(3.0, abs=6 * found.std)
 
 
 @pytest.mark.parametrize("seed", [0, 3, 5])

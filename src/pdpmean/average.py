@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.diffusion import round_down
+from pdpmean.forecast import TENT_PART
 from pdpmean.inputs import Floats
 from pdpmean.locate import Location
 from pdpmean.model import Model
@@ -89,8 +90,9 @@ def from_words(high: int, low: int) -> int:
 class Clip:
     """What is summed in one group: values clipped to middle +- half, at weights ``min(share * allowance, cap)``.
 
-    Beside them either the weight of the values within `near` steps of the middle or, if that is None, the squares; a
-    missing value then counts as one so many steps from the middle as `missing` says, and otherwise as one there.
+    Beside them the tents, which are what |z| leaves of 1, and the weight of the values within `near` steps of the
+    middle; a missing value weighs nothing. Or, if `near` is None, the squares and the total weight; a missing value
+    then counts as one so many steps from the middle as `missing` says.
     """
 
     model: Model
@@ -119,9 +121,15 @@ class Clip:
     def slack(self) -> Fraction:
         """What adding 1 to the extra sum may cost, over the share of the sum: no more than the record then saves there.
 
-        Whoever is near adds little to the sum; and ``1 - z**2`` is at most ``2 (1 - |z|)``.
+        A tent is ``1 - |z|``, and ``1 - z**2`` is at most twice that.
         """
-        return Fraction(1, 2) if self.near is None else Fraction(STEPS - self.near, STEPS)
+        return Fraction(1, 2) if self.near is None else TENT_PART
+
+    @property
+    def near_slack(self) -> Fraction:
+        """Likewise for adding 1 to the weight that is near: who does has a tent at least so high."""
+        assert self.near is not None
+        return (1 - TENT_PART) * Fraction(STEPS - self.near, STEPS)
 
     @property
     def rule(self) -> tuple[float, ...]:
@@ -138,10 +146,10 @@ _NOTHING = (1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0)  # a cap of 0, also for budgets w
 class Summing:
     """What records add to the sums: of W z, of W, and of W times the extra; z are values, clipped, in steps.
 
-    The extra is 1 for a value near the middle and 0 for others; or, if `squares`, ``z**2 / STEPS``. There is one rule a
-    group, and a last one that adds nothing for everybody else; or a single rule, where there are no groups. A rule is
-    a share, a cap, the unit of weights, the middle, steps per unit as two factors, and a mark: within how many steps is
-    near or, if `squares`, at which step missing values count.
+    The extra is ``STEPS - |z|`` or, if `squares`, ``z**2 / STEPS``; and unless `squares`, the sum of W is over the
+    values near the middle. There is one rule a group, and a last one that adds nothing for everybody else; or a single
+    rule, where there are no groups. A rule is a share, a cap, the unit of weights, the middle, steps per unit as two
+    factors, and a mark: within how many steps is near or, if `squares`, at which step missing values count.
     """
 
     model: Model
@@ -157,7 +165,7 @@ class Summing:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Groups by sums: of W z in two words, of W, of the extra in two words."""
+        """Groups by sums: of W z in two words, of W, of W times the extra in two words."""
         return len(self.rules), 5
 
     def tally(self, batch: Batch, table: Counts) -> None:
@@ -170,10 +178,11 @@ class Summing:
         weights = weights_of(self.model.allowances(batch.budgets), share, cap, unit)
         steps = steps_of(batch.values, middle, lift, per_unit, mark if self.squares else 0.0)
         if self.squares:
-            extra = weights * (steps**2 // STEPS)
+            counted, extra = weights, weights * (steps**2 // STEPS)
         else:
-            extra = np.where((np.abs(steps) < mark) & ~np.isnan(batch.values), weights, 0)
-        for column, numbers in enumerate([*words_of(weights * steps), weights, *words_of(extra)]):
+            weights = np.where(np.isnan(batch.values), 0, weights)
+            counted, extra = np.where(np.abs(steps) < mark, weights, 0), weights * (STEPS - np.abs(steps))
+        for column, numbers in enumerate([*words_of(weights * steps), counted, *words_of(extra)]):
             # Below 2**26 each, and so few that their sums are exact as doubles.
             groups = np.broadcast_to(where, weights.shape)
             table[:, column] += np.bincount(groups, weights=numbers, minlength=len(table)).astype(np.int64)
@@ -191,14 +200,15 @@ class Summing:
 
 @dataclass(frozen=True)
 class Average:
-    """Released: the weighted mean of (value - middle) / half, the total weight in nats, and one of the extras.
+    """Released: the weighted sum of z = (value - middle) / half, clipped, over a total; that, in nats; and an extra.
 
-    `square` is the mean square of the same, for `shape="any"`; `near` the part of the weight within `NEAR` of the
-    located spread, for a gaussian. Their noise is Laplace of the scale `doubt`.
+    For `shape="any"` the total is of the weights, and `square` the mean of ``z**2``. For a gaussian the total is of the
+    tents, weight times ``1 - |z|``, and `near` the weight within `NEAR` of the located spread over the same total. The
+    noise of either extra is Laplace of the scale `doubt`.
     """
 
     mean: float
-    weight: float
+    total: float
     doubt: float
     square: float | None = None
     near: float | None = None
@@ -222,27 +232,29 @@ def average(
 
 
 def release(plan: Plan, clip: Clip, sums: Sequence[int], randomness: Randomness) -> Average:
-    """The private weighted mean behind exact sums.
+    """The private numbers behind exact sums.
 
     Record i adds W_i z_i with |z_i| <= H, and the noise has scale ``H 2**q``: adding or removing it costs
-    ``W_i / 2**q``, at most its share. The total weight is public in the bounded model; in the unbounded one both get
-    noise together, at their shares together. The extra sum costs nothing more: who adds to it adds less to the sum.
+    ``W_i / 2**q``, at most its share. With `shape="any"` the total weight is public in the bounded model; in the
+    unbounded one both get noise together, at their shares together. All else costs nothing more: who adds to it adds
+    less to the sum.
     """
-    total, weight, extra = from_words(*sums[:2]), sums[2], from_words(*sums[3:])
-    if clip.near is None:
-        extra = weight * STEPS - extra  # of W (1 - z**2)
-    shares, unit = plan.shares, 2**clip.shift
+    number, counted, extra = from_words(*sums[:2]), sums[2], from_words(*sums[3:])
+    unit = 2**clip.shift
 
     def noisy(number: int, size: int, part: Fraction = Fraction(1)) -> int:
         return randomness.add_laplace(number, laplace_scale(size * unit, part))
 
-    if "weights" in shares:
-        scales = laplace_scale(unit, 1), laplace_scale(unit, shares["weights"] / shares["sum"])
-        total, weight = randomness.add_joint_laplace((total, weight), STEPS, scales)
+    if clip.near is not None:
+        number, total = noisy(number, STEPS), max(noisy(extra, STEPS, clip.slack), STEPS * unit)
+        near, doubt = noisy(counted, 1, clip.near_slack) * STEPS / total, STEPS * unit / (total * clip.near_slack)
+        return Average(number / total, total / (STEPS * unit), float(doubt), near=near)
+    extra = counted * STEPS - extra  # of W (1 - z**2)
+    if "weights" in plan.shares:
+        scales = laplace_scale(unit, 1), laplace_scale(unit, plan.shares["weights"] / plan.shares["sum"])
+        number, weight = randomness.add_joint_laplace((number, counted), STEPS, scales)
         weight = max(weight, unit)
     else:
-        total, weight = noisy(total, STEPS), max(weight, 1)  # public budgets may be too small for a unit
-    released = total / (weight * STEPS), weight / unit, unit / (weight * float(clip.slack))
-    if clip.near is None:
-        return Average(*released, square=1 - noisy(extra, STEPS, clip.slack) / (weight * STEPS))
-    return Average(*released, near=noisy(extra, 1, clip.slack) / weight)
+        number, weight = noisy(number, STEPS), max(counted, 1)  # public budgets may be too small for a unit
+    square = 1 - noisy(extra, STEPS, clip.slack) / (weight * STEPS)
+    return Average(number / (weight * STEPS), weight / unit, unit / (weight * float(clip.slack)), square=square)

@@ -93,7 +93,7 @@ def oracle(
     if profile.levels.size == 0:
         return math.nan
     best = best_clip(profile)
-    clip = Clip(chosen, Fraction(1), best.cap, mean, best.width * std, near=0)
+    clip = Clip(chosen, Fraction(1), best.cap, mean, best.width * std, near=None)
     ((*total, weight, _, _),) = source.sum(Summing.of([clip], grouped=False)).tolist()
     noise = laplace_scale(STEPS * 2**clip.shift, 1)
     released = (randomness or Randomness.secure()).add_laplace(from_words(*total), noise)

@@ -1,6 +1,7 @@
 """A normal variable clipped to [-r, r]: its moments, and how to undo the clipping.
 
-All functions take arrays. `shift` is the normal's mean, its standard deviation is 1.
+All functions take arrays. `shift` is the normal's mean, its standard deviation is 1. The tent is what a clip leaves of
+its width: r less the clipped variable's absolute value.
 """
 
 from __future__ import annotations
@@ -12,12 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-__all__ = ["MEDIAN_SIZE", "clipped_mean", "clipped_variance", "inside", "size_quantile", "undo_clipping"]
+__all__ = [
+    "MEDIAN_SIZE",
+    "clipped_mean",
+    "clipped_variance",
+    "inside",
+    "mean_tent",
+    "ratio_slope",
+    "size_quantile",
+    "undo_clipping",
+]
 
 Floats = NDArray[np.float64]
 
 MEDIAN_SIZE = 0.6744897501960817  # the median of |Z|, Z standard normal
 _DENSITY = 1 / math.sqrt(2 * math.pi)
+_MOST_STEPS, _LEAST_SLOPE = 20, 0.02
 _CLOSE = 1e-9  # Newton's method squares it in the step it is found in
 _FARTHEST = 1.5  # beyond the clip by this much, the clipped mean says nothing more
 
@@ -31,25 +42,49 @@ def inside(width: Any, shift: Any = 0.0) -> Any:
     return ndtr(width - shift) - ndtr(-width - shift)
 
 
+def _ramp(x: Any) -> Any:
+    """E max(Z + x, 0)."""
+    return x * ndtr(x) + _density(x)
+
+
+def _square(x: Any) -> Any:
+    """E max(Z + x, 0)**2."""
+    return ndtr(x) + x * _ramp(x)
+
+
 def clipped_mean(width: Any, shift: Any) -> Any:
     """E clip(Z + shift, -width, width)."""
-    low, high = -width - shift, width - shift
-    return _density(low) - _density(high) + shift * inside(width, shift) - width * ndtr(low) + width * ndtr(-high)
+    return _ramp(shift + width) - _ramp(shift - width) - width
 
 
-def clipped_variance(width: Any, shift: Any = 0.0) -> Any:
-    """Variance of clip(Z + shift, -width, width)."""
-    low, high = -width - shift, width - shift
-    middle = inside(width, shift)
-    first = _density(low) - _density(high)
-    second = middle + low * _density(low) - high * _density(high)
-    square = second + 2 * shift * first + shift**2 * middle + width**2 * (1 - middle)
-    return square - clipped_mean(width, shift) ** 2
+def mean_tent(width: Any, shift: Any = 0.0) -> Any:
+    """E max(width - |Z + shift|, 0)."""
+    return _ramp(shift + width) - 2 * _ramp(shift) + _ramp(shift - width)
 
 
-def size_quantile(shift: Any, level: Any) -> Any:
-    """The `level` quantile of |Z + shift|, by Newton's method."""
-    size = ndtri((1 + level) / 2) * np.sqrt(1 + shift * shift)
+def ratio_slope(width: Any, shift: Any, ratio: Any) -> Any:
+    """Slope, in the shift, of the clipped mean less `ratio` times the mean tent."""
+    above, middle, below = ndtr(shift + width), ndtr(shift), ndtr(shift - width)
+    return above - below - ratio * (above - 2 * middle + below)
+
+
+def clipped_variance(width: Any, shift: Any = 0.0, ratio: Any = 0.0) -> Any:
+    """Variance of clip(Z + shift, -width, width), less `ratio` times its tent.
+
+    That is, up to a constant, a climb from -width to 0 and another from 0 to width, which starts where the first ends.
+    """
+    first, second = 1 - ratio, 1 + ratio
+    ramps = [_ramp(shift + step) for step in (width, 0.0, -width)]
+    squares = [_square(shift + step) for step in (width, 0.0, -width)]
+    low, high = ramps[0] - ramps[1], ramps[1] - ramps[2]
+    low_square, high_square = (squares[k] - squares[k + 1] - 2 * width * ramps[k + 1] for k in (0, 1))
+    square = first**2 * low_square + second**2 * high_square + 2 * first * second * width * high
+    return np.maximum(square - (first * low + second * high) ** 2, 0.0)
+
+
+def size_quantile(shift: Any, level: Any, start: Any = None) -> Any:
+    """The `level` quantile of |Z + shift|, by Newton's method, from about there if it is known."""
+    size = ndtri((1 + level) / 2) * np.sqrt(1 + shift * shift) if start is None else start
     for _ in range(7):
         slope = np.maximum(_density(size - shift) + _density(size + shift), 0.02)
         step = (inside(size, shift) - level) / slope
@@ -59,28 +94,29 @@ def size_quantile(shift: Any, level: Any) -> Any:
     return size
 
 
-def _undo(width: Any, mean: Any, shift: Any = None) -> Any:
-    """The shift whose clipped mean is `mean`, at most `_FARTHEST` beyond the clip; by Newton's method from `shift`."""
-    farthest = width + _FARTHEST
-    limit = clipped_mean(width, farthest)
-    mean = np.clip(mean, -limit, limit)
-    shift = np.clip(mean / inside(width) if shift is None else shift, -farthest, farthest)
-    for _ in range(9):
-        step = (clipped_mean(width, shift) - mean) / np.maximum(inside(width, shift), 1e-3)
-        shift = np.clip(shift - np.clip(step, -0.7, 0.7), -farthest, farthest)
-        if np.abs(step).max() < _CLOSE:
-            break
-    return shift
-
-
-def undo_clipping(mean: Floats, half: float, level: Floats) -> tuple[Floats, Floats]:
+def undo_clipping(ratio: Floats, half: Any, level: Floats) -> tuple[Floats, Floats]:
     """The normal population, as (shift, sigma) with its mean at ``shift * sigma``, behind two released numbers.
 
-    `mean` is its mean after clipping to [-half, half], over half; 1 is the `level` quantile of its absolute value. Two
-    equations, solved in turns.
+    `ratio` is its mean after clipping to [-half, half] over its mean tent; 1 is the `level` quantile of its absolute
+    value, by which sigma follows from the shift, up to a shift of `_FARTHEST`. The shift, which is at most so much
+    beyond the clip, is found by Newton's method.
     """
-    sigma, shift = 1 / ndtri((1 + level) / 2), None
-    for _ in range(4):
-        shift = _undo(half / sigma, mean * half / sigma, shift)
-        sigma = 1 / size_quantile(np.clip(shift, -_FARTHEST, _FARTHEST), level)
-    return _undo(half / sigma, mean * half / sigma, shift), sigma
+    size = size_quantile(_FARTHEST, level)
+    farthest = half * size + _FARTHEST
+    limit = clipped_mean(half * size, farthest) / mean_tent(half * size, farthest)
+    ratio = np.clip(ratio, -limit, limit)
+    size = ndtri((1 + level) / 2)
+    shift = np.clip(ratio * mean_tent(half * size) / inside(half * size), -_FARTHEST, _FARTHEST)
+    for _ in range(_MOST_STEPS):
+        size = size_quantile(np.clip(shift, -_FARTHEST, _FARTHEST), level, size)
+        width = half * size
+        excess = clipped_mean(width, shift) - ratio * mean_tent(width, shift)
+        # The size, and with it the width, grows with the shift by the tangent.
+        growth = np.where(np.abs(shift) < _FARTHEST, half * np.tanh(size * shift), 0.0)
+        by_width = ndtr(shift - width) - ndtr(-shift - width) - ratio * inside(width, shift)
+        slope = ratio_slope(width, shift, ratio) + growth * by_width
+        step = np.clip(excess / np.maximum(slope, _LEAST_SLOPE), -0.5, 0.5)
+        shift = np.clip(shift - step, -farthest, farthest)
+        if np.abs(step).max() < _CLOSE:
+            break
+    return shift, 1 / size_quantile(np.clip(shift, -_FARTHEST, _FARTHEST), level, size)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from pdpmean.census import Buckets, Census
 from pdpmean.choices import Choices, ShapeName
-from pdpmean.clipped_normal import clipped_variance, inside
+from pdpmean.clipped_normal import clipped_variance, inside, mean_tent
 from pdpmean.diffusion import locating_weights
 from pdpmean.inputs import check_probability
 from pdpmean.interval import half_width
@@ -24,7 +25,7 @@ from pdpmean.model import Model
 from pdpmean.prediction import Sums, miss_probability, product_error
 from pdpmean.profile import Profile
 
-__all__ = ["LARGEST_SAMPLE", "LARGEST_WEIGHT", "Forecast", "Forecaster", "weighed"]
+__all__ = ["LARGEST_SAMPLE", "LARGEST_WEIGHT", "TENT_PART", "Forecast", "Forecaster", "weighed"]
 
 # `locate` looks at so many records, of more: what a sample errs in centre and scale reaches the mean as a product, and
 # only by what is clipped. Of any shape, where the outermost are looked for, at so many times the root of all, if more.
@@ -34,6 +35,9 @@ LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as pu
 _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
 _INFLATION = 0.8  # how much of the product of the two locating errors reaches the mean, by simulation
 _ANY_CONSTANT = 200.0
+# Of what a record does not spend on the sum of a gaussian, so much goes to its tent, and what is left to whether it is
+# near. A larger part makes the mean hardly more exact.
+TENT_PART = Fraction(3, 4)
 # Of the noisy total, so many standard deviations may not be there, for the chance of a miss; by simulation. And so much
 # of the locating weights is counted on where the census says next to nothing.
 _DOUBTED, _LEAST_SURE = 0.8, 0.05
@@ -130,7 +134,8 @@ class Forecaster:
         sampling = math.sqrt(variance * mean.square) / (slope * mean.weight)
         extra = 0.0
         if self.shape == "gaussian":
-            extra = _INFLATION * product_error(center, scale, width, noise.weight_std / mean.weight)
+            tents = float(TENT_PART) * mean.weight * float(mean_tent(width)) / width
+            extra = _INFLATION * product_error(center, scale, width, math.sqrt(2) / tents)
         return Forecast(
             shape=self.shape,
             support=self.support,
@@ -159,8 +164,7 @@ class Forecaster:
 
     def _locating(self, shares: Mapping[str, float], spared_from: float) -> tuple[float, float, Sums, float]:
         """The cap on the locating weights, how densely to keep records, the sums, and what to count on of them."""
-        both = shares["sum"] + shares.get("weights", 0.0)
-        rule = shares["center"] + shares["scale"], both, spared_from * (both / shares["sum"])
+        rule = shares["center"] + shares["scale"], shares["sum"], spared_from
         profile = weighed(self.census.profile, *rule)
         largest = float(locating_weights(self.census.largest(self.model), *rule))
         # At most the largest weight, since coins are soon decided where no rate is large.

@@ -133,15 +133,17 @@ def _place(value, middle, lift, per_unit):
 
 @_compiled
 def _sum_near(values, budgets, low, high, factor, share, cap, unit, middle, lift, per_unit, near):
-    """The sums of W z, of W, and of W where z is within `near`, over so few records that none overflows a word."""
-    total, weights, close = 0, 0, 0
+    """The sums of W z, of W where z is within `near`, and of tents, over so few records that none overflows a word."""
+    total, close, tents = 0, 0, 0
     for i in range(values.size):
         weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap) * unit)
         place = np.rint(_place(values[i], middle, lift, per_unit))
-        total += weight * (np.int64(place) if place == place else np.int64(0))
-        weights += weight
+        weight = weight if place == place else np.int64(0)
+        number = weight * np.int64(place if place == place else 0.0)
+        total += number
         close += weight if abs(place) < near else np.int64(0)
-    return total, weights, close
+        tents += (weight << 24) - abs(number)
+    return total, close, tents
 
 
 @_compiled
@@ -197,13 +199,15 @@ def sum_groups(values, budgets, groups, low, high, factor, rules, squares, sums)
         step = np.int64(place if place == place else rules[g, 6] * squares)
         sums[g, 0] += weight * step >> _LOW_BITS
         sums[g, 1] += weight * step & rest
-        sums[g, 2] += weight
         if squares:
-            square = weight * (step * step >> 24)
-            sums[g, 3] += square >> _LOW_BITS
-            sums[g, 4] += square & rest
+            counted, extra = weight, weight * (step * step >> 24)
         else:
-            sums[g, 4] += weight if abs(place) < rules[g, 6] else np.int64(0)
+            weight = weight if place == place else np.int64(0)
+            counted = weight if abs(place) < rules[g, 6] else np.int64(0)
+            extra = weight * (16777216 - abs(step))
+        sums[g, 2] += counted
+        sums[g, 3] += extra >> _LOW_BITS
+        sums[g, 4] += extra & rest
 
 
 @_compiled

@@ -138,10 +138,8 @@ class Plan(Forecast):
     @cached_property
     def locating(self) -> tuple[float, float, float]:
         """What `locating_weights` makes weights of: two shares, and from where on the second is spared."""
-        both = 1 + self.noise.part
-        spared_from = both * max(self.spared_from, self.weight_cap)  # what is not spent in the sum, and no more
-        shares = self.shares["sum"] + self.shares.get("weights", Fraction(0))
-        return float(self.shares["center"] + self.shares["scale"]), float(shares), spared_from
+        spared_from = max(self.spared_from, self.weight_cap)  # what is not spent in the sum, and no more
+        return float(self.shares["center"] + self.shares["scale"]), float(self.shares["sum"]), spared_from
 
     def located(self, profile: Profile) -> float:
         """What people of this profile weigh in `locate`, by this plan."""

@@ -30,7 +30,7 @@ _SQUARES_PART, _SQUARES_NATS = 0.02, 10.0  # what the sum of the squared weights
 _WORTH = 0.05
 _HOPELESS = 0.9  # a chance of a miss, with what locating usually takes, at which no better plan is looked for
 _ABOUT = 1.02  # what a needed total is raised by, since the least error is found only about
-_LARGEST_LOCATE, _LARGEST_WEIGHTS, _NARROWEST = 0.45, 0.6, 0.3
+_LARGEST_LOCATE, _NARROWEST = 0.45, 0.3
 
 _ANY_CENTER, _ANY_EXTENT, _ANY_WEIGHTS = 130.0, 0.15, 0.5
 _ANY_LEAST = 300.0
@@ -106,20 +106,22 @@ class Planner(Forecaster):
     def _gaussian_shares(self, chosen: list[float]) -> dict[str, float]:
         """The shares of all steps but the sum."""
         center, scale = chosen[:2]
-        shares = {"center": center, "scale": scale}
-        return {**self._for_weights(self.left - center - scale, chosen[3]), **shares} if self.census.share else shares
+        return {**self._for_census(self.left - center - scale), "center": center, "scale": scale}
 
     def _any_shares(self) -> tuple[dict[str, float], float]:
         """The shares of all steps but the sum, and half what the extent would be for a bell-shaped population."""
         center = min(0.25 * self.left, _ANY_CENTER / self.useful_total)
         shares = {"center": center, "scale": _ANY_EXTENT * self.left}
         beyond = min(20 / (shares["scale"] * self.useful_total), 0.3)  # of a side; where so much lies, in half octaves
-        weights = self._for_weights(self.left - sum(shares.values()), _ANY_WEIGHTS) if self.census.share else {}
-        return {**weights, **shares}, 3 * 2**0.25 * float(ndtri(1 - beyond))
+        room = self.left - sum(shares.values())
+        weights = {"weights": room * _ANY_WEIGHTS} if self.census.share else {}
+        return {**self._for_census(room), **weights, **shares}, 3 * 2**0.25 * float(ndtri(1 - beyond))
 
-    def _for_weights(self, room: float, part: float) -> dict[str, float]:
-        """The shares that private budgets ask for: of the census, of the weights, and of their squares if not known."""
-        shares = {"census": float(self.census.share), "weights": room * part}
+    def _for_census(self, room: float) -> dict[str, float]:
+        """The shares that private budgets ask for: of the census, and of the squared weights if they are not known."""
+        if not self.census.share:
+            return {}
+        shares = {"census": float(self.census.share)}
         low, high = self.model.budget_range or (0.0, math.inf)
         if low < high:
             shares["weight_squares"] = min(_SQUARES_PART * self.left, _SQUARES_NATS / self.useful_total, room / 8)
@@ -155,20 +157,15 @@ class _Coding:
         center, scale = left - (choices.scale_share or 0), left - (choices.center_share or 0)
         return _LARGEST_LOCATE * center, _LARGEST_LOCATE * scale
 
-    @cached_property
-    def _steps(self) -> int:
-        return 4 if self.planner.census.share else 3
-
     def decode(self, coded: Floats) -> list[float]:
-        """Center share, scale share, clip width and, if unbounded, the part of the rest for the weights."""
-        z = np.clip(coded, [-8, -8, -6, -5][: self._steps], [6, 6, 1.6, 6][: self._steps]).tolist()
+        """Center share, scale share and clip width."""
+        z = np.clip(coded, [-8, -8, -6], [6, 6, 1.6]).tolist()
         choices, rooms = self.planner.choices, self._rooms
-        decoded = [
+        return [
             choices.center_share or rooms[0] * float(expit(z[0])),
             choices.scale_share or rooms[1] * float(expit(z[1])),
             choices.clip_width or _NARROWEST + math.exp(z[2]),
         ]
-        return [*decoded, *(_LARGEST_WEIGHTS * float(expit(part)) for part in z[3:])]
 
     @cached_property
     def usual(self) -> Floats:
@@ -176,18 +173,17 @@ class _Coding:
         total = self.planner.useful_total
         return self.code(55 / total, 35 / total)
 
-    def code(self, center: float, scale: float, width: float = 1.04, weights: float = 0.05) -> Floats:
+    def code(self, center: float, scale: float, width: float = 1.04) -> Floats:
         """The numbers behind such choices, as near as may be."""
-        parts = (center / self._rooms[0], scale / self._rooms[1], weights / _LARGEST_WEIGHTS)
-        first, second, last = logit(np.clip(parts, 1e-3, 0.98)).tolist()
-        return np.array([first, second, math.log(max(width - _NARROWEST, 1e-3)), last][: self._steps])
+        parts = (center / self._rooms[0], scale / self._rooms[1])
+        first, second = logit(np.clip(parts, 1e-3, 0.98)).tolist()
+        return np.array([first, second, math.log(max(width - _NARROWEST, 1e-3))])
 
     def code_plan(self, plan: Plan) -> Floats:
         """The numbers behind a plan for a census of another size: locating takes as many nats."""
         shares, grown = plan.shares, plan.located(self.planner.census.profile) / plan.located(plan.census.profile)
         center, scale = (float(shares[name]) / grown for name in ("center", "scale"))
-        weights = shares.get("weights", Fraction(0))
-        return self.code(center, scale, plan.clip_width, float(weights / (weights + shares["sum"])))
+        return self.code(center, scale, plan.clip_width)
 
 
 def _least(cost: Callable[[Floats], float], start: Floats) -> Any:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pdpmean.average import Average
-from pdpmean.clipped_normal import clipped_variance, inside, undo_clipping
+from pdpmean.clipped_normal import clipped_variance, mean_tent, ratio_slope, undo_clipping
 from pdpmean.extent import tail_beyond
+from pdpmean.forecast import TENT_PART
 from pdpmean.interval import ErrorLaw, finite, rank_nodes
 from pdpmean.locate import Location
 from pdpmean.planned import Plan
@@ -18,6 +19,7 @@ from pdpmean.planned import Plan
 __all__ = ["Population", "Released", "find_populations"]
 
 _BUCKET_DOUBT = 0.5  # how far, relatively, a noisy census misstates the squared weights: its buckets are wide
+_TENT_NOISE = math.sqrt(2) / float(TENT_PART)  # standard deviation, in nats
 _LARGEST_ERROR = 2.0**1013  # so that a few of them add up to a number
 _TOGETHER = 128  # groups solved for at once; the arrays of more would not stay in the processor's cache
 
@@ -33,11 +35,22 @@ class Released:
     squares: float | None
 
     @property
+    def weight(self) -> float:
+        """The total weight: that of the plan, if budgets are public; else behind what was released."""
+        if not self.plan.census.share:
+            return self.plan.mean.weight
+        return self.averaged.total / self.tent
+
+    @property
+    def tent(self) -> float:
+        """What a person adds to the released total, over their weight: if bell-shaped, about so much on average."""
+        width = self.plan.clip_width
+        return 1.0 if self.plan.shape == "any" else float(mean_tent(width)) / width
+
+    @property
     def grown(self) -> float:
         """How much more weight was released than the noisy census had led to expect."""
-        if "weights" not in self.plan.shares:
-            return 1.0
-        return min(max(self.averaged.weight / self.plan.mean.weight, 0.4), 2.5)
+        return min(max(self.weight / self.plan.mean.weight, 0.4), 2.5)
 
     @property
     def square(self) -> float:
@@ -49,21 +62,19 @@ class Released:
         trust = 1 / (1 + (noise / (_BUCKET_DOUBT * expected)) ** 2)
         least = min(float(plan.shares["sum"]) * plan.model.limits[0], plan.largest_weight)
         found = expected + trust * (self.squares - expected)
-        return min(max(found, least * self.averaged.weight), plan.largest_weight * self.averaged.weight)
+        return min(max(found, least * self.weight), plan.largest_weight * self.weight)
 
     @property
     def numbers(self) -> tuple[float, ...]:
         """Its row in `_behind_the_clip`."""
-        location, averaged, scale, noise = self.location, self.averaged, self.plan.scale, self.plan.noise
-        # The noise of the total weight moves the clipped mean in proportion to itself.
-        moved = noise.weight_std * abs(averaged.mean) / averaged.weight
-        errors = self.square, noise.scale, moved, scale.weight * self.grown, scale.square * self.grown
-        return location.center, location.spread, self.half, averaged.mean, averaged.weight, *errors
+        location, averaged, scale, grown = self.location, self.averaged, self.plan.scale, self.grown
+        sums = self.square, scale.weight * grown, scale.square * grown
+        return location.center, location.spread, self.half, averaged.mean, averaged.total, *sums
 
 
 @dataclass(frozen=True)
 class Population:
-    """The mean, the standard deviation, the law of the mean's error, and how much a value moves the clipped mean."""
+    """The mean, the standard deviation, the law of the mean's error, and how much it moves what a value moves by 1."""
 
     mean: float
     scale: float
@@ -86,9 +97,9 @@ def _as_it_is(group: Released) -> Population:
     mean = finite(group.location.middle + half * averaged.mean)
     deviation = math.sqrt(max(averaged.square - averaged.mean**2, 0.0) + averaged.doubt)
     moved = plan.noise.weight_std * averaged.mean
-    sampling = half * (math.hypot(deviation * math.sqrt(group.square), moved) / averaged.weight)
+    sampling = half * (math.hypot(deviation * math.sqrt(group.square), moved) / averaged.total)
     tails = (tail_beyond(end, plan.scale.weight * group.grown) for end in (half - offset, half + offset))
-    errors = (plan.noise.scale * half / averaged.weight, sampling, *tails)
+    errors = (plan.noise.scale * half / averaged.total, sampling, *tails)
     noise, sampling, below, above = (min(error, _LARGEST_ERROR) for error in errors)
     means = np.array([mean, finite(mean + above), finite(mean - below), finite(mean + (above - below))])
     law = ErrorLaw(means, np.full(4, noise), np.full(4, sampling), plan.noise.doubled)
@@ -98,19 +109,23 @@ def _as_it_is(group: Released) -> Population:
 def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
     """Normal populations, and the laws of the error, mixed over the true rank of the spread: one row a group."""
     columns = np.array([group.numbers for group in released]).T[..., None]
-    center, spread, half, mean, weight, square, noise, moved, scale_weight, scale_square = columns
+    center, spread, half, mean, total, square, scale_weight, scale_square = columns
     ratio = half / spread
     # The last one is the median itself; the others are what its rank may have been.
     levels = np.append(rank_nodes(scale_weight, scale_square), np.full_like(ratio, 0.5), axis=1)
     shifts, sigmas = undo_clipping(mean, ratio, levels)
-    slopes = np.maximum(inside(ratio / sigmas, shifts), 0.05)
-    deviations = np.sqrt(clipped_variance(ratio / sigmas, shifts) * square) / weight
-    sampling = np.hypot(deviations * sigmas, ratio * moved) / slopes
+    widths = ratio / sigmas
+    slopes = np.maximum(ratio_slope(widths, shifts, mean), 0.05)
+    weights = total * (widths / mean_tent(widths, shifts))
+    # The noise of the total moves the mean in proportion to itself, and so do those who are in the sample.
+    moved = _TENT_NOISE * mean * widths
+    deviations = np.hypot(np.sqrt(clipped_variance(widths, shifts, mean) * square), moved)
     with np.errstate(over="ignore"):
         means, scales = np.nan_to_num(center + shifts * sigmas * spread), np.nan_to_num(sigmas * spread)
-        errors = (noise * half / (weight * slopes), sampling * spread)
+        errors = (half / (weights * slopes), scales * deviations / (weights * slopes))
         limited = (np.minimum(np.nan_to_num(error), _LARGEST_ERROR) for error in errors)
-        doubled = [group.plan.noise.doubled for group in released]
-        laws = map(ErrorLaw, *(parts[:, :-1] for parts in (means, *limited)), doubled)
-    found = (means[:, -1].tolist(), scales[:, -1].tolist(), laws, slopes[:, :-1].mean(axis=1).tolist())
+        laws = map(ErrorLaw, *(parts[:, :-1] for parts in (means, *limited)))
+    # Of what the mean follows from, the clipped value less its tent times the ratio, over half of its range.
+    leverages = slopes[:, :-1].mean(axis=1) * (2 / (1 + np.maximum(np.abs(mean[:, 0]), 1)))
+    found = (means[:, -1].tolist(), scales[:, -1].tolist(), laws, leverages.tolist())
     return [Population(*one) for one in zip(*found, strict=True)]

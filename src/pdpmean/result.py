@@ -14,6 +14,7 @@ import numpy as np
 from pdpmean.average import NEAR, Average
 from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.diffusion import locating_weights
+from pdpmean.forecast import TENT_PART
 from pdpmean.guarantee import Promise
 from pdpmean.inputs import Floats, check_probability
 from pdpmean.interval import ErrorLaw, finite, half_width
@@ -31,16 +32,19 @@ __all__ = ["MeanEstimate", "conclude"]
 # Standard deviations between mean and median. Values rounded to a sixth of one hardly ever move their median as far as
 # the first, values rounded to a quarter hardly as far as the second.
 _APART, _FAR_APART = 0.17, 0.26
-# Within `NEAR` of the median distance, if the clip is wider than that, lie 14 % of a normal population, and of other
-# smooth ones, unless there is a gap in the middle, from a twelfth to a fifth; rounded to steps of a fifth of a standard
-# deviation, up to 23 % of one.
-_NEAR, _MOST_NEAR, _LEAST_NEAR, _FALSE_ALARM = 0.14, 0.24, 0.08, 0.001
+# Within `NEAR` of the median distance, if the clip is wider than that, lie 14 % of a normal population, and up to a
+# fifth of other smooth ones; rounded to steps of a fifth of a standard deviation, up to 23 % of one.
+_NEAR, _MOST_NEAR = 0.14, 0.24
+# The tents of other smooth populations add up to more than this part of those of a normal one, unless there is a gap in
+# the middle. Where budgets are private, so do those of half the people: a census may have overrated them so much.
+_LEAST_FOUND, _LEAST_FOUND_UNBOUNDED = 0.7, 0.4
+_FALSE_ALARM = 0.001
 
 _ALL_EQUAL = "the values seem to be all equal, missing or no numbers"
 _MANY_EQUAL = "many of the values seem to be equal, or nearly: use shape='any'"
-_FEW_NEAR = (
-    "hardly a value lies where the population was located: many may be missing, no numbers or rounded coarsely, or it "
-    "was missed"
+_FEW_FOUND = (
+    "too few of the values lie where the population was located: many may be missing or no numbers, or there is a gap "
+    "in its middle, or it was missed"
 )
 _SKEWED = "mean and median differ by more than a bell-shaped population allows: use shape='any'"
 _PERHAPS_SKEWED = (
@@ -221,22 +225,48 @@ def _warnings(group: Released, population: Population, part: float) -> tuple[str
 
     Of all false alarms, which are rare over all groups together, this group may give the given part.
     """
-    plan, averaged = group.plan, group.averaged
+    plan = group.plan
     if plan.shape == "any":
         return (_ALL_EQUAL,) if group.location.degenerate else ()
     rarely = 1 - part * _FALSE_ALARM
-    near = averaged.near if averaged.near is not None and plan.clip_width > NEAR * MEDIAN_SIZE else _NEAR
-    # The part that is near errs by its noise and by who is in the sample, and follows the located scale.
-    noise, sampling = (_NEAR * error / min(group.grown, 1.0) for error in scale_error(plan.scale))
-    counted = math.sqrt(_NEAR * group.square) / averaged.weight
-    by_chance = half_width(rarely, math.hypot(noise, averaged.doubt), math.hypot(sampling, counted))
-    if group.location.degenerate or near > _MOST_NEAR + by_chance:
+    if group.location.degenerate or _many_near(group, rarely):
         return (_MANY_EQUAL,)
-    if near < _LEAST_NEAR - by_chance:
-        return (_FEW_NEAR,)
+    if _few_found(group, rarely):
+        return (_FEW_FOUND,)
     gap = abs(population.mean - group.location.center) / population.scale
     noise, sampling = (error / min(group.grown, 1.0) for error in center_error(plan.center))
     by_chance = half_width(rarely, noise, math.hypot(sampling, plan.noise_std))
     if gap > max(by_chance, _FAR_APART):
         return (_SKEWED,)
     return (_PERHAPS_SKEWED,) if gap > max(by_chance, _APART) else ()
+
+
+def _many_near(group: Released, rarely: float) -> bool:
+    """Whether more of the weight is near than a smooth population has there.
+
+    That part errs by its noise and by who is in the sample, and follows the located scale.
+    """
+    plan, averaged = group.plan, group.averaged
+    if averaged.near is None or plan.clip_width <= NEAR * MEDIAN_SIZE:
+        return False
+    part = averaged.total / group.weight
+    noise, sampling = (_NEAR * error / min(group.grown, 1.0) for error in scale_error(plan.scale))
+    counted = math.sqrt(_NEAR * group.square) / group.weight
+    by_chance = half_width(rarely, math.hypot(noise, averaged.doubt * part), math.hypot(sampling, counted))
+    return averaged.near * part > _MOST_NEAR + by_chance
+
+
+def _few_found(group: Released, rarely: float) -> bool:
+    """Whether the tents add up to far less than the plan had led to expect.
+
+    They err by their noise and by who is in the sample, and fall no faster than the located scale; and the plan may
+    rest on a noisy census.
+    """
+    plan, weight = group.plan, group.plan.mean.weight
+    noise, sampling = scale_error(plan.scale)
+    of_tents = 1 / (float(TENT_PART) * group.tent * weight)
+    counted = math.sqrt(plan.mean.square / group.tent) / weight
+    of_census = float(plan.shares["sum"]) * plan.census.doubt / weight
+    by_chance = half_width(rarely, math.hypot(noise, of_tents), math.hypot(sampling, counted, of_census))
+    least = _LEAST_FOUND_UNBOUNDED if plan.census.share else _LEAST_FOUND
+    return group.averaged.total / (group.tent * weight) < least - by_chance

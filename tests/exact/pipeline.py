@@ -42,7 +42,7 @@ def parts(**sixteenths: int) -> Shares:
 
 SHARES = {
     ("bounded", "gaussian"): parts(center=4, scale=4, sum=8),
-    ("unbounded", "gaussian"): parts(census=1, weights=2, weight_squares=1, center=4, scale=4, sum=4),
+    ("unbounded", "gaussian"): parts(census=1, weight_squares=1, center=5, scale=5, sum=4),
     ("bounded", "any"): parts(center=4, scale=4, sum=8),
     ("unbounded", "any"): parts(census=1, weights=1, weight_squares=1, center=4, scale=4, sum=5),
 }
@@ -132,14 +132,16 @@ def everything_released() -> Iterator[None]:
 
 
 def noise_at(plan: Plan, name: str, factor: float) -> Patch:
-    """One of the numbers that `average` releases, "sum", "weights" or "extra", with its noise at `factor` of its scale.
+    """One of the numbers that `average` releases, with its noise at `factor` of its scale.
 
-    It is known by what it may cost, over what the sum may.
+    It is known by what it may cost, over what the "sum" may: the "weights", the "extra", or who is "near".
     """
+    clip = average.Clip.of(plan, locate.Location(0.0, 1.0), 1.0)
     parts = {
         "sum": Fraction(1),
         "weights": plan.shares.get("weights", Fraction(0)) / plan.shares["sum"],
-        "extra": average.Clip.of(plan, locate.Location(0.0, 1.0), 1.0).slack,
+        "extra": clip.slack,
+        "near": Fraction(0) if clip.near is None else clip.near_slack,
     }
     assert list(parts.values()).count(parts[name]) == 1
 

@@ -468,7 +468,7 @@ def replaced_in_average(plan: Plan, budgets: list[float]) -> list[float]:
 
 @pytest.mark.parametrize(("shape", "clip_width"), [("gaussian", NARROW), ("gaussian", 1.0), ("any", 1.0)])
 def test_average_attains_its_shares_and_no_more(shape: Literal["gaussian", "any"], clip_width: float) -> None:
-    """Sum and weights: taking part costs whoever is clipped exactly what they may; the extra sum costs nothing more."""
+    """Taking part costs whoever is clipped exactly what they may; and what else is released costs nobody more."""
     plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0, clip_width=clip_width)
     shares = {name: float(share) for name, share in plan.shares.items()}
     losses = removed_from_average(plan)
@@ -477,17 +477,21 @@ def test_average_attains_its_shares_and_no_more(shape: Literal["gaussian", "any"
     assert losses[5] == 0
     for clipped in (1, 2, 4):
         assert losses[clipped] == pytest.approx(allowed[clipped], rel=1e-6)
-    # A missing value is 0 steps, and not near: it costs its weight, and what 1 less its square does.
-    extra = {"any": 0.5 * (1 - 0.125**2), "gaussian": 1 - NEARBY if clip_width == 1 else 0.0}[shape]
-    assert losses[3] == pytest.approx(2.0 * (shares["weights"] + (shape == "any") * 0.5 * shares["sum"]), rel=1e-6)
-    assert losses[6] == pytest.approx(2.5 * (shares["weights"] + (0.125 + extra) * shares["sum"]), rel=1e-6)
-    if extra == 1 - NEARBY:  # whoever is hardly near any more spends all they may
+    if shape == "any":  # a missing value is 0 steps: it costs its weight, and what 1 less its square does
+        assert losses[3] == pytest.approx(2.0 * (shares["weights"] + 0.5 * shares["sum"]), rel=1e-6)
+        extra = 0.125 + 0.5 * (1 - 0.125**2)
+        assert losses[6] == pytest.approx(2.5 * (shares["weights"] + extra * shares["sum"]), rel=1e-6)
+        return
+    assert losses[3] == 0
+    near = 0.25 * (1 - NEARBY) if clip_width == 1 else 0.0
+    assert losses[6] == pytest.approx(2.5 * (0.125 + 0.75 * 0.875 + near) * shares["sum"], rel=1e-6)
+    if near:  # whoever is hardly near any more spends all they may
         assert losses[7] == pytest.approx(allowed[7], rel=1e-5)
 
 
 @pytest.mark.parametrize("clip_width", [NARROW, 1.0])
 def test_average_of_replaced_values_costs_twice_an_allowance(clip_width: float) -> None:
-    """From end to end of the clip; the check tells nothing of that, and less of going missing."""
+    """From end to end of the clip; what else is released tells nothing of that, and less of going missing."""
     budgets = [0.0, 1.0, 3.0, math.inf]
     plan = fixed_plan(BOUNDED, weight_cap=1.0, clip_width=clip_width)
     losses = replaced_in_average(plan, budgets)
@@ -518,13 +522,7 @@ def test_average_weights_at_twice_the_share_are_caught() -> None:
         assert max(removed_from_average(plan)) > 1.9 * 4.0 * averaging(plan)
 
 
-@pytest.mark.parametrize(
-    ("shape", "name"),
-    [
-        *(("gaussian", name) for name in ("sum", "weights")),
-        *(("any", name) for name in ("sum", "weights")),
-    ],
-)
+@pytest.mark.parametrize(("shape", "name"), [("gaussian", "sum"), ("any", "sum"), ("any", "weights")])
 def test_one_number_with_too_little_noise_or_none_is_caught(shape: Literal["gaussian", "any"], name: str) -> None:
     plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0)
     with patched(noise_at(plan, name, 0.0)):
@@ -534,21 +532,40 @@ def test_one_number_with_too_little_noise_or_none_is_caught(shape: Literal["gaus
         assert max(removed_from_average(plan)) == pytest.approx(more, rel=1e-6)
 
 
-# Whoever is hardly near any more, and whoever is half way out, pays for an extra sum that may cost too much.
-@pytest.mark.parametrize(("shape", "who"), [("gaussian", 7), ("any", 0)])
-def test_an_extra_sum_with_too_little_noise_or_none_is_caught(shape: Literal["gaussian", "any"], who: int) -> None:
+# Whoever is half way out, and whoever is hardly near any more, pays for an extra sum that may cost too much.
+@pytest.mark.parametrize(
+    ("shape", "name", "who"), [("gaussian", "extra", 0), ("gaussian", "near", 7), ("any", "extra", 0)]
+)
+def test_an_extra_sum_with_too_little_noise_or_none_is_caught(
+    shape: Literal["gaussian", "any"], name: str, who: int
+) -> None:
     plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0)
-    allowed = averaging(plan) * AVERAGED_ALLOWANCES[who]
-    with patched(noise_at(plan, "extra", 0.0)):
+    with patched(noise_at(plan, name, 0.0)):
         assert max(removed_from_average(plan)) == math.inf
-    for planted in (noise_at(plan, "extra", 0.7), (average.Clip, "slack", Fraction(1))):
-        with patched(planted):
-            assert removed_from_average(plan)[who] > 1.02 * allowed
+    with patched(noise_at(plan, name, 0.7)):
+        assert removed_from_average(plan)[who] > 1.02 * averaging(plan) * AVERAGED_ALLOWANCES[who]
 
 
-def test_an_extra_sum_without_noise_is_caught_where_weights_are_public() -> None:
+@pytest.mark.parametrize(
+    ("shape", "name", "part", "who"),
+    [
+        ("gaussian", "slack", Fraction(1), 7),  # nothing left for who is near
+        ("gaussian", "near_slack", Fraction(1, 4), 7),  # all that the tents leave, at the middle of the clip alone
+        ("any", "slack", Fraction(1), 0),
+    ],
+)
+def test_an_extra_sum_at_too_large_a_part_is_caught(
+    shape: Literal["gaussian", "any"], name: str, part: Fraction, who: int
+) -> None:
+    plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0)
+    with patched((average.Clip, name, part)):
+        assert removed_from_average(plan)[who] > 1.02 * averaging(plan) * AVERAGED_ALLOWANCES[who]
+
+
+@pytest.mark.parametrize("name", ["extra", "near"])
+def test_an_extra_sum_without_noise_is_caught_where_weights_are_public(name: str) -> None:
     plan = fixed_plan(BOUNDED)
-    with patched(noise_at(plan, "extra", 0.0)):
+    with patched(noise_at(plan, name, 0.0)):
         assert min(replaced_in_average(plan, [1.0, 1.0])) == math.inf
 
 
@@ -634,7 +651,7 @@ def severe_loss(*planted: Patch) -> float:
 
 
 def test_unbounded_spends_a_whole_budget_and_no_more() -> None:
-    """Census, squares, centre, spread, sum and weights add up: composition is tight; nothing less would do."""
+    """Census, squares, centre, spread and sum add up: composition is tight; nothing less would do."""
     assert 0.98 * 1.5 <= severe_loss() <= 1.5 + EXACT
 
 
@@ -711,7 +728,6 @@ BUGS: dict[str, list[Patch]] = {
     "average noise at 0.7 of its scale": [
         (average, "laplace_scale", lambda size, share: 0.7 * laplace_scale(size, share)),
     ],
-    "the total weight without noise": [noise_at(SEVERE_PLAN, "weights", 0.0)],
     "census noise of half its scale": [census_noise_at(CENSUS_SHARE, 0.5)],
     "squares of the weights with noise of half its scale": [census_noise_at(Fraction(1, 4), 0.5)],
     "squares of the weights without noise": [census_noise_at(Fraction(1, 4), 0.0)],
@@ -724,10 +740,13 @@ def test_planted_bug_is_caught(bug: str) -> None:
     assert severe_loss(*BUGS[bug]) > 1.5 + 0.04
 
 
-def test_a_check_without_noise_is_caught_in_the_whole() -> None:
-    plan = fixed_plan(UNBOUNDED)
+@pytest.mark.parametrize(
+    ("shape", "name"), [("gaussian", "extra"), ("gaussian", "near"), ("any", "extra"), ("any", "weights")]
+)
+def test_a_number_without_noise_is_caught_in_the_whole(shape: Literal["gaussian", "any"], name: str) -> None:
+    plan = fixed_plan(UNBOUNDED, shape)
     assert max(joining_losses(SEVERE, plan)) <= 1.5 + EXACT
-    assert joining_losses(SEVERE, plan, noise_at(plan, "extra", 0.0))[0] == math.inf
+    assert joining_losses(SEVERE, plan, noise_at(plan, name, 0.0))[0] == math.inf
 
 
 def test_kept_weights_raised_too_far_are_caught_in_the_whole() -> None:

@@ -50,7 +50,7 @@ REFUSED = InsufficientBudgetError("too little", total=1.0, needed=2.0, failure_p
 # The second plan gives the average what the first gives to locating, and more is kept where thinned.
 LATER = {
     "bounded": parts(center=2, scale=2, sum=12),
-    "unbounded": parts(census=1, weights=1, weight_squares=1, center=2, scale=2, sum=9),
+    "unbounded": parts(census=1, weight_squares=1, center=2, scale=2, sum=10),
 }
 
 

@@ -21,7 +21,7 @@ from pdpmean.sources.positions import BLOCK_BITS, ROW_BITS, Toss
 __all__ = ["BLOCK", "HEADS", "MARKS", "POSITION", "RULE", "SUMS", "key_columns", "read_keys", "sum_columns", "tossed"]
 
 RULE = ("share", "cap", "unit", "middle", "lift", "per_unit", "mark")  # as in `Summing.rules`, the share rounded down
-SUMS = ("high", "low", "weight", "extra_high", "extra_low")
+SUMS = ("high", "low", "counted", "extra_high", "extra_low")
 
 # Where a record lies, and of that: some positions, few in each partition, that tell how long it is (`Grid.of`);
 # the block of a word of coins; and whether its own coin is heads.
@@ -80,13 +80,18 @@ def read_keys(keys: NDArray[np.int64], rule: Cells) -> tuple[NDArray[np.int64], 
 def sum_columns(rule: Summing) -> list[str]:
     """Columns up to `SUMS`, what a record, which has the columns of `RULE`, adds to each: as `Summing.tally`."""
     steps = _double(float(STEPS))
-    extra = f"weight * (step * step >> {LOW_BITS})" if rule.squares else "if(abs(rint(place)) < mark, weight, 0L)"
-    missing = "floor(mark)" if rule.squares else "0L"
+    weight = f"floor(least({_allowance(rule.model)} * share, cap) * unit)"
+    if rule.squares:
+        missing, counted, extra = "floor(mark)", "weight", f"weight * (step * step >> {LOW_BITS})"
+    else:
+        missing, counted, extra = "0L", "if(abs(step) < mark, weight, 0L)", f"weight * ({STEPS}L - abs(step))"
+        weight = f"if(isnan(value), 0L, {weight})"
     return [
-        f"floor(least({_allowance(rule.model)} * share, cap) * unit) as weight",
+        f"{weight} as weight",
         "(value - middle) * lift * per_unit as place",
         f"if(place <= {steps}, floor(rint(greatest(place, -{steps}))), if(isnan(place), {missing}, {STEPS}L)) as step",
         *_words("weight * step", "total", ("high", "low")),
+        f"{counted} as counted",
         *_words(extra, "extra", ("extra_high", "extra_low")),
     ]
 
