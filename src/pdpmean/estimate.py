@@ -63,8 +63,9 @@ def estimate_mean(
     ----------
     values
         One number a person. Missing and infinite ones are data like any other; what is no number (text is not read as
-        one) counts as missing, and is left out; with shape "any" it counts as the located centre. Or a table: the path of a Parquet, CSV or Arrow file
-        (a glob, a list of them), an Arrow table, a pandas or polars frame, a DuckDB relation, a Spark DataFrame.
+        one) counts as missing. Missing ones are left out or, if shape is "any", count as the located centre. Or a
+        table: the path of a Parquet, CSV or Arrow file (a glob, a list of them), an Arrow table, a pandas or polars
+        frame, a DuckDB relation, a Spark DataFrame.
     budgets
         One budget a person, or one for all: 0 leaves a person out, inf makes them public. With `tiers`, a column
         of tier names instead.
