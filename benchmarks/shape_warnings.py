@@ -3,8 +3,8 @@
     python benchmarks/shape_warnings.py [--runs 400] [--write]
 
 Values of standard deviation 1 about: bell-shaped ones, the same rounded to steps, at a mean anywhere between two of
-them, with half of them missing or no number at all, and skewed ones. The bell-shaped ones, which are warned of rarely, run five times as often. `--write` keeps the
-table in benchmarks/results/shape_warnings.md.
+them, with half of them missing or no number at all, and skewed ones. The bell-shaped ones, which are warned of rarely,
+run five times as often. `--write` keeps the table in benchmarks/results/shape_warnings.md.
 """
 
 from __future__ import annotations

@@ -427,7 +427,9 @@ def test_secure_noise_goes_on_beyond_a_word(monkeypatch: pytest.MonkeyPatch) -> 
     scale = 2.5
     unsaturated = randomness._opendp_laplace(scale)
     monkeypatch.setattr(randomness, "_WORD_LIMIT", 3)
-    monkeypatch.setattr(randomness, "_opendp_laplace", lambda _: lambda value: saturate(unsaturated(value), 3))
+    monkeypatch.setattr(
+        randomness, "_opendp_laplace", lambda _: lambda values: [saturate(noisy, 3) for noisy in unsaturated(values)]
+    )
     source = Randomness.secure()
     noise = [source.add_laplace(0, scale) for _ in range(4_000)]
     assert_accepts_and_rejects(
@@ -438,11 +440,12 @@ def test_secure_noise_goes_on_beyond_a_word(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("source", [Randomness.seeded(12), Randomness.secure()], ids=["seeded", "secure"])
-def test_noise_drawn_ahead_has_the_law_of_noise_drawn_one_by_one(source: Randomness) -> None:
-    """Beyond the ends of the blocks it is drawn in, and each value with noise of its own."""
-    scale, values = 2.5, range(0, 30_000, 10)
-    noisy = list(source.add_laplace_each(values, scale))
-    noise = [one - value for one, value in zip(noisy, values, strict=True)]
+def test_noise_drawn_ahead_has_its_law_and_is_used_once(source: Randomness) -> None:
+    """Beyond the ends of the blocks it is drawn in, and each value with noise of its own, whatever else is drawn."""
+    scale, noise = 2.5, []
+    for value in range(0, 30_000, 10):
+        noise.append(source.add_laplace(value, scale) - value)
+        source.add_laplace(value, 1.5)
     assert_accepts_and_rejects(
         lambda sample: chi_square(sample, discrete_laplace(scale)),
         noise,
@@ -453,21 +456,20 @@ def test_noise_drawn_ahead_has_the_law_of_noise_drawn_one_by_one(source: Randomn
 
 def test_opendp_stops_at_the_ends_of_a_word() -> None:
     # What `_unlimited` builds on. At this scale 7 draws in 8 stop; 400 stop nowhere with probability < 1e-70.
-    draw = randomness._opendp_laplace(2.0**66)
-    drawn = [draw(0) for _ in range(400)]
+    drawn = randomness._opendp_laplace(2.0**66)([0] * 400)
     assert max(drawn) == 2**63 - 1 == randomness._WORD_LIMIT
     assert min(drawn) == -(2**63)
 
 
 def test_noise_wider_than_a_word_has_its_law() -> None:
     scale = 2.0**62
-    draw = randomness._opendp_laplace(scale)
+    draw = partial(next, randomness._drawn_ahead(scale))
     cdf = discrete_laplace_size_cdf(scale)
     limit = randomness._WORD_LIMIT
     assert_accepts_and_rejects(
         lambda sample: kolmogorov([abs(x) for x in sample], cdf),
-        [randomness._unlimited(lambda: draw(0), limit) for _ in range(4_000)],
-        {"stops at the word's end": [draw(0) for _ in range(4_000)]},
+        [randomness._unlimited(draw, limit) for _ in range(4_000)],
+        {"stops at the word's end": [draw() for _ in range(4_000)]},
     )
 
 
@@ -531,10 +533,16 @@ def test_a_forked_secure_source_draws_other_noise() -> None:
     def noise() -> bytes:
         return repr([source.add_laplace(0, 2.0**50) for _ in range(4)]).encode()
 
-    noise()
-    answers = {in_child(noise), in_child(noise), noise()}
-    assert len(answers) == 3
+    def noise_as_if_not_forked() -> bytes:
+        source._process = randomness.this_process()
+        return noise()
+
+    for _ in range(4):
+        noise()  # blocks of 1, 2, 4 and 8, and then one of 16, of which 15 are now drawn ahead
+    mutant, answers = in_child(noise_as_if_not_forked), [in_child(noise), in_child(noise), noise()]
+    assert len(set(answers)) == 3
     assert all(answers)
+    assert mutant == answers[2]  # so the assertion above can fail
 
 
 def test_secure_sources_differ() -> None:

@@ -318,13 +318,15 @@ def test_too_few_values_where_it_was_located_warn(options: dict[str, Any], least
     # Of what the tents should add up to: noise of 4/3 nats, tents of at most 1, the scale as for the check above, and
     # a total by a census of two standard deviations of noise a bucket, over its share.
     tent = float(mean_tent(plan.clip_width)) / plan.clip_width
+    narrower = float(mean_tent(plan.clip_width / 1.0001)) / (plan.clip_width / 1.0001)
+    by_scale = (1 - narrower / tent) / 0.0001 / 0.4287
     weight, square = plan.mean.weight, plan.mean.square
-    noise = math.hypot(4 / 3 / (tent * weight), 1 / 0.4287 / plan.scale.weight)
+    noise = math.hypot(4 / 3 / (tent * weight), by_scale / plan.scale.weight)
     of_census = float(plan.shares["sum"]) * plan.census.doubt / weight
-    sampling = math.hypot(math.sqrt(plan.scale.square) / 2 / 0.4287 / plan.scale.weight, of_census)
+    sampling = math.hypot(by_scale * math.sqrt(plan.scale.square) / 2 / plan.scale.weight, of_census)
     by_chance = half_width(0.999, noise, math.hypot(sampling, math.sqrt(square / tent) / weight))
     assert (of_census > 0) == (options is UNBOUNDED)
-    assert 0.05 < by_chance < 0.3
+    assert 0.04 < by_chance < 0.3
     half = plan.clip_width / MEDIAN_SIZE
     for found, warned in ((least - by_chance + 1e-3, ()), (least - by_chance - 1e-3, (FEW,)), (0.01, (FEW,))):
         averaged = Average(0.0, weight * tent * found, 0.001, near=0.14 / tent)

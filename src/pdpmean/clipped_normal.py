@@ -21,6 +21,7 @@ __all__ = [
     "mean_tent",
     "ratio_slope",
     "size_quantile",
+    "tent_slope",
     "undo_clipping",
 ]
 
@@ -60,6 +61,11 @@ def clipped_mean(width: Any, shift: Any) -> Any:
 def mean_tent(width: Any, shift: Any = 0.0) -> Any:
     """E max(width - |Z + shift|, 0)."""
     return _ramp(shift + width) - 2 * _ramp(shift) + _ramp(shift - width)
+
+
+def tent_slope(width: Any) -> Any:
+    """How fast the mean tent over the width grows with the width, both relatively, around a shift of 0."""
+    return width * inside(width) / mean_tent(width) - 1
 
 
 def ratio_slope(width: Any, shift: Any, ratio: Any) -> Any:

@@ -60,7 +60,7 @@ def first_small_tail(tails: list[int], randomness: Randomness) -> int:
     noise of scale 4/3 and query noise of scale 4 its loss is at most 3 w / 4 + w / 4 (docs/guarantee.md, "Extent").
     """
     threshold = randomness.add_laplace(_TAIL * WEIGHT_UNIT, _THRESHOLD_SCALE)
-    for index, noisy in enumerate(randomness.add_laplace_each(tails, _QUERY_SCALE)):
-        if not noisy > threshold:
+    for index, tail in enumerate(tails):
+        if not randomness.add_laplace(tail, _QUERY_SCALE) > threshold:
             return index
     return len(tails) - 1

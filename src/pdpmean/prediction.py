@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit
 
-from pdpmean.clipped_normal import MEDIAN_SIZE, inside, mean_tent
+from pdpmean.clipped_normal import MEDIAN_SIZE, inside, tent_slope
 from pdpmean.lattice import Lattice, everywhere, keys_of, positive
 
 __all__ = ["SUPPORT_OCTAVES", "Sums", "center_error", "miss_probability", "product_error", "scale_error"]
@@ -54,10 +54,9 @@ def product_error(center: Sums, scale: Sums, width: float, tent_error: float) ->
     errors = center_error(center), scale_error(scale)
     off_center, off_scale = (2 * noise**2 + sampling**2 for noise, sampling in errors)
     # What is inside and the mean tent over the width both fall as the scale grows; the mean follows their ratio.
-    between = float(inside(width))
-    of_inside = 2 * width * math.exp(-(width**2) / 2) * _DENSITY / between
-    of_tent = width * between / float(mean_tent(width)) - 1
-    return math.sqrt(off_center * ((of_tent - of_inside) ** 2 * off_scale + tent_error**2))
+    inside_slope = 2 * width * math.exp(-(width**2) / 2) * _DENSITY / float(inside(width))
+    sensitivity = float(tent_slope(width)) - inside_slope
+    return math.sqrt(off_center * (sensitivity**2 * off_scale + tent_error**2))
 
 
 def miss_probability(center: Sums, scale: Sums | None, ratio: float, *, supported: bool) -> float:

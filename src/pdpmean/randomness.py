@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any, NoReturn
@@ -134,13 +134,6 @@ class Randomness:
             raise ValueError(f"scale must lie in [0, 2**60]; got {scale!r}")
         return value if scale == 0 else value + self._laplace(self, scale)
 
-    def add_laplace_each(self, values: Iterable[int], scale: float) -> Iterator[int]:
-        """Each value plus noise of its own, as it is asked for."""
-        if not self.private:
-            return (self.add_laplace(value, scale) for value in values)
-        draw = partial(next, _drawn_ahead(scale))
-        return (value + _unlimited(draw, _WORD_LIMIT) for value in values)
-
     def add_joint_laplace(self, numbers: tuple[int, int], steps: int, scales: tuple[float, float]) -> tuple[int, int]:
         """Both numbers plus X and Y, P(X, Y) proportional to ``exp(-|X| / (steps s) - max(|X| / steps, |Y|) / t)``.
 
@@ -226,8 +219,15 @@ class Randomness:
             if (keys[1:] != keys[:-1]).all():
                 return order
 
+    def drawn_ahead(self, scale: float) -> Iterator[int]:
+        """Noise of this scale from OpenDP, as words; a fork does not see what was drawn before it."""
+        if self._process != this_process():
+            self._start()
+        return self._ahead.setdefault(scale, _drawn_ahead(scale))
+
     def _start(self) -> None:
         self._process = this_process()
+        self._ahead: dict[float, Iterator[int]] = {}
         self._keystream: Any = Cipher(AES(self._new_key()), CTR(bytes(16))).encryptor()
 
 
@@ -241,43 +241,32 @@ def _seeded_anywhere(secret: bytes, task: str) -> Randomness:
 
 
 @lru_cache(maxsize=1)
-def _opendp_makers() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """What makes noise of a scale, for one number and for a list of them."""
+def _opendp_maker() -> Callable[..., Any]:
+    """What makes noise of a scale, for a list of numbers."""
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_laplace
-    from opendp.metrics import absolute_distance, l1_distance
+    from opendp.metrics import l1_distance
     from opendp.mod import enable_features
 
     enable_features("contrib")
-    # Domains and metrics are kept: with many groups, and a scale each, they would take longer than all draws.
-    one = atom_domain(T="i64")
-    return (
-        partial(make_laplace, one, absolute_distance(T="i64")),
-        partial(make_laplace, vector_domain(one), l1_distance(T="i64")),
-    )
+    # Domain and metric are kept: with many groups, and a scale each, they would take longer than all draws.
+    return partial(make_laplace, vector_domain(atom_domain(T="i64")), l1_distance(T="i64"))
 
 
 @lru_cache(maxsize=256)
-def _opendp_laplace(scale: float) -> Callable[[int], int]:
-    draw: Callable[[int], int] = _opendp_makers()[0](scale=scale)
-    return draw
-
-
-@lru_cache(maxsize=256)
-def _opendp_laplaces(scale: float) -> Callable[[list[int]], list[int]]:
-    draw: Callable[[list[int]], list[int]] = _opendp_makers()[1](scale=scale)
+def _opendp_laplace(scale: float) -> Callable[[list[int]], list[int]]:
+    draw: Callable[[list[int]], list[int]] = _opendp_maker()(scale=scale)
     return draw
 
 
 def _drawn_ahead(scale: float) -> Iterator[int]:
     """Noise without end, drawn more and more at a time: many together take a tenth of the time of one by one."""
-    for doublings in itertools.count(2):
-        yield from _opendp_laplaces(scale)([0] * 2 ** min(doublings, 8))
+    for doublings in itertools.count():
+        yield from _opendp_laplace(scale)([0] * 2 ** min(doublings, 8))
 
 
-def _secure_laplace(_: Randomness, scale: float) -> int:
-    draw = _opendp_laplace(scale)
-    return _unlimited(lambda: draw(0), _WORD_LIMIT)
+def _secure_laplace(source: Randomness, scale: float) -> int:
+    return _unlimited(partial(next, source.drawn_ahead(scale)), _WORD_LIMIT)
 
 
 def _unlimited(draw: Callable[[], int], limit: int) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pdpmean.average import NEAR, Average
-from pdpmean.clipped_normal import MEDIAN_SIZE
+from pdpmean.clipped_normal import MEDIAN_SIZE, tent_slope
 from pdpmean.diffusion import locating_weights
 from pdpmean.forecast import TENT_PART
 from pdpmean.guarantee import Promise
@@ -259,11 +259,11 @@ def _many_near(group: Released, rarely: float) -> bool:
 def _few_found(group: Released, rarely: float) -> bool:
     """Whether the tents add up to far less than the plan had led to expect.
 
-    They err by their noise and by who is in the sample, and fall no faster than the located scale; and the plan may
-    rest on a noisy census.
+    They err by their noise and by who is in the sample, and follow the located scale; and the plan may rest on a noisy
+    census.
     """
     plan, weight = group.plan, group.plan.mean.weight
-    noise, sampling = scale_error(plan.scale)
+    noise, sampling = (float(tent_slope(plan.clip_width)) * error for error in scale_error(plan.scale))
     of_tents = 1 / (float(TENT_PART) * group.tent * weight)
     counted = math.sqrt(plan.mean.square / group.tent) / weight
     of_census = float(plan.shares["sum"]) * plan.census.doubt / weight

@@ -131,9 +131,6 @@ class Enumerator:
             self.shifts += numbers
         return numbers
 
-    def add_laplace_each(self, values: Sequence[int], scale: float) -> Iterator[Any]:
-        return (self.add_laplace(value, scale) for value in values)
-
 
 class FirstBits:
     """The first bits of coins, as far as they have been looked at: each is known to be below a part of their range."""
