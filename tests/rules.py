@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pdpmean import average, cells
-from pdpmean.average import Clip, Summing, from_words, weights_of
+from pdpmean.average import Clip, Summing
 from pdpmean.cells import Cells, Held
 from pdpmean.diffusion import Thinning
 from pdpmean.inputs import Floats
+from pdpmean.integers import from_words, weights_of
 from pdpmean.model import Model
 from pdpmean.sources import Batch, Counts, Tallying, columns
 from pdpmean.sources.arrays import ArraySource

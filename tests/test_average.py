@@ -16,24 +16,11 @@ from rules import clip_weights, sums_of, three
 from statistical.laws import assert_accepts_and_rejects, discrete_laplace_cdf, discrete_laplace_size_cdf, kolmogorov
 
 from pdpmean import Plan, Randomness, plan_mean
-from pdpmean.average import (
-    LARGEST_SHIFT,
-    NEAR,
-    STEPS,
-    WEIGHT_BITS,
-    Average,
-    Clip,
-    Summing,
-    average,
-    from_words,
-    steps_of,
-    steps_per_unit,
-    weight_shift,
-    words_of,
-)
-from pdpmean.choices import ShapeName
+from pdpmean.average import NEAR, Average, Clip, Summing, average
+from pdpmean.choices import Choices, ShapeName
 from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.inputs import Floats
+from pdpmean.integers import LARGEST_SHIFT, STEPS, steps_of, steps_per_unit
 from pdpmean.locate import Location
 from pdpmean.model import BOUNDED, make_model
 from pdpmean.sources.arrays import ArraySource
@@ -45,78 +32,6 @@ nears = st.sampled_from([None, STEPS // 8])
 
 def quiet() -> Randomness:
     return Randomness(lambda: bytes(32), lambda *_: 0, private=False)
-
-
-# Integers
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (10.0, 0),
-        (12.0, STEPS),
-        (8.0, -STEPS),
-        (11.0, STEPS // 2),
-        (1e9, STEPS),
-        (math.inf, STEPS),
-        (-math.inf, -STEPS),
-        (math.nan, 0),
-        (10.0 + 2.0 / STEPS * 0.75, 1),
-        (1.7e308, STEPS),
-    ],
-)
-def test_steps_by_hand(value: float, expected: int) -> None:
-    assert steps_of(np.array([value]), 10.0, *steps_per_unit(2.0)).tolist() == [expected]
-
-
-@given(st.lists(st.floats(), min_size=1, max_size=20), st.floats(-1e308, 1e308), st.floats(2.0**-1000, 1e307))
-@settings(max_examples=200, deadline=None, derandomize=True)
-def test_steps_never_leave_their_range(values: list[float], middle: float, half: float) -> None:
-    steps = steps_of(np.array(values), middle, *steps_per_unit(half))
-    assert steps.dtype == np.int64
-    assert np.abs(steps).max() <= STEPS
-
-
-def products(weights: NDArray[np.int64], steps: NDArray[np.int64]) -> int:
-    """The sum of the products, by way of words."""
-    return from_words(*(int(words.sum()) for words in words_of(weights * steps)))
-
-
-def test_the_largest_products_do_not_overflow() -> None:
-    # 5 000 times 2**26 * 2**24 exceeds 2**62, and so does twice that 2**63.
-    for sign in (1, -1):
-        for size in (1, 4096, 4097, 5000, 12_289):
-            weights, steps = np.full(size, 2**WEIGHT_BITS), np.full(size, sign * STEPS)
-            assert products(weights, steps) == sign * size * 2 ** (WEIGHT_BITS + 24)
-    assert products(np.full(20_000, 2**WEIGHT_BITS), np.full(20_000, STEPS)) > 2**63
-    assert products(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)) == 0
-
-
-def test_products_against_python_integers() -> None:
-    generator = np.random.default_rng(1)
-    weights = generator.integers(0, 2**WEIGHT_BITS, 9001, endpoint=True)
-    steps = generator.integers(-STEPS, STEPS, 9001, endpoint=True)
-    assert products(weights, steps) == sum(a * b for a, b in zip(weights.tolist(), steps.tolist(), strict=True))
-
-
-@given(st.lists(st.integers(-(2**50), 2**50), max_size=20))
-@settings(max_examples=200, deadline=None, derandomize=True)
-def test_words_hold_what_they_are_made_of(numbers: list[int]) -> None:
-    high, low = words_of(np.array(numbers, dtype=np.int64))
-    assert ((low >= 0) & (low < 2**24)).all()
-    assert (np.abs(high) <= 2**26).all()  # so that 2**37 of them fit a word
-    assert [from_words(*pair) for pair in zip(high.tolist(), low.tolist(), strict=True)] == numbers
-    assert from_words(int(high.sum()), int(low.sum())) == sum(numbers)
-
-
-@given(st.floats(2.0**-60, 50.0))
-@settings(max_examples=200, deadline=None, derandomize=True)
-def test_weights_fit_their_bits_and_the_noise_its_limit(largest: float) -> None:
-    shift = weight_shift(largest)
-    assert Fraction(largest) * 2**shift <= 2**WEIGHT_BITS
-    assert shift <= LARGEST_SHIFT
-    assert STEPS * 2**shift <= 2**60  # the largest scale that Randomness takes
-    assert shift == LARGEST_SHIFT or Fraction(largest) * 2**shift >= 2 ** (WEIGHT_BITS - 1)
 
 
 # Weights
@@ -161,6 +76,16 @@ def test_the_shift_has_an_upper_limit() -> None:
     for model in (BOUNDED, UNBOUNDED):
         for near in (None, 7):
             assert Clip(model, Fraction(1, 2), 2.0**-20, 0.0, 1.0, near).shift == 35
+
+
+@pytest.mark.parametrize("width", [0.05, 0.219, 0.22, 0.3, 5.0])
+def test_the_noise_of_who_is_near_stays_inside_its_limit(width: float) -> None:
+    """Who is hardly near any more leaves little of their share, but never next to nothing."""
+    plan = plan_mean({1.0: 4000}, choices=Choices(clip_width=width))
+    clip = Clip.of(plan, Location(0.0, 1.0), 1.0)
+    assert clip.near is not None
+    assert (clip.near > 0) == (width > 1.25 * NEAR * MEDIAN_SIZE)
+    assert 2**LARGEST_SHIFT / clip.near_slack < 2**41
 
 
 @given(st.integers(-STEPS, STEPS), st.sampled_from([1, 2, 777, STEPS // 6, STEPS - 1, STEPS]))

@@ -15,8 +15,8 @@ from rules import UNCAPPED, holders, thinning_of
 from scipy.stats import binom
 
 from pdpmean import Plan, Randomness, plan_mean
-from pdpmean.average import weights_of
 from pdpmean.diffusion import Thinning, round_down
+from pdpmean.integers import weights_of
 from pdpmean.model import BOUNDED, Model, make_model
 from pdpmean.plan import Shares
 

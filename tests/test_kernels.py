@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from rules import batch_of, clip_weights, compiled, group_sums, holders, sums_of, table_of, thinning_of, three
 
 from pdpmean import InvalidInputError, Randomness, average, estimate_mean, kernels, randomness
-from pdpmean.average import STEPS, WEIGHT_BITS, Clip, Summing
+from pdpmean.average import Clip, Summing
 from pdpmean.cells import Cells
 from pdpmean.inputs import Floats
+from pdpmean.integers import STEPS, WEIGHT_BITS
 from pdpmean.kernels import find_at_most, find_below
 from pdpmean.model import BOUNDED, Model, make_model
 from pdpmean.sources import Batch

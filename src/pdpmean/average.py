@@ -6,15 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.diffusion import round_down
 from pdpmean.forecast import TENT_PART
 from pdpmean.inputs import Floats
+from pdpmean.integers import STEPS, from_words, steps_of, steps_per_unit, weight_shift, weights_of, words_of
 from pdpmean.locate import Location
 from pdpmean.model import Model
 from pdpmean.planned import Plan
@@ -22,68 +21,15 @@ from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.sources import Batch, Counts, Source
 from pdpmean.threads import SMALLEST_BATCH
 
-__all__ = [
-    "LARGEST_SHIFT",
-    "NEAR",
-    "STEPS",
-    "Average",
-    "Clip",
-    "Summing",
-    "average",
-    "from_words",
-    "steps_of",
-    "steps_per_unit",
-    "weight_shift",
-    "weights_of",
-    "words_of",
-]
+__all__ = ["NARROWEST", "NEAR", "Average", "Clip", "Summing", "average"]
 
-# A value becomes one of 2 * STEPS + 1 integers, a weight an integer of at most WEIGHT_BITS bits. Sums are
-# kept as two words, the multiples of 2**LOW_BITS and the rest, which hold 2**37 records. Where there are no groups, the
-# compiled loop first adds up _BLOCK products in a signed 64-bit word: 2**(24 + 26 + 12) < 2**63.
-STEPS = 2**24
-WEIGHT_BITS = 26
-LOW_BITS = 24
-LARGEST_SHIFT = 35  # so that the largest noise scale, 2 * STEPS * 2**shift, is at most 2**60
+# Where there are no groups, the compiled loop first adds up so many products in a signed 64-bit word: 2**(24 + 26 + 12)
+# is below 2**63.
 _BLOCK = 2**12
 # Values within so much of the located spread are near. Of whole numbers both centre and spread are mostly whole: with a
 # quarter it would be left to chance whether those next to the centre are near where the spread is 4.
 NEAR = 0.26
-
-
-def weight_shift(largest: float) -> int:
-    """Q such that weights up to `largest`, times 2**q, have at most `WEIGHT_BITS` bits and noise scales stay small."""
-    return min(WEIGHT_BITS - math.frexp(largest)[1], LARGEST_SHIFT)
-
-
-def steps_per_unit(half: float) -> tuple[float, float]:
-    """Steps per unit of a clip of that half width, as two factors, the first a power of two, so that none overflows."""
-    lift = 1.0 if half >= 2.0**-900 else 2.0**200
-    return lift, STEPS / (half * lift)
-
-
-def weights_of(allowances: Floats, share: Any, cap: Any, unit: Any) -> NDArray[np.int64]:
-    """``floor(min(share * allowance, cap) * unit)``, exactly or one less."""
-    weights: NDArray[np.int64] = np.floor(np.minimum(allowances * round_down(share), cap) * unit).astype(np.int64)
-    return weights
-
-
-def steps_of(values: Floats, middle: Any, lift: Any, per_unit: Any, missing: Any = 0.0) -> NDArray[np.int64]:
-    """Values clipped, as integers from -STEPS to STEPS; a missing one is `missing`."""
-    with np.errstate(all="ignore"):
-        steps = np.rint(np.clip((values - middle) * lift * per_unit, -STEPS, STEPS))
-    whole: NDArray[np.int64] = np.where(np.isnan(steps), missing, steps).astype(np.int64)
-    return whole
-
-
-def words_of(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """High and low words, whose sums do not overflow."""
-    return numbers >> LOW_BITS, numbers & (2**LOW_BITS - 1)
-
-
-def from_words(high: int, low: int) -> int:
-    """The number behind two words."""
-    return (high << LOW_BITS) + low
+NARROWEST = 1.25 * NEAR * MEDIAN_SIZE  # of a clip, in standard deviations: in one that is narrower, nearly all are near
 
 
 @dataclass(frozen=True)
@@ -106,9 +52,9 @@ class Clip:
     @classmethod
     def of(cls, plan: Plan, location: Location, half: float) -> Clip:
         """As planned, where the population was located; there, at its centre, missing values count."""
-        near = None if plan.shape == "any" else math.floor(STEPS * (NEAR * MEDIAN_SIZE) / plan.clip_width)
-        if near is not None and near >= STEPS:
-            near = 0  # in so narrow a clip all would be near, and nothing is learnt from that
+        near = None
+        if plan.shape == "gaussian":
+            near = math.floor(STEPS * (NEAR * MEDIAN_SIZE) / plan.clip_width) if plan.clip_width > NARROWEST else 0
         missing = round(STEPS * min(max(-location.offset / half, -1.0), 1.0))
         return cls(plan.model, plan.shares["sum"], plan.largest_weight, location.middle, half, near, missing)
 
@@ -239,22 +185,34 @@ def release(plan: Plan, clip: Clip, sums: Sequence[int], randomness: Randomness)
     unbounded one both get noise together, at their shares together. All else costs nothing more: who adds to it adds
     less to the sum.
     """
-    number, counted, extra = from_words(*sums[:2]), sums[2], from_words(*sums[3:])
-    unit = 2**clip.shift
+    numbers = from_words(*sums[:2]), sums[2], from_words(*sums[3:])
+    if clip.near is None:
+        return _release_any(clip, numbers, plan.shares.get("weights", Fraction(0)) / plan.shares["sum"], randomness)
+    return _release_bell(clip, numbers, randomness)
 
-    def noisy(number: int, size: int, part: Fraction = Fraction(1)) -> int:
-        return randomness.add_laplace(number, laplace_scale(size * unit, part))
 
-    if clip.near is not None:
-        number, total = noisy(number, STEPS), max(noisy(extra, STEPS, clip.slack), STEPS * unit)
-        near, doubt = noisy(counted, 1, clip.near_slack) * STEPS / total, STEPS * unit / (total * clip.near_slack)
-        return Average(number / total, total / (STEPS * unit), float(doubt), near=near)
-    extra = counted * STEPS - extra  # of W (1 - z**2)
-    if "weights" in plan.shares:
-        scales = laplace_scale(unit, 1), laplace_scale(unit, plan.shares["weights"] / plan.shares["sum"])
-        number, weight = randomness.add_joint_laplace((number, counted), STEPS, scales)
+def _release_bell(clip: Clip, numbers: tuple[int, int, int], randomness: Randomness) -> Average:
+    """From the sums of W z, of the W that are near, and of the tents."""
+    number, near, tents = numbers
+    nat = STEPS << clip.shift
+    number = randomness.add_laplace(number, laplace_scale(nat, 1))
+    tents = max(randomness.add_laplace(tents, laplace_scale(nat, clip.slack)), nat)
+    near = randomness.add_laplace(near, laplace_scale(1 << clip.shift, clip.near_slack))
+    return Average(number / tents, tents / nat, nat / float(tents * clip.near_slack), near=near * STEPS / tents)
+
+
+def _release_any(clip: Clip, numbers: tuple[int, int, int], part: Fraction, randomness: Randomness) -> Average:
+    """From the sums of W z, of W and of W z**2; the second gets noise at this part of the sum's share, if any."""
+    number, weight, squares = numbers
+    nat, unit = STEPS << clip.shift, 1 << clip.shift
+    others = weight * STEPS - squares  # of W (1 - z**2)
+    if part:
+        scales = laplace_scale(unit, 1), laplace_scale(unit, part)
+        number, weight = randomness.add_joint_laplace((number, weight), STEPS, scales)
         weight = max(weight, unit)
     else:
-        number, weight = noisy(number, STEPS), max(counted, 1)  # public budgets may be too small for a unit
-    square = 1 - noisy(extra, STEPS, clip.slack) / (weight * STEPS)
-    return Average(number / (weight * STEPS), weight / unit, unit / (weight * float(clip.slack)), square=square)
+        number = randomness.add_laplace(number, laplace_scale(nat, 1))
+        weight = max(weight, 1)  # public budgets may be too small for a unit
+    others = randomness.add_laplace(others, laplace_scale(nat, clip.slack))
+    total, doubt = weight * STEPS, unit / (weight * float(clip.slack))
+    return Average(number / total, weight / unit, doubt, square=1 - others / total)

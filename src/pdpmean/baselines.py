@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pdpmean.average import STEPS, Clip, Summing, average, from_words
+from pdpmean.average import Clip, Summing, average
 from pdpmean.cells import Cells
 from pdpmean.census import Census, bucket_edges, public_census
 from pdpmean.choices import SHARE_UNIT, Choices
@@ -28,6 +28,7 @@ from pdpmean.diffusion import round_down
 from pdpmean.estimate import locate_groups, take_census
 from pdpmean.guarantee import Promise
 from pdpmean.inputs import Floats, check_positive
+from pdpmean.integers import STEPS, from_words
 from pdpmean.interval import half_width
 from pdpmean.model import Model, make_model
 from pdpmean.plan import PlanOptions, make_plan

@@ -23,7 +23,7 @@ __all__ = [
 
 _LOOK = 64  # bytes looked at together
 _FEW = 2048  # budgets looked at together
-_LOW_BITS = 24  # as in `average`
+_LOW_BITS = 24  # as in `integers`
 
 
 def _compiled(loop):
@@ -188,8 +188,8 @@ def sum_blocks(values, budgets, low, high, factor, rule, squares, block, sums):
 def sum_groups(values, budgets, groups, low, high, factor, rules, squares, sums):
     """Add each record to the sums of its group, which has a rule of its own.
 
-    A product is at most 2**50 and split at once, so that all columns hold 2**37 records (as in `average`), however they
-    are spread over groups; a weight by itself, at most 2**26, needs no splitting.
+    A product is at most 2**50 and split at once, so that all columns hold 2**37 records (as in `integers`), however
+    they are spread over groups; a weight by itself, at most 2**26, needs no splitting.
     """
     rest = (np.int64(1) << _LOW_BITS) - 1
     for i in range(values.size):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pdpmean.average import NEAR, Average
-from pdpmean.clipped_normal import MEDIAN_SIZE, tent_slope
+from pdpmean.average import NARROWEST, Average
+from pdpmean.clipped_normal import tent_slope
 from pdpmean.diffusion import locating_weights
 from pdpmean.forecast import TENT_PART
 from pdpmean.guarantee import Promise
@@ -32,8 +32,8 @@ __all__ = ["MeanEstimate", "conclude"]
 # Standard deviations between mean and median. Values rounded to a sixth of one hardly ever move their median as far as
 # the first, values rounded to a quarter hardly as far as the second.
 _APART, _FAR_APART = 0.17, 0.26
-# Within `NEAR` of the median distance, if the clip is wider than that, lie 14 % of a normal population, and up to a
-# fifth of other smooth ones; rounded to steps of a fifth of a standard deviation, up to 23 % of one.
+# Within `average.NEAR` of the median distance lie 14 % of a normal population, and up to a fifth of other smooth ones;
+# rounded to steps of a fifth of a standard deviation, up to 23 % of one.
 _NEAR, _MOST_NEAR = 0.14, 0.24
 # The tents of other smooth populations add up to more than this part of those of a normal one, unless there is a gap in
 # the middle. Where budgets are private, so do those of half the people: a census may have overrated them so much.
@@ -247,7 +247,7 @@ def _many_near(group: Released, rarely: float) -> bool:
     That part errs by its noise and by who is in the sample, and follows the located scale.
     """
     plan, averaged = group.plan, group.averaged
-    if averaged.near is None or plan.clip_width <= NEAR * MEDIAN_SIZE:
+    if averaged.near is None or plan.clip_width <= NARROWEST:
         return False
     part = averaged.total / group.weight
     noise, sampling = (_NEAR * error / min(group.grown, 1.0) for error in scale_error(plan.scale))

@@ -47,6 +47,7 @@ from pdpmean.cells import Held
 from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.diffusion import WEIGHT_UNIT, Thinning
 from pdpmean.inputs import Floats
+from pdpmean.integers import weights_of
 from pdpmean.lattice import Lattice, double_of, keys_of
 from pdpmean.model import BOUNDED, Model
 from pdpmean.plan import Plan
@@ -518,7 +519,7 @@ def test_average_noise_at_0_7_of_its_scale_is_caught() -> None:
 
 def test_average_weights_at_twice_the_share_are_caught() -> None:
     plan = fixed_plan(UNBOUNDED, clip_width=NARROW)
-    with patched((average, "weights_of", doubled(average.weights_of))):
+    with patched((average, "weights_of", doubled(weights_of))):
         assert max(removed_from_average(plan)) > 1.9 * 4.0 * averaging(plan)
 
 
@@ -724,7 +725,7 @@ BUGS: dict[str, list[Patch]] = {
         (locate, "integer_weights", doubled(locate.integer_weights)),
     ],
     "locating weights at twice the share": [(Thinning, "weights", doubled(Thinning.weights))],
-    "averaging weights at twice the share": [(average, "weights_of", doubled(average.weights_of))],
+    "averaging weights at twice the share": [(average, "weights_of", doubled(weights_of))],
     "average noise at 0.7 of its scale": [
         (average, "laplace_scale", lambda size, share: 0.7 * laplace_scale(size, share)),
     ],

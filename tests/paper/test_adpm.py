@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from statistical.laws import assert_accepts_and_rejects, discrete_laplace_size_cdf, kolmogorov
 
 from pdpmean import InvalidInputError, Randomness, average
-from pdpmean.average import STEPS, from_words, steps_per_unit, words_of
 from pdpmean.inputs import check_budgets
+from pdpmean.integers import STEPS, WEIGHT_BITS, from_words, steps_of, steps_per_unit, words_of
 from pdpmean.paper import adpm, saturation
 
 inside: Any = importlib.import_module("pdpmean.paper.adpm")
@@ -113,26 +113,26 @@ def test_no_integer_weight_exceeds_its_budget(budgets: list[float]) -> None:
 def test_the_largest_sums_do_not_overflow() -> None:
     # 3 blocks and a remainder of the largest weight (2**26 - 1) at the largest step (2**24), signs mixed.
     size = 3 * average._BLOCK + 17
-    weights = np.full(size, 2**average.WEIGHT_BITS - 1, dtype=np.int64)
+    weights = np.full(size, 2**WEIGHT_BITS - 1, dtype=np.int64)
     ones = np.ones(size, dtype=np.int64)
     for signs in (ones, -ones, np.where(np.arange(size) < 5000, 1, -1)):
         steps = signs * STEPS
         expected = sum(weight * step for weight, step in zip(weights.tolist(), steps.tolist(), strict=True))
         assert from_words(*(int(words.sum()) for words in words_of(weights * steps))) == expected
-    assert average._BLOCK * (2**average.WEIGHT_BITS - 1) * STEPS < 2**63
+    assert average._BLOCK * (2**WEIGHT_BITS - 1) * STEPS < 2**63
 
 
 def test_weights_stay_within_their_bits() -> None:
     for budget in [2.0**-40, 2.0**-9, 1 - 2.0**-53, 1.0, math.nextafter(1.0, 2.0), 7.3, 2.0**40]:
         weights, _ = inside._integer_weights(check_budgets([budget] * 1000))
-        assert weights.max() < 2**average.WEIGHT_BITS
-        assert weights.max() >= 2 ** (average.WEIGHT_BITS - 1) or budget < 2.0**-9
+        assert weights.max() < 2**WEIGHT_BITS
+        assert weights.max() >= 2 ** (WEIGHT_BITS - 1) or budget < 2.0**-9
 
 
 @given(st.floats(), st.floats(-1e300, 1e300), st.floats(1e-300, 1e300))
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_every_value_becomes_a_step_within_the_interval(value: float, middle: float, half: float) -> None:
-    (step,) = average.steps_of(np.array([value]), middle, *steps_per_unit(half)).tolist()
+    (step,) = steps_of(np.array([value]), middle, *steps_per_unit(half)).tolist()
     assert abs(step) <= STEPS
     if math.isnan(value):
         assert step == 0

@@ -23,10 +23,11 @@ from rules import UNCAPPED, thinning_of
 from scipy.stats import binomtest
 
 from pdpmean import InsufficientBudgetError, InvalidInputError, Randomness, estimate_mean, plan_mean
-from pdpmean.average import STEPS, Clip, Summing
+from pdpmean.average import Clip, Summing
 from pdpmean.cells import Cells
 from pdpmean.diffusion import Thinning
 from pdpmean.inputs import Floats
+from pdpmean.integers import STEPS
 from pdpmean.model import BOUNDED, Model, make_model
 from pdpmean.sources import Source, positions, spark
 from pdpmean.sources.arrays import ArraySource

@@ -12,9 +12,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pdpmean.average import LOW_BITS, STEPS, Summing
+from pdpmean.average import Summing
 from pdpmean.cells import Cells
 from pdpmean.inputs import LARGEST_BUDGET
+from pdpmean.integers import LOW_BITS, STEPS
 from pdpmean.model import Model
 from pdpmean.sources.positions import BLOCK_BITS, ROW_BITS, Toss
 
@@ -97,7 +98,7 @@ def sum_columns(rule: Summing) -> list[str]:
 
 
 def _words(number: str, name: str, words: tuple[str, str]) -> list[str]:
-    """As `average.words_of`."""
+    """As `integers.words_of`."""
     high, low = words
     return [f"{number} as {name}", f"{name} >> {LOW_BITS} as {high}", f"{name} & {2**LOW_BITS - 1}L as {low}"]
 
