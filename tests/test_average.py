@@ -291,6 +291,18 @@ def test_noise_has_its_scale(name: str, shape: str, unbounded: bool) -> None:
     assert kolmogorov(sample, discrete_laplace_cdf(scale)) > 1e-12
 
 
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+def test_the_doubt_is_the_scale_of_the_noise(shape: str) -> None:
+    """Of who is near, or of the mean square, over the total it is divided by."""
+    plan, recorder = small_plan(shape), Recorder()
+    released = averaged(ArraySource(np.full(5000, 0.25), BUDGETS), plan, 0.0, 1.0, recorder)
+    unit = 2 ** Clip.of(plan, Location(0.0, 1.0), 1.0).shift
+    (number, _), *_, (_, scale) = recorder.asked
+    size = 1 if shape == "gaussian" else STEPS
+    assert released.doubt == pytest.approx(scale / (released.total * unit * size), rel=1e-12)
+    assert released.mean * released.total * unit * STEPS == pytest.approx(number, rel=1e-12)
+
+
 def test_sum_and_weight_get_joint_noise_of_their_scales() -> None:
     """The law of such noise is in test_joint.py; here, that it is asked for at the scales that the shares pay for."""
     plan, recorder = small_plan("any", unbounded=True), Recorder()

@@ -19,9 +19,11 @@ from hypothesis import strategies as st
 from pdpmean import Choices, InsufficientBudgetError, InvalidInputError, Plan, Randomness, estimate_mean, plan_mean
 from pdpmean.census import expected_census
 from pdpmean.choices import ShapeName, floor_share
+from pdpmean.clipped_normal import clipped_variance, inside, mean_tent
 from pdpmean.lattice import everywhere, keys_of, linear, positive
 from pdpmean.model import BOUNDED
 from pdpmean.plan import PlanOptions, make_plan, plan_groups, with_people
+from pdpmean.prediction import product_error, tent_trust
 
 TIERS = {0.1: 5400, 0.5: 3700, 1.0: 900}
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 1.0)}
@@ -370,6 +372,19 @@ def test_equal_budgets_count_everybody() -> None:
     assert plan.noise_scale == pytest.approx(plan.clip_width / (slope * weight))
     assert plan.noise_std == pytest.approx(math.sqrt(2) * plan.noise_scale)
     assert plan.expected_std == pytest.approx(math.hypot(plan.noise_std, plan.sampling_std))
+
+
+@pytest.mark.parametrize("options", [{}, {"model": "unbounded", "budget_range": (0.1, 0.1)}])
+def test_sampling_grows_by_what_centre_scale_and_tents_err(options: dict[str, Any]) -> None:
+    """0.8 of their product, by docs/how-it-works.md; where budgets are public, tents are trusted only so far."""
+    plan = plan_mean({0.1: 4000}, **options)
+    width, weight = plan.clip_width, plan.mean.weight
+    of_sample = math.sqrt(float(clipped_variance(width)) * plan.mean.square) / (float(inside(width)) * weight)
+    tents = weight * float(mean_tent(width)) / width
+    trust = 1.0 if options else tent_trust(plan.scale, width, tents)
+    product = product_error(plan.center, plan.scale, width, math.sqrt(2 * trust) * 4 / 3 / tents)
+    assert plan.sampling_std == pytest.approx(math.hypot(of_sample, 0.8 * product), rel=1e-9)
+    assert product > 2 * product_error(plan.center, plan.scale, width, 0.0)
 
 
 def test_who_grants_nothing_counts_as_people_only() -> None:

@@ -11,12 +11,12 @@ import numpy as np
 
 from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.diffusion import round_down
-from pdpmean.forecast import TENT_PART
 from pdpmean.inputs import Floats
 from pdpmean.integers import STEPS, from_words, steps_of, steps_per_unit, weight_shift, weights_of, words_of
 from pdpmean.locate import Location
 from pdpmean.model import Model
 from pdpmean.planned import Plan
+from pdpmean.prediction import TENT_PART
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.sources import Batch, Counts, Source
 from pdpmean.threads import SMALLEST_BATCH

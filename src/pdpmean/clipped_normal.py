@@ -107,10 +107,7 @@ def undo_clipping(ratio: Floats, half: Any, level: Floats) -> tuple[Floats, Floa
     value, by which sigma follows from the shift, up to a shift of `_FARTHEST`. The shift, which is at most so much
     beyond the clip, is found by Newton's method.
     """
-    size = size_quantile(_FARTHEST, level)
-    farthest = half * size + _FARTHEST
-    limit = clipped_mean(half * size, farthest) / mean_tent(half * size, farthest)
-    ratio = np.clip(ratio, -limit, limit)
+    farthest = half * size_quantile(_FARTHEST, level) + _FARTHEST
     size = ndtri((1 + level) / 2)
     shift = np.clip(ratio * mean_tent(half * size) / inside(half * size), -_FARTHEST, _FARTHEST)
     for _ in range(_MOST_STEPS):

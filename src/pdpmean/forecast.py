@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -22,10 +21,10 @@ from pdpmean.inputs import check_probability
 from pdpmean.interval import half_width
 from pdpmean.joint import JointNoise
 from pdpmean.model import Model
-from pdpmean.prediction import Sums, miss_probability, product_error
+from pdpmean.prediction import Sums, miss_probability, product_error, tent_error, tent_trust
 from pdpmean.profile import Profile
 
-__all__ = ["LARGEST_SAMPLE", "LARGEST_WEIGHT", "TENT_PART", "Forecast", "Forecaster", "weighed"]
+__all__ = ["LARGEST_SAMPLE", "LARGEST_WEIGHT", "Forecast", "Forecaster", "weighed"]
 
 # `locate` looks at so many records, of more: what a sample errs in centre and scale reaches the mean as a product, and
 # only by what is clipped. Of any shape, where the outermost are looked for, at so many times the root of all, if more.
@@ -35,12 +34,9 @@ LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as pu
 _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
 _INFLATION = 0.8  # how much of the product of the two locating errors reaches the mean, by simulation
 _ANY_CONSTANT = 200.0
-# Of what a record does not spend on the sum of a gaussian, so much goes to its tent, and what is left to whether it is
-# near. A larger part makes the mean hardly more exact.
-TENT_PART = Fraction(3, 4)
 # Of the noisy total, so many standard deviations may not be there, for the chance of a miss; by simulation. And so much
 # of the locating weights is counted on where the census says next to nothing.
-_DOUBTED, _LEAST_SURE = 0.8, 0.05
+_DOUBTED, _LEAST_SURE = 1.25, 0.05
 _OUT_OF_REACH = 2.0**100  # nats; finite, since budgets may be infinite
 
 
@@ -134,8 +130,9 @@ class Forecaster:
         sampling = math.sqrt(variance * mean.square) / (slope * mean.weight)
         extra = 0.0
         if self.shape == "gaussian":
-            tents = float(TENT_PART) * mean.weight * float(mean_tent(width)) / width
-            extra = _INFLATION * product_error(center, scale, width, math.sqrt(2) / tents)
+            tents = mean.weight * float(mean_tent(width)) / width
+            trust = 1.0 if self.census.share else tent_trust(scale, width, tents)
+            extra = _INFLATION * product_error(center, scale, width, math.sqrt(trust) * tent_error(tents))
         return Forecast(
             shape=self.shape,
             support=self.support,

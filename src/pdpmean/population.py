@@ -11,15 +11,14 @@ import numpy as np
 from pdpmean.average import Average
 from pdpmean.clipped_normal import clipped_variance, mean_tent, ratio_slope, undo_clipping
 from pdpmean.extent import tail_beyond
-from pdpmean.forecast import TENT_PART
 from pdpmean.interval import ErrorLaw, finite, rank_nodes
 from pdpmean.locate import Location
 from pdpmean.planned import Plan
+from pdpmean.prediction import tent_error, tent_trust
 
 __all__ = ["Population", "Released", "find_populations"]
 
 _BUCKET_DOUBT = 0.5  # how far, relatively, a noisy census misstates the squared weights: its buckets are wide
-_TENT_NOISE = math.sqrt(2) / float(TENT_PART)  # standard deviation, in nats
 _LARGEST_ERROR = 2.0**1013  # so that a few of them add up to a number
 _TOGETHER = 128  # groups solved for at once; the arrays of more would not stay in the processor's cache
 
@@ -48,6 +47,16 @@ class Released:
         return 1.0 if self.plan.shape == "any" else float(mean_tent(width)) / width
 
     @property
+    def tents(self) -> tuple[float, float]:
+        """What the tents of a bell add up to, and the relative error of that.
+
+        Where budgets are public it is known about what they should, and the released number is trusted only so far.
+        """
+        released, expected = self.averaged.total, self.tent * self.weight
+        trust = 1.0 if self.plan.census.share else tent_trust(self.plan.scale, self.plan.clip_width, expected)
+        return expected + trust * (released - expected), math.sqrt(trust) * tent_error(expected)
+
+    @property
     def grown(self) -> float:
         """How much more weight was released than the noisy census had led to expect."""
         return min(max(self.weight / self.plan.mean.weight, 0.4), 2.5)
@@ -68,8 +77,9 @@ class Released:
     def numbers(self) -> tuple[float, ...]:
         """Its row in `_behind_the_clip`."""
         location, averaged, scale, grown = self.location, self.averaged, self.plan.scale, self.grown
-        sums = self.square, scale.weight * grown, scale.square * grown
-        return location.center, location.spread, self.half, averaged.mean, averaged.total, *sums
+        (total, error), sums = self.tents, (self.square, scale.weight * grown, scale.square * grown)
+        ratio = averaged.mean * (averaged.total / total)
+        return location.center, location.spread, self.half, ratio, total, error, *sums
 
 
 @dataclass(frozen=True)
@@ -109,7 +119,7 @@ def _as_it_is(group: Released) -> Population:
 def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
     """Normal populations, and the laws of the error, mixed over the true rank of the spread: one row a group."""
     columns = np.array([group.numbers for group in released]).T[..., None]
-    center, spread, half, mean, total, square, scale_weight, scale_square = columns
+    center, spread, half, mean, total, error, square, scale_weight, scale_square = columns
     ratio = half / spread
     # The last one is the median itself; the others are what its rank may have been.
     levels = np.append(rank_nodes(scale_weight, scale_square), np.full_like(ratio, 0.5), axis=1)
@@ -117,8 +127,8 @@ def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
     widths = ratio / sigmas
     slopes = np.maximum(ratio_slope(widths, shifts, mean), 0.05)
     weights = total * (widths / mean_tent(widths, shifts))
-    # The noise of the total moves the mean in proportion to itself, and so do those who are in the sample.
-    moved = _TENT_NOISE * mean * widths
+    # The error of the total moves the mean in proportion to itself; so do those who are in the sample.
+    moved = error * mean * mean_tent(widths, shifts) * weights
     deviations = np.hypot(np.sqrt(clipped_variance(widths, shifts, mean) * square), moved)
     with np.errstate(over="ignore"):
         means, scales = np.nan_to_num(center + shifts * sigmas * spread), np.nan_to_num(sigmas * spread)

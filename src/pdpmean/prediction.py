@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -15,9 +16,22 @@ from scipy.special import expit
 from pdpmean.clipped_normal import MEDIAN_SIZE, inside, tent_slope
 from pdpmean.lattice import Lattice, everywhere, keys_of, positive
 
-__all__ = ["SUPPORT_OCTAVES", "Sums", "center_error", "miss_probability", "product_error", "scale_error"]
+__all__ = [
+    "SUPPORT_OCTAVES",
+    "TENT_PART",
+    "Sums",
+    "center_error",
+    "miss_probability",
+    "product_error",
+    "scale_error",
+    "tent_error",
+    "tent_trust",
+]
 
 _LARGEST_RATIO = 2.0**24  # beyond it, centres that differ by a standard deviation are not told apart
+# Of what a record does not spend on the sum of a gaussian, so much goes to its tent, and what is left to whether it is
+# near. A larger part makes the mean hardly more exact.
+TENT_PART = Fraction(3, 4)
 SUPPORT_OCTAVES = 40  # how far below the width of a support a spread is sought
 
 _DENSITY = 1 / math.sqrt(2 * math.pi)  # rank per standard deviation, at the median of a normal
@@ -46,17 +60,33 @@ def scale_error(scale: Sums) -> tuple[float, float]:
     return 1 / (_SIZE_DENSITY * scale.weight), math.sqrt(scale.square) / (2 * _SIZE_DENSITY * scale.weight)
 
 
-def product_error(center: Sums, scale: Sums, width: float, tent_error: float) -> float:
+def tent_trust(scale: Sums, width: float, tents: float) -> float:
+    """How much to trust the released tents, and not what they should add up to where the total weight is public.
+
+    They are expected to add up to `tents` nats; what they should be errs as the located scale does. Each is trusted in
+    proportion to the other's squared error.
+    """
+    noise, sampling = (float(tent_slope(width)) * error for error in scale_error(scale))
+    off_scale = 2 * noise**2 + sampling**2
+    return off_scale / (off_scale + tent_error(tents) ** 2)
+
+
+def tent_error(tents: float) -> float:
+    """The error of the released tents, relative to what they add up to, in nats."""
+    return math.sqrt(2) / (float(TENT_PART) * tents)
+
+
+def product_error(center: Sums, scale: Sums, width: float, off_tent: float) -> float:
     """The error that reaches the mean from the centre being off, and the scale or the total tent being off, too.
 
-    A clip of `width` standard deviations; `tent_error` is that of the total tent, relative to it.
+    A clip of `width` standard deviations; `off_tent` is the error of the total tent, relative to it.
     """
     errors = center_error(center), scale_error(scale)
     off_center, off_scale = (2 * noise**2 + sampling**2 for noise, sampling in errors)
     # What is inside and the mean tent over the width both fall as the scale grows; the mean follows their ratio.
     inside_slope = 2 * width * math.exp(-(width**2) / 2) * _DENSITY / float(inside(width))
     sensitivity = float(tent_slope(width)) - inside_slope
-    return math.sqrt(off_center * (sensitivity**2 * off_scale + tent_error**2))
+    return math.sqrt(off_center * (sensitivity**2 * off_scale + off_tent**2))
 
 
 def miss_probability(center: Sums, scale: Sums | None, ratio: float, *, supported: bool) -> float:

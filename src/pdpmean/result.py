@@ -14,14 +14,13 @@ import numpy as np
 from pdpmean.average import NARROWEST, Average
 from pdpmean.clipped_normal import tent_slope
 from pdpmean.diffusion import locating_weights
-from pdpmean.forecast import TENT_PART
 from pdpmean.guarantee import Promise
 from pdpmean.inputs import Floats, check_probability
 from pdpmean.interval import ErrorLaw, finite, half_width
 from pdpmean.locate import Location
 from pdpmean.planned import Plan
 from pdpmean.population import Population, Released, find_populations
-from pdpmean.prediction import center_error, scale_error
+from pdpmean.prediction import TENT_PART, center_error, scale_error
 from pdpmean.texts import as_html, rounded, short
 
 if TYPE_CHECKING:
@@ -235,7 +234,8 @@ def _warnings(group: Released, population: Population, part: float) -> tuple[str
         return (_FEW_FOUND,)
     gap = abs(population.mean - group.location.center) / population.scale
     noise, sampling = (error / min(group.grown, 1.0) for error in center_error(plan.center))
-    by_chance = half_width(rarely, noise, math.hypot(sampling, plan.noise_std))
+    own = max(plan.noise_std, math.hypot(population.law.noise_std, population.law.sampling_std) / population.scale)
+    by_chance = half_width(rarely, noise, math.hypot(sampling, own))
     if gap > max(by_chance, _FAR_APART):
         return (_SKEWED,)
     return (_PERHAPS_SKEWED,) if gap > max(by_chance, _APART) else ()

@@ -1,0 +1,114 @@
+"""Populations: the law of the error against derivatives and quadrature, for a centre that is off by much."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from scipy.optimize import brentq
+from test_clipped_normal import expectation
+
+from pdpmean import Plan, plan_mean
+from pdpmean.average import Average
+from pdpmean.clipped_normal import MEDIAN_SIZE, clipped_mean, mean_tent, size_quantile
+from pdpmean.guarantee import Promise
+from pdpmean.locate import Location
+from pdpmean.population import Population, Released, find_populations
+from pdpmean.prediction import Sums, tent_error, tent_trust
+from pdpmean.result import conclude
+
+UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.5, 1.0)}
+TIERS = {0.5: 800, 1.0: 400}
+STEP = 1e-6
+
+
+def located(plan: Plan, ratio: float, total: float) -> Released:
+    """A group located at 0 with a spread of 1, and what was released of it."""
+    return Released(
+        plan, Location(0.0, 1.0), plan.clip_width / MEDIAN_SIZE, Average(ratio, total, 0.01, near=0.1), None
+    )
+
+
+def found(plan: Plan, ratio: float, total: float) -> Population:
+    (population,) = find_populations([located(plan, ratio, total)])
+    return population
+
+
+@pytest.fixture
+def plan() -> Plan:
+    """One whose spread is as good as known, so that all nodes of the law are alike; and of private budgets."""
+    return replace(plan_mean(TIERS, **UNBOUNDED), scale=Sums(1e9, 1e-9))
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.3, -0.8])
+def test_the_law_against_derivatives_and_quadrature(plan: Plan, shift: float) -> None:
+    sigma = 1 / float(size_quantile(shift, 0.5))
+    half = plan.clip_width / MEDIAN_SIZE
+    width = half / sigma
+    tent = float(mean_tent(width, shift))
+    ratio, total = float(clipped_mean(width, shift)) / tent, 150.0
+    population = found(plan, ratio, total)
+    assert population.mean == pytest.approx(shift * sigma, abs=1e-6)
+
+    def mean_of(ratio: float) -> float:  # at this sigma: what it may be else are other nodes
+        shift = brentq(lambda at: clipped_mean(width, at) - ratio * mean_tent(width, at), -3.0, 3.0, xtol=1e-13)
+        return float(shift) * sigma
+
+    per_ratio = (mean_of(ratio + STEP) - mean_of(ratio - STEP)) / (2 * STEP)
+    # The noise of the sum, of scale 1, is over the total.
+    assert population.law.noise == pytest.approx(per_ratio / total, rel=1e-4)
+
+    def influence(x: float) -> float:  # of a record of weight 1 on the ratio
+        return (x - ratio * (width - abs(x))) / width / total
+
+    assert expectation(influence, width, shift) == pytest.approx(0.0, abs=1e-9)
+    sampling = math.sqrt(expectation(lambda x: influence(x) ** 2, width, shift) * located(plan, ratio, total).square)
+    by_tents = ratio * math.sqrt(2) * 4 / 3 / total
+    assert population.law.sampling == pytest.approx(per_ratio * math.hypot(sampling, by_tents), rel=1e-4)
+    if shift == -0.8:  # where it matters
+        assert abs(by_tents) > 0.15 * sampling
+
+
+@pytest.mark.parametrize("shift", [0.2, 2.2])
+def test_the_selection_bound_is_for_what_a_value_moves(plan: Plan, shift: float) -> None:
+    """The mean follows from the clipped value less its tent times the ratio: that is what weights may shift."""
+    sigma = 1 / float(size_quantile(min(shift, 1.5), 0.5))
+    half = plan.clip_width / MEDIAN_SIZE
+    width = half / sigma
+    ratio = float(clipped_mean(width, shift) / mean_tent(width, shift))
+    assert (ratio > 1) == (shift > 1)
+    ends = [float(clipped_mean(width, at) - ratio * mean_tent(width, at)) for at in (shift - STEP, shift + STEP)]
+    slope = (ends[1] - ends[0]) / (2 * STEP)
+    values = [x - ratio * (width - abs(x)) for x in (-width, 0.0, width)]
+    reach = (max(values) - min(values)) / width * half
+    released, promise = Average(ratio, 150.0, 0.01, near=0.1), Promise(plan.model, Fraction(1), private=False)
+    (estimate,) = conclude([plan], [(Location(0.0, 1.0), half)], [released], [None], promise)
+    assert estimate
+    # Half the people grant twice as much as the others, publicly, at the worst: the variation for such a range.
+    roots = math.sqrt(0.5), 1.0
+    uneven = (roots[1] - roots[0]) / (roots[1] + roots[0])
+    assert estimate.selection_bound == pytest.approx(reach * uneven / slope, rel=1e-3)
+
+
+def test_public_tents_are_drawn_to_what_they_should_add_up_to() -> None:
+    """Each is trusted in proportion to the other's squared error; private ones are all there is."""
+    few, many = plan_mean({0.1: 1500}, support=(-100, 100)), plan_mean({0.1: 100_000})
+    for plan, low, high in ((few, 0.01, 0.6), (many, 0.95, 1.0)):
+        expected = plan.mean.weight * float(mean_tent(plan.clip_width)) / plan.clip_width
+        trust = tent_trust(plan.scale, plan.clip_width, expected)
+        assert low < trust < high
+        total, error = located(plan, 0.2, 1.5 * expected).tents
+        assert total == pytest.approx(expected * (1 + 0.5 * trust))
+        assert error == pytest.approx(math.sqrt(trust) * tent_error(expected))
+    private = plan_mean(TIERS, **UNBOUNDED)
+    assert located(private, 0.2, 77.0).tents == pytest.approx((77.0, math.sqrt(2) * 4 / 3 / 77.0))
+
+
+def test_trust_by_hand() -> None:
+    # The logarithm of the scale errs by (2 + 1/4) / (0.4287 * 20)**2, squared; tents around 1 follow it by 0.851.
+    off_scale = 0.851**2 * 2.25 / (0.4287 * 20) ** 2
+    noise = 2 * (4 / 3 / 30) ** 2
+    assert tent_trust(Sums(20.0, 1.0), 1.0, 30.0) == pytest.approx(off_scale / (off_scale + noise), rel=1e-3)
