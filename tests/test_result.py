@@ -266,6 +266,18 @@ def test_where_the_median_errs_more_a_mean_farther_from_it_is_no_sign() -> None:
     assert len(released(plan, 0.0, 1.0, 1.1 * by_chance).warnings) == 1
 
 
+def test_where_the_mean_itself_errs_more_than_planned_a_mean_farther_from_the_median_is_no_sign() -> None:
+    plan = plan_mean({1.0: 400}, model="unbounded", budget_range=(1.0, 1.0))
+    noise, sampling = (error / 0.45 for error in center_error(plan.center))
+    as_planned = half_width(0.999, noise, math.hypot(sampling, plan.noise_std))
+    less = 0.45 * plan.mean.weight
+    found = released(plan, 0.0, 1.0, 1.01 * as_planned, weight=less)
+    own = half_width(0.999, noise, math.hypot(sampling, found.std / found.scale))
+    assert own > 1.03 * as_planned
+    assert found.warnings == ()
+    assert len(released(plan, 0.0, 1.0, 1.3 * own, weight=less).warnings) == 1
+
+
 EQUAL = "many of the values seem to be equal, or nearly: use shape='any'"
 
 
