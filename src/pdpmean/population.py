@@ -19,6 +19,7 @@ from pdpmean.prediction import tent_error, tent_trust
 __all__ = ["Population", "Released", "find_populations"]
 
 _BUCKET_DOUBT = 0.5  # how far, relatively, a noisy census misstates the squared weights: its buckets are wide
+_MORE = 0.7  # of a standard deviation, by simulation
 _LARGEST_ERROR = 2.0**1013  # so that a few of them add up to a number
 _TOGETHER = 128  # groups solved for at once; the arrays of more would not stay in the processor's cache
 
@@ -63,14 +64,17 @@ class Released:
 
     @property
     def square(self) -> float:
-        """The sum of the squared weights: between the plan's and the released one, the nearer to each the surer."""
+        """The sum of the squared weights: between the plan's and the released one, the nearer to each the surer.
+
+        And a little more, since too small a sum makes intervals fail more often than too large a one makes them hold.
+        """
         plan, expected = self.plan, self.plan.mean.square * self.grown
         if self.squares is None:
             return expected
         noise = math.sqrt(2) * plan.largest_weight * float(plan.shares["sum"] / plan.shares["weight_squares"])
         trust = 1 / (1 + (noise / (_BUCKET_DOUBT * expected)) ** 2)
         least = min(float(plan.shares["sum"]) * plan.model.limits[0], plan.largest_weight)
-        found = expected + trust * (self.squares - expected)
+        found = expected + trust * (self.squares - expected) + _MORE * math.sqrt(trust) * noise
         return min(max(found, least * self.weight), plan.largest_weight * self.weight)
 
     @property
