@@ -71,17 +71,17 @@ def _codes_in_array(column: NDArray[Any], groups: Sequence[Hashable], role: str,
     """The same for an array of one type, some thousands at a time, in threads."""
     import pyarrow as pa
 
-    from pdpmean.sources.columns import listed, places
+    from pdpmean.sources.columns import Places, listed
 
     kind = pa.string() if column.dtype.kind == "U" else pa.from_numpy_dtype(column.dtype)
-    entries = listed(tuple(str(label) for label in groups), kind, role, name)
+    places = Places(listed(tuple(str(label) for label in groups), kind, role, name))
 
     def codes(start: int) -> NDArray[np.int32]:
         part = column[start : start + _PART]
         try:
-            return places(pa.array(part, kind), entries)
+            return places.of(pa.array(part, kind))
         except UnicodeError:
-            return places(pa.array(_as_text(part), kind), entries)
+            return places.of(pa.array(_as_text(part), kind))
 
     return np.concatenate([np.empty(0, np.int32), *in_threads(codes, range(0, column.size, _PART))])
 

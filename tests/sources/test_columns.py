@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rules import compiled
 
 from pdpmean.errors import InvalidInputError
-from pdpmean.sources.columns import check_numeric, listed, numbers, places
+from pdpmean.sources.columns import Places, check_numeric, listed, numbers
 
 HUGE = 10**40
 
@@ -131,22 +131,22 @@ def test_types_that_hold_no_numbers(kind: pa.DataType) -> None:
     ids=lambda argument: str(argument.type) if isinstance(argument, pa.Array) else "",
 )
 def test_places(entries: pa.Array, labels: tuple[str, ...]) -> None:
-    public = listed(labels, entries.type, "groups", "region")
+    public = Places(listed(labels, entries.type, "groups", "region"))
     for column in (entries, entries.dictionary_encode() if "view" not in str(entries.type) else entries):
-        assert places(column, public).tolist() == [1, 0, 2, 2, 2]
-        assert places(column[1:3], public).tolist() == [0, 2]
-        assert places(column, public).dtype == np.int32
+        assert public.of(column).tolist() == [1, 0, 2, 2, 2]
+        assert public.of(column[1:3]).tolist() == [0, 2]
+        assert public.of(column).dtype == np.int32
 
 
 def test_places_in_a_dictionary_of_few_bits() -> None:
     names = [str(number) for number in range(128)]
     column = pa.DictionaryArray.from_arrays(pa.array([*range(128), None], pa.int8()), names)
-    assert places(column, listed(("127", "5"), column.type, "groups", "x")).tolist()[-2:] == [0, 2]
+    assert Places(listed(("127", "5"), column.type, "groups", "x")).of(column).tolist()[-2:] == [0, 2]
 
 
 def test_places_where_everything_is_missing() -> None:
     for column in (pa.nulls(3), pa.nulls(3, pa.dictionary(pa.int8(), pa.null()))):
-        assert places(column, listed(("a",), column.type, "groups", "region")).tolist() == [1, 1, 1]
+        assert Places(listed(("a",), column.type, "groups", "region")).of(column).tolist() == [1, 1, 1]
 
 
 def test_lists_that_do_not_fit() -> None:
@@ -173,7 +173,7 @@ def test_places_of_integers_near_and_far(kind: str, low: int, way: Callable[[], 
     """By a table where they lie close together, and the same beyond both its ends and the type's."""
     info = np.iinfo(kind)
     listed_numbers = [number for number in (low + 2, low, low + 7) if info.min <= number <= info.max]
-    entries = pa.array(listed_numbers, kind)
+    places = Places(pa.array(listed_numbers, kind))
     asked = [
         info.min,
         info.max,
@@ -183,10 +183,10 @@ def test_places_of_integers_near_and_far(kind: str, low: int, way: Callable[[], 
     expected = [listed_numbers.index(n) if n in listed_numbers else len(listed_numbers) for n in asked]
     with way():
         for column, codes in [(asked, expected), (asked[:-1], expected[:-1])]:
-            found = places(pa.array(column, kind), entries)
+            found = places.of(pa.array(column, kind))
             assert found.tolist() == codes
             assert found.dtype == np.int32
-            assert places(pa.array(column, kind)[3:], entries).tolist() == codes[3:], "of a slice"
+            assert places.of(pa.array(column, kind)[3:]).tolist() == codes[3:], "of a slice"
 
 
 @BOTH_WAYS
@@ -195,20 +195,20 @@ def test_places_as_far_out_as_a_table_goes(low: int, way: Callable[[], AbstractC
     """Differences of 64-bit integers wrap around, and must not wrap into the table."""
     asked = [-(2**63), -(2**62), low - 1, low, low + 1, low + 2, low + 3, 0, 2**62, 2**63 - 1]
     with way():
-        found = places(pa.array(asked, pa.int64()), pa.array([low + 2, low], pa.int64()))
+        found = Places(pa.array([low + 2, low], pa.int64())).of(pa.array(asked, pa.int64()))
     assert found.tolist() == [{low + 2: 0, low: 1}.get(number, 2) for number in asked]
 
 
 def test_places_in_a_large_column() -> None:
     entries, column = np.array([5, -3, 40], np.int32), np.random.default_rng(1).integers(-9, 50, 200_000, np.int32)
     expected = np.select([column == entry for entry in entries], [0, 1, 2], 3)
-    assert np.array_equal(places(pa.array(column), pa.array(entries)), expected)
+    assert np.array_equal(Places(pa.array(entries)).of(pa.array(column)), expected)
 
 
 @pytest.mark.parametrize("numbers", [[-(2**63), 2**63 - 1], [2**62, 2**62 + 1], [0, 2**40]])
 def test_places_of_integers_too_far_for_a_table(numbers: list[int]) -> None:
     column = pa.array([*numbers, 1, None], pa.int64())
-    assert places(column, pa.array(numbers, pa.int64())).tolist() == [0, 1, 2, 2]
+    assert Places(pa.array(numbers, pa.int64())).of(column).tolist() == [0, 1, 2, 2]
 
 
 @pytest.mark.parametrize("kind", [pa.decimal128(5, 39), pa.decimal128(5, -39), pa.decimal256(5, 77)], ids=str)

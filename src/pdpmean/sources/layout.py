@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import ONE_FOR_ALL_HINT, Floats, tier_budgets, unknown_tier
 from pdpmean.sources import Batch
-from pdpmean.sources.columns import check_numeric, listed, numbers, places
+from pdpmean.sources.columns import Places, check_numeric, listed, numbers
 
 __all__ = ["Layout"]
 
@@ -81,9 +81,20 @@ class Layout:
         for role, name in self.numeric.items():
             check_numeric(schema.field(name).type, role, name)
         if self.tiers is not None and isinstance(self.budget, str):
-            listed(tuple(self.tier_budgets), schema.field(self.budget).type, "tiers", self.budget)
+            self._places("tiers", schema.field(self.budget).type)
         if self.by is not None:
-            listed(self.labels, schema.field(self.by).type, "groups", self.by)
+            self._places("groups", schema.field(self.by).type)
+
+    @cached_property
+    def _known_places(self) -> dict[tuple[str, pa.DataType], Places]:
+        return {}
+
+    def _places(self, role: str, kind: pa.DataType) -> Places:
+        """What finds entries of this type in a public list; raises if it cannot. Every batch asks, so it is kept."""
+        if (role, kind) not in self._known_places:
+            labels, name = (self.labels, self.by) if role == "groups" else (tuple(self.tier_budgets), self.budget)
+            self._known_places[role, kind] = Places(listed(labels, kind, role, str(name)))
+        return self._known_places[role, kind]
 
     def batch(self, records: pa.RecordBatch, *, values: bool) -> Batch:
         """The records as arrays."""
@@ -97,7 +108,7 @@ class Layout:
         return numbers(column) if self.tiers is None else self._budgets_of_tiers(column)
 
     def _budgets_of_tiers(self, column: pa.Array) -> Floats:
-        tier = places(column, listed(tuple(self.tier_budgets), column.type, "tiers", str(self.budget)))
+        tier = self._places("tiers", column.type).of(column)
         unknown = np.flatnonzero(tier == len(self.tier_budgets))
         if unknown.size and self.public:
             raise unknown_tier(str(column[int(unknown[0])].as_py()), self.tier_budgets)
@@ -108,7 +119,7 @@ class Layout:
         if self.by is None:
             return None
         column = records.column(self.by)
-        return places(column, listed(self.labels, column.type, "groups", self.by))
+        return self._places("groups", column.type).of(column)
 
 
 def _hint(role: str, name: str, present: Sequence[str]) -> str:
