@@ -269,6 +269,18 @@ def test_cells_of_hostile_budgets(records: list[tuple[float, int]]) -> None:
 
 
 @MODELS
+@pytest.mark.parametrize("edges", [[0.1, 2.0], [0.0, 0.1], [1e-11, math.inf]], ids=["few octaves", "and none", "all"])
+def test_cells_by_group_of_few_octaves_and_of_many(model: Model, edges: list[float]) -> None:
+    """Whether there are more records than cells between the least and the largest, in all groups, or fewer."""
+    for size in (1, 80, 5000):
+        budgets = np.append(np.random.default_rng(3).uniform(0.1, 2.0, size), edges)
+        batch = holders(budgets, some_groups(budgets.size))
+        with compiled():
+            fast = table_of(Cells(model, 4), batch)
+        assert fast.tolist() == table_of(Cells(model, 4), batch).tolist()
+
+
+@MODELS
 def test_cells_of_a_group_are_those_of_its_records_alone(model: Model) -> None:
     _, budgets = columns(5000)
     codes = some_groups(5000)

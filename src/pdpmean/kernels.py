@@ -77,15 +77,43 @@ def count_cells(budgets, low, high, factor, shift, base, top, counts):
 
 
 @_compiled
+def _find_cells(budgets, low, high, factor, shift, base, top, cells):
+    """Write each allowance's cell; returns the first and the last of them, and how many budgets are wrong."""
+    wrong, least, most = 0, top + 1, 0
+    allowances = np.empty(_FEW, np.float64)
+    bits = allowances.view(np.uint64)
+    for start in range(0, budgets.size, _FEW):
+        few, found = budgets[start : start + _FEW], cells[start : start + _FEW]
+        for i in range(few.size):
+            wrong += not few[i] >= 0.0
+            allowances[i] = _allowance(few[i], low, high, factor)
+        for i in range(few.size):
+            cell = _cell(allowances[i], bits[i], shift, base, top)
+            least, most = min(least, cell), max(most, cell)
+            found[i] = cell
+    return wrong, least, most
+
+
+@_compiled
 def count_group_cells(budgets, groups, low, high, factor, shift, base, top, counts):
-    """Add each allowance's cell to its group's row of `counts`; returns how many budgets are negative or missing."""
-    wrong = 0
-    one = np.empty(1, np.float64)
-    bits = one.view(np.uint64)
+    """Add each allowance's cell to its group's row of `counts`; returns how many budgets are negative or missing.
+
+    Budgets mostly lie in few octaves: they are first counted in a table of these alone, which stays in the cache.
+    """
+    cells = np.empty(budgets.size, np.uint16)
+    wrong, least, most = _find_cells(budgets, low, high, factor, shift, base, top, cells)
+    width = np.uint64(max(most - least + 1, 0))
+    if width * counts.shape[0] > budgets.size:
+        for i in range(budgets.size):
+            counts[np.uint32(groups[i]), cells[i]] += 1
+        return wrong
+    few = np.zeros(counts.shape[0] * width, np.uint32)
     for i in range(budgets.size):
-        wrong += not budgets[i] >= 0.0
-        one[0] = _allowance(budgets[i], low, high, factor)
-        counts[np.uint32(groups[i]), _cell(one[0], bits[0], shift, base, top)] += 1
+        few[np.uint32(groups[i]) * width + cells[i] - np.uint64(least)] += np.uint32(1)
+    for g in range(counts.shape[0]):
+        row, found = counts[g, least : most + 1], few[g * width : (g + 1) * width]
+        for c in range(row.size):
+            row[c] += found[c]
     return wrong
 
 
