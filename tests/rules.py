@@ -18,7 +18,7 @@ from pdpmean.diffusion import Thinning
 from pdpmean.inputs import Floats
 from pdpmean.integers import from_words, weights_of
 from pdpmean.model import Model
-from pdpmean.sources import Batch, Counts, Tallying, columns
+from pdpmean.sources import Batch, Counts, Tallying, columns, reserve
 from pdpmean.sources.arrays import ArraySource
 
 Sums = tuple[int, int, int]  # of W z, of W or of those W that are near, of W times the extra
@@ -99,6 +99,6 @@ def compiled() -> Iterator[None]:
 def smallest_batch(size: Any) -> Iterator[None]:
     """Batches from this size on go to the compiled loops."""
     with ExitStack() as patches:
-        for module in (average, cells, columns):
+        for module in (average, cells, columns, reserve):
             patches.enter_context(mock.patch.object(module, "SMALLEST_BATCH", size))
         yield

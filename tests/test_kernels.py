@@ -22,7 +22,7 @@ from pdpmean.average import Clip, Summing
 from pdpmean.cells import Cells
 from pdpmean.inputs import Floats
 from pdpmean.integers import STEPS, WEIGHT_BITS
-from pdpmean.kernels import find_at_most, find_below
+from pdpmean.kernels import find_at_most, take_below
 from pdpmean.model import BOUNDED, Model, make_model
 from pdpmean.sources import Batch
 from pdpmean.sources.arrays import ArraySource
@@ -385,11 +385,16 @@ def test_pairs_below_a_limit_are_all_found(limit: int) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 5000])
-def test_pairs_below_the_limits_of_their_groups_are_all_found(size: int) -> None:
+def test_records_below_the_limits_of_their_groups_are_all_taken(size: int) -> None:
     rng = np.random.default_rng(size)
     first, groups = rng.integers(0, 2**16, size).astype(np.uint16), rng.integers(0, 4, size, np.int32)
     limits, seen = np.array([2**16, 0, 1, 3000]), np.array([5, 0, 0, 0])
-    assert find_below(first, groups, limits, seen).tolist() == np.flatnonzero(first < limits[groups]).tolist()
+    given: list[NDArray[Any]] = [np.arange(size) + 0.5, rng.uniform(size=size), groups, first]
+    where = np.flatnonzero(first < limits[groups])
+    for taken, column in zip(take_below(*given, limits, seen), given, strict=True):
+        assert taken.tolist() == column[where].tolist()
+        assert taken.dtype == column.dtype
+        assert not np.shares_memory(taken, column)
     assert (seen - [5, 0, 0, 0]).tolist() == np.bincount(groups, minlength=4).tolist()
 
 

@@ -14,11 +14,11 @@ __all__ = [
     "count_cells",
     "count_group_cells",
     "find_at_most",
-    "find_below",
     "hash_texts",
     "look_up",
     "sum_blocks",
     "sum_groups",
+    "take_below",
 ]
 
 _LOOK = 64  # bytes looked at together
@@ -141,16 +141,20 @@ def find_at_most(first, most):
 
 
 @_compiled
-def find_below(first, groups, limits, seen):
-    """Which entries are below the limit of their group; counts how many each group has."""
-    found = np.empty(first.size + 1, np.intp)  # with room for one that does not count
+def take_below(values, budgets, groups, first, limits, seen):
+    """The records whose first bits are below the limit of their group; counts how many each group has."""
+    found = np.empty(first.size + 1, np.uint32)  # with room for one that does not count
     count = 0
     for i in range(first.size):
         g = np.uint32(groups[i])
         seen[g] += 1
         found[count] = i  # and again, unless it counts: there is no branch to foresee
         count += first[i] < limits[g]
-    return found[:count]
+    taken = np.empty(count), np.empty(count), np.empty(count, groups.dtype), np.empty(count, first.dtype)
+    for k in range(count):
+        i = found[k]
+        taken[0][k], taken[1][k], taken[2][k], taken[3][k] = values[i], budgets[i], groups[i], first[i]
+    return taken
 
 
 @numba.njit(nogil=True, inline="always")

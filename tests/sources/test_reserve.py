@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from rules import batch_of, thinning_of
+from rules import batch_of, compiled, thinning_of
 from scipy.stats import binom
 
 from pdpmean import Randomness, estimate_mean, plan_mean, randomness
@@ -48,7 +48,8 @@ def filled(sizes: list[int], groups: int | None = None, rows: int | None = None,
 
 def everybody(some: Reserve) -> list[float]:
     """Who is in a reserve, by their values."""
-    return sorted(value for _, part in some._parts for value in part.below(some._limits).records.values.tolist())
+    left = (part.below(some._limits, 0)[0].records.values for _, part in some._parts)
+    return sorted(value for values in left for value in values.tolist())
 
 
 # How many are set aside
@@ -100,6 +101,19 @@ def test_memory_is_bounded_however_many_come(monkeypatch: pytest.MonkeyPatch) ->
     assert held[-1] > 800
 
 
+@pytest.mark.parametrize("groups", [None, 3])
+def test_it_is_the_same_compiled_or_not(groups: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reserve, "_ROOM", 500)
+    monkeypatch.setattr(reserve, "_GROUP_ROOM", 200)
+    sizes = [300, 0, 4000, 1, 2500] * 3
+    plain = filled(sizes, groups)
+    with compiled():
+        fast = filled(sizes, groups)
+    assert fast._seen.tolist() == plain._seen.tolist()
+    assert everybody(fast) == everybody(plain)
+    assert sum(part.first.size for _, part in fast._parts) < sum(sizes) / 2, "some were let go"
+
+
 @pytest.mark.parametrize("sizes", [[0], [0, 0, 3], [3, 0]])
 @pytest.mark.parametrize("groups", [None, 2])
 def test_batches_may_be_empty(sizes: list[int], groups: int | None) -> None:
@@ -117,7 +131,7 @@ def test_groups_have_limits_of_their_own_and_others_are_left_out(monkeypatch: py
     some.hold(some.work()(batch_of(np.arange(7850), np.ones(7850), codes)))
     assert some._limits.tolist() == [2**16, 2**14, 2**10, 0]
     ((_, part),) = some._parts
-    groups = part.below(some._limits).records.groups
+    groups = part.below(some._limits, 0)[0].records.groups
     assert groups is not None
     counts = np.bincount(groups, minlength=4).tolist()
     assert counts[0] == 50

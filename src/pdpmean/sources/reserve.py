@@ -29,17 +29,27 @@ _TOGETHER = 64  # parts that are sampled at once
 
 @dataclass(frozen=True)
 class Part:
-    """What is set aside of a batch, the first bits of each record's coin, and how many there were of each group."""
+    """Records that were set aside, and the first bits of the coin of each."""
 
     records: Batch
     first: FirstBits
-    seen: Counts
 
-    def below(self, limits: Counts) -> Part:
-        """What is left with lower limits."""
-        own = limits[0 if self.records.groups is None else self.records.groups]
-        where = np.flatnonzero(self.first < own)
-        return self if where.size == self.first.size else Part(self.records.at(where), self.first[where], self.seen)
+    def below(self, limits: Counts, all_records: int) -> tuple[Part, Counts]:
+        """Those below the limit of their group, copied; and how many each group had. Compiled if of many records."""
+        groups = self.records.groups
+        if groups is None:
+            return self._at(places_below(self.first, int(limits[0]))), np.array([self.first.size])
+        if all_records < SMALLEST_BATCH:
+            seen = np.bincount(groups, minlength=limits.size)
+            return self._at(np.flatnonzero(self.first < limits[groups])), seen
+        from pdpmean.kernels import take_below
+
+        seen = np.zeros(limits.size, dtype=np.int64)
+        *columns, first = take_below(self.records.values, self.records.budgets, groups, self.first, limits, seen)
+        return Part(Batch(*columns), first), seen
+
+    def _at(self, where: NDArray[np.intp]) -> Part:
+        return Part(self.records.at(where), self.first[where])
 
 
 class Reserve:
@@ -64,24 +74,24 @@ class Reserve:
         limits: Counts = np.clip(_ALL * self._room // np.maximum(seen, 1), 1, _ALL)
         return limits
 
-    def work(self) -> Work[Part]:
+    def work(self) -> Work[tuple[Part, Counts]]:
         """What sets records aside of batches that come one after the other, with coins of their own."""
         return partial(self._set_aside, self._coins.spawn())
 
-    def _set_aside(self, coins: Randomness, batch: Batch) -> Part:
+    def _set_aside(self, coins: Randomness, batch: Batch) -> tuple[Part, Counts]:
         """Whoever is below the limits as they are by now: they fall, so that nobody else would stay."""
         first = coins.spawn().first_pairs(batch.budgets.size)
-        where, seen = _found(first, batch.groups, self._limits)
-        return Part(batch.at(where), first[where], seen)
+        return Part(batch, first).below(self._limits, first.size)
 
-    def hold(self, part: Part) -> None:
+    def hold(self, found: tuple[Part, Counts]) -> None:
         """Take what was set aside; from what was taken when there were half as many, some can go."""
-        self._seen += part.seen
+        part, seen = found
+        self._seen += seen
         self._limits = np.minimum(self._limits, self._limits_of(self._seen))
         now = int(self._seen.sum())
         self._parts.append((now, part))
         while self._parts[0][0] <= now // 2 < now:  # batches may be empty, and nobody be there yet
-            self._parts.append((now, self._parts.popleft()[1].below(self._limits)))
+            self._parts.append((now, self._parts.popleft()[1].below(self._limits, now)[0]))
 
     def sample(self, rule: Keeping, randomness: Randomness) -> Batch | None:
         """What the rule keeps of all records; None if it may keep some who were not set aside.
@@ -91,25 +101,13 @@ class Reserve:
         if (rule.largest > self._limits / _ALL).any() or self._process != this_process():
             return None
         reachable = np.minimum(self._limits, np.ceil(rule.largest * _ALL).astype(np.int64))
-        parts = [part for _, part in self._parts]
+        parts, everybody = [part for _, part in self._parts], int(self._seen.sum())
         tasks = ((parts[i : i + _TOGETHER], randomness.spawn()) for i in range(0, len(parts), _TOGETHER))
 
         def kept(task: tuple[list[Part], Randomness]) -> Batch:
-            some, coins = [part.below(reachable) for part in task[0]], task[1]
+            some, coins = [part.below(reachable, everybody)[0] for part in task[0]], task[1]
             aside = joined([part.records for part in some], grouped=self._grouped)
             first = np.concatenate([part.first for part in some])
             return aside.at(np.flatnonzero(rule.decide(aside.budgets, aside.groups, first, coins)))
 
         return joined(list(in_threads(kept, tasks)), grouped=self._grouped)
-
-
-def _found(first: FirstBits, groups: NDArray[np.int32] | None, limits: Counts) -> tuple[NDArray[np.intp], Counts]:
-    """Which are below the limit of their group, and how many each group has."""
-    if groups is None:
-        return places_below(first, int(limits[0])), np.array([first.size])
-    if first.size < SMALLEST_BATCH:
-        return np.flatnonzero(first < limits[groups]), np.bincount(groups, minlength=limits.size)
-    from pdpmean.kernels import find_below
-
-    seen = np.zeros(limits.size, dtype=np.int64)
-    return find_below(first, groups, limits, seen), seen
