@@ -85,14 +85,24 @@ def largest_clip(model: Model = BOUNDED) -> tuple[Clip, int]:
     return clip, weight
 
 
+@pytest.mark.parametrize("grouped", [False, True], ids=["no groups", "all in one group"])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_sums_at_the_edge_of_a_word(sign: int) -> None:
+def test_sums_at_the_edge_of_a_word(sign: int, grouped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # The largest weight, 2**26 - 1, times the largest step, over whole blocks: computed here in Python's integers.
     clip, weight = largest_clip()
     size = 3 * average._BLOCK + 5
-    with compiled():
-        found = sums_of(clip, np.full(size, sign * 9.0), np.full(size, 2.0))
-    assert found == (sign * size * weight * STEPS, size * weight, size * weight * STEPS)
+    expected = (sign * size * weight * STEPS, size * weight, size * weight * STEPS)
+
+    def found() -> tuple[int, ...]:
+        values, budgets = np.full(size, sign * 9.0), np.full(size, 2.0)
+        with compiled():
+            if grouped:
+                return group_sums([clip, clip], values, budgets, np.ones(size))[1]
+            return sums_of(clip, values, budgets)
+
+    assert found() == expected
+    monkeypatch.setattr(average, "_BLOCK", 2**14)
+    assert found() != expected, "a word overflows"
 
 
 @pytest.mark.parametrize("grouped", [False, True], ids=["no groups", "all in one group"])

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -23,9 +24,9 @@ from pdpmean.threads import SMALLEST_BATCH
 
 __all__ = ["NARROWEST", "NEAR", "Average", "Clip", "Summing", "average"]
 
-# Where there are no groups, the compiled loop first adds up so many products in a signed 64-bit word: 2**(24 + 26 + 12)
-# is below 2**63.
-_BLOCK = 2**12
+# The compiled loops first add up so many products, each of at most 2**(24 + 26), in a signed 64-bit word: their sum is
+# below 2**63.
+_BLOCK = 2**13 - 1
 # Values within so much of the located spread are near. Of whole numbers both centre and spread are mostly whole: with a
 # quarter it would be left to chance whether those next to the centre are near where the spread is 4.
 NEAR = 0.26
@@ -136,12 +137,19 @@ class Summing:
     def _tally_compiled(self, batch: Batch, table: Counts) -> None:
         from pdpmean.kernels import sum_blocks, sum_groups
 
-        rules = np.column_stack([round_down(self.rules[:, 0]), self.rules[:, 1:]])
         columns, limits = (batch.values, batch.budgets), self.model.limits
         if batch.groups is None:
-            sum_blocks(*columns, *limits, tuple(rules[0].tolist()), self.squares, _BLOCK, table[0])
+            sum_blocks(*columns, *limits, tuple(self._compiled_rules[0, :6].tolist()), self.squares, _BLOCK, table[0])
         else:
-            sum_groups(*columns, batch.groups, *limits, rules, self.squares, table)
+            sum_groups(*columns, batch.groups, *limits, self._compiled_rules, self.squares, _BLOCK, table)
+
+    @cached_property
+    def _compiled_rules(self) -> Floats:
+        """The same with shares and caps in units, which are powers of two, so that nothing is rounded; padded to 8."""
+        share, cap, unit, *rest = self.rules.T
+        rules = np.zeros((len(self.rules), 8))
+        rules[:, :6] = np.column_stack([round_down(share) * unit, cap * unit, *rest])
+        return rules
 
 
 @dataclass(frozen=True)

@@ -164,11 +164,11 @@ def _place(value, middle, lift, per_unit):
 
 
 @_compiled
-def _sum_near(values, budgets, low, high, factor, share, cap, unit, middle, lift, per_unit, near):
+def _sum_near(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, near):
     """The sums of W z, of W where z is within `near`, and of tents, over so few records that none overflows a word."""
     total, close, tents = 0, 0, 0
     for i in range(values.size):
-        weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap) * unit)
+        weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
         place = np.rint(_place(values[i], middle, lift, per_unit))
         weight = weight if place == place else np.int64(0)
         number = weight * np.int64(place if place == place else 0.0)
@@ -179,11 +179,11 @@ def _sum_near(values, budgets, low, high, factor, share, cap, unit, middle, lift
 
 
 @_compiled
-def _sum_squares(values, budgets, low, high, factor, share, cap, unit, middle, lift, per_unit, missing):
+def _sum_squares(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, missing):
     """The sums of W z, of W, and of W z**2 / 2**24, over so few records that none overflows a word."""
     total, weights, squares = 0, 0, 0
     for i in range(values.size):
-        weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap) * unit)
+        weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
         place = np.rint(_place(values[i], middle, lift, per_unit))
         step = np.int64(place if place == place else missing)
         total += weight * step
@@ -206,40 +206,48 @@ def _add(sums, total, weights, extra):
 @_compiled
 def sum_blocks(values, budgets, low, high, factor, rule, squares, block, sums):
     """Add the three sums to `sums`, block by block, each of so many records that none overflows a word."""
-    share, cap, unit, middle, lift, per_unit, mark = rule
+    share, cap, middle, lift, per_unit, mark = rule
     for start in range(0, values.size, block):
         v, b = values[start : start + block], budgets[start : start + block]
         if squares:
-            found = _sum_squares(v, b, low, high, factor, share, cap, unit, middle, lift, per_unit, mark)
+            found = _sum_squares(v, b, low, high, factor, share, cap, middle, lift, per_unit, mark)
         else:
-            found = _sum_near(v, b, low, high, factor, share, cap, unit, middle, lift, per_unit, mark)
+            found = _sum_near(v, b, low, high, factor, share, cap, middle, lift, per_unit, mark)
         _add(sums, found[0], found[1], found[2])
 
 
 @_compiled
-def sum_groups(values, budgets, groups, low, high, factor, rules, squares, sums):
-    """Add each record to the sums of its group, which has a rule of its own.
-
-    A product is at most 2**50 and split at once, so that all columns hold 2**37 records (as in `integers`), however
-    they are spread over groups; a weight by itself, at most 2**26, needs no splitting.
-    """
-    rest = (np.int64(1) << _LOW_BITS) - 1
+def _sum_some(values, budgets, groups, low, high, factor, rules, squares, words):
+    """Add records to the three words of their groups, so few that none overflows; a rule is 8 entries long."""
     for i in range(values.size):
-        g = np.uint32(groups[i])
-        weight = np.int64(min(_allowance(budgets[i], low, high, factor) * rules[g, 0], rules[g, 1]) * rules[g, 2])
-        place = np.rint(_place(values[i], rules[g, 3], rules[g, 4], rules[g, 5]))
-        step = np.int64(place if place == place else rules[g, 6] * squares)
-        sums[g, 0] += weight * step >> _LOW_BITS
-        sums[g, 1] += weight * step & rest
+        g = np.uint64(np.uint32(groups[i]))
+        r, w = g << np.uint64(3), g << np.uint64(2)
+        share, cap, mark = rules[r], rules[r + np.uint64(1)], rules[r + np.uint64(5)]
+        middle, lift, per_unit = rules[r + np.uint64(2)], rules[r + np.uint64(3)], rules[r + np.uint64(4)]
+        weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
+        place = np.rint(_place(values[i], middle, lift, per_unit))
         if squares:
-            counted, extra = weight, weight * (step * step >> 24)
+            step = np.int64(place if place == place else mark)
+            number, counted, extra = weight * step, weight, weight * (step * step >> 24)
         else:
             weight = weight if place == place else np.int64(0)
-            counted = weight if abs(place) < rules[g, 6] else np.int64(0)
-            extra = weight * (16777216 - abs(step))
-        sums[g, 2] += counted
-        sums[g, 3] += extra >> _LOW_BITS
-        sums[g, 4] += extra & rest
+            number = weight * np.int64(place if place == place else 0.0)
+            counted, extra = weight if abs(place) < mark else np.int64(0), (weight << 24) - abs(number)
+        words[w] += number
+        words[w + np.uint64(1)] += counted
+        words[w + np.uint64(2)] += extra
+
+
+@_compiled
+def sum_groups(values, budgets, groups, low, high, factor, rules, squares, block, sums):
+    """The same with a rule and a row of `sums` for each group."""
+    words = np.zeros((sums.shape[0], 4), np.int64)
+    for start in range(0, values.size, block):
+        v, b, g = values[start : start + block], budgets[start : start + block], groups[start : start + block]
+        _sum_some(v, b, g, low, high, factor, rules.ravel(), squares, words.ravel())
+        for k in range(sums.shape[0]):
+            _add(sums[k], words[k, 0], words[k, 1], words[k, 2])
+            words[k] = 0
 
 
 @_compiled
