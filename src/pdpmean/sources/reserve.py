@@ -24,7 +24,7 @@ __all__ = ["Part", "Reserve"]
 _ROOM, _GROUP_ROOM = 2**19, 2**17  # records, about; `locate` looks at 50 000 at most, and not at all budgets alike
 _MOST, _LEAST = 2**22, 2000  # records, of all groups together, and of each if `locate` looks at 500
 _ALL = 2**16  # a limit that every coin is below
-_TOGETHER = 64  # parts that are sampled at once
+_TOGETHER = 8  # parts that are sampled at once, so few that they stay in the cache
 
 
 @dataclass(frozen=True)
