@@ -254,9 +254,13 @@ def sum_groups(values, budgets, groups, low, high, factor, rules, squares, block
 def look_up(numbers, below, table, codes):
     """Write ``table[number - below]`` for each number, and the last entry for one that the table does not reach."""
     last = np.uint64(table.size - 1)
+    in_order = True
+    for k in range(1, table.size - 1):
+        in_order &= table[k] == k - 1
     for i in range(numbers.size):
         # What is below wraps around to beyond the end.
-        codes[i] = table[min(np.uint64(np.int64(numbers[i]) - below), last)]
+        number = np.uint64(np.int64(numbers[i]) - below)
+        codes[i] = min(number - np.uint64(1), last - np.uint64(1)) if in_order else table[min(number, last)]
 
 
 @_compiled

@@ -169,10 +169,13 @@ BOTH_WAYS = pytest.mark.parametrize("way", [nullcontext, compiled], ids=["NumPy"
 @BOTH_WAYS
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
 @pytest.mark.parametrize("low", [-3, 0, 5, 120])
-def test_places_of_integers_near_and_far(kind: str, low: int, way: Callable[[], AbstractContextManager[None]]) -> None:
+@pytest.mark.parametrize("steps", [[2, 0, 7], [0, 1, 2, 3], [0, 1, 3, 2]], ids=["apart", "in order", "not in order"])
+def test_places_of_integers_near_and_far(
+    kind: str, low: int, steps: list[int], way: Callable[[], AbstractContextManager[None]]
+) -> None:
     """By a table where they lie close together, and the same beyond both its ends and the type's."""
     info = np.iinfo(kind)
-    listed_numbers = [number for number in (low + 2, low, low + 7) if info.min <= number <= info.max]
+    listed_numbers = [low + step for step in steps if info.min <= low + step <= info.max]
     places = Places(pa.array(listed_numbers, kind))
     asked = [
         info.min,
