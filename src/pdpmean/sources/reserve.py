@@ -80,7 +80,7 @@ class Reserve:
 
     def _set_aside(self, coins: Randomness, batch: Batch) -> tuple[Part, Counts]:
         """Whoever is below the limits as they are by now: they fall, so that nobody else would stay."""
-        first = coins.spawn().first_pairs(batch.budgets.size)
+        first = coins.first_pairs(batch.budgets.size)
         return Part(batch, first).below(self._limits, first.size)
 
     def hold(self, found: tuple[Part, Counts]) -> None:
