@@ -23,7 +23,7 @@ GROUPS = ["north", "south"]
 # the weights and what the average releases.
 NORTH, SOUTH, SQUARES, AVERAGED = [60.0, 140.0, 200.0], [0.25, 0.5, 0.125], [6.0], [130.0, 90.0, 5.0]
 SCRIPT = [*NORTH, *SOUTH, *SQUARES, *AVERAGED]
-MEDIANS = [3.5, 0.7]
+MEDIANS = [[3.5], [0.7]]  # of each group: the centre, then the spread
 
 Table = dict[str, Any]  # columns: income, epsilon, region
 
@@ -51,12 +51,12 @@ TABLES: dict[str, Table] = {
 }
 
 
-def seen(*data: Any, script: Sequence[float] = SCRIPT, medians: Sequence[float] = MEDIANS, **options: Any) -> list[Any]:
+def seen(*data: Any, script: Sequence[float] = SCRIPT, medians: Any = MEDIANS, **options: Any) -> list[Any]:
     """All there is to see of an estimate."""
     told: list[Any] = []
     with (
         warnings.catch_warnings(record=True) as caught,
-        mock.patch.object(locate, "private_median", side_effect=medians),
+        mock.patch.object(locate, "private_medians", side_effect=medians),
         mock.patch.object(extent, "first_small_tail", return_value=54),
     ):
         warnings.simplefilter("always")

@@ -244,7 +244,7 @@ def test_a_column_without_numbers_warns(options: dict[str, Any]) -> None:
     """Text counts as missing, and nothing is where the population was located, wherever that is."""
     warned = [seeded(["38.2 h"] * 10_000, 1.0, seed=seed, **options).warnings for seed in range(20)]
     assert sum(bool(texts) for texts in warned) >= 17
-    assert sum("no numbers" in "".join(texts) for texts in warned) >= 12
+    assert sum("no numbers" in "".join(texts) for texts in warned) >= 10  # others are told that many seem equal
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")

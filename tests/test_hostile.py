@@ -380,7 +380,7 @@ def test_unbounded_results_depend_on_released_numbers_alone(shape: Shape) -> Non
     for values, budgets in datasets():
         script = Scripted([*census, *squares, *averaged])
         with (
-            mock.patch.object(locate, "private_median", side_effect=[3.5, 0.7]),
+            mock.patch.object(locate, "private_medians", side_effect=[[3.5], [0.7]]),
             mock.patch.object(extent, "first_small_tail", return_value=54),
         ):
             result = answer(values, budgets, model="unbounded", shape=shape, randomness=script)

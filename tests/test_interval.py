@@ -116,10 +116,9 @@ def test_quantiles_are_reached_by_newtons_method(ratio: float, unit: float) -> N
 
 
 def test_rank_nodes_of_many_groups_are_those_of_each() -> None:
-    """Groups that need few steps beside others that need many."""
-    weights, squares = np.array([[3.0], [1e3], [1e6], [50.0]]), np.array([[1e-9], [1e3], [1e9], [1.0]])
+    weights, squares = np.array([3.0, 1e3, 1e6, 50.0]), np.array([1e-9, 1e3, 1e9, 1.0])
     rows = rank_nodes(weights, squares)
-    for row, weight, square in zip(rows, weights[:, 0].tolist(), squares[:, 0].tolist(), strict=True):
+    for row, weight, square in zip(rows, weights.tolist(), squares.tolist(), strict=True):
         assert row == pytest.approx(rank_nodes(weight, square), rel=1e-12)
 
 

@@ -101,7 +101,8 @@ def test_log_measures_against_exact_integers(lattice: Lattice) -> None:
     keys = sorted([*ends, *chosen, *(k + 1 for k in chosen), *lattice.starts])  # with gaps of 0 and 1 among them
     # Twice more: gaps over several borders at once, and all of it in one.
     for some in (keys, keys[:1] + keys[5:-5:40] + keys[-1:], ends):
-        logs = lattice.log_measures(np.array(some, dtype=np.int64))
+        borders = np.array(some, dtype=np.int64)
+        logs = lattice.log_measures(borders[:-1], borders[1:])
         for log, (low, high) in zip(logs.tolist(), pairwise(some), strict=True):
             measure = lattice.below(high) - lattice.below(low)
             assert log == (-math.inf if measure == 0 else pytest.approx(math.log(measure), rel=0, abs=2.0**-40))

@@ -6,14 +6,17 @@ import math
 
 import numpy as np
 import pytest
+from located import locate_one, private_median
+from numpy.typing import NDArray
 from statistical.laws import assert_accepts_and_rejects, chi_square
 
-from pdpmean import Choices, Randomness, plan_mean
+from pdpmean import Choices, Randomness, locate, plan_mean
 from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.diffusion import WEIGHT_UNIT
 from pdpmean.inputs import Floats
 from pdpmean.lattice import Lattice, double_of, everywhere, keys_of, linear, positive
-from pdpmean.locate import SPREAD_GRAIN, integer_weights, locate, private_median
+from pdpmean.locate import SPREAD_GRAIN, integer_weights, private_medians
+from pdpmean.sources import Batch
 
 ONE = int(keys_of(np.array([1.0]))[0])
 SMALL = Lattice((ONE - 3, ONE + 2, ONE + 8), (1, 3))  # 5 + 6 doubles about 1
@@ -149,6 +152,55 @@ def test_the_median_stays_in_its_lattice() -> None:
         assert private_median(values, weights, positive(), randomness) >= 0.0
 
 
+def hostile_groups() -> tuple[list[Floats], list[NDArray[np.int64]]]:
+    """Ties, an empty group, values missing, infinite and beyond the lattice, and a group of those alone."""
+    groups = [at(0, 0, 3), at(), at(-2, math.nan, 5, 5), at(math.inf, -math.inf), at(-9, 99), at(math.nan), at(7)]
+    generator = np.random.default_rng(4)
+    return groups, [generator.integers(0, 2**31, group.size) for group in groups]
+
+
+@pytest.mark.parametrize("grain", [1, 4])
+def test_segments_of_groups_are_those_of_each(grain: int) -> None:
+    groups, weights = hostile_groups()
+    sizes = np.array([group.size for group in groups])
+    found = locate._segments(np.concatenate(groups), np.concatenate(weights), sizes, SMALL, grain)
+    for j, start in enumerate(found.starts.tolist()):
+        alone = locate._segments(groups[j], weights[j], sizes[j : j + 1], SMALL, grain)
+        own = slice(start, start + alone.lows.size)
+        for together, apart in zip(found[:3], alone[:3], strict=True):
+            assert together[own].tolist() == apart.tolist()
+        assert alone.starts.tolist() == [0]
+        assert found.starts.tolist()[j + 1 : j + 2] in ([own.stop], [])
+    assert own.stop == found.lows.size
+
+
+def test_a_group_does_not_move_the_medians_of_those_before_it() -> None:
+    groups, weights = hostile_groups()
+    sizes = np.array([group.size for group in groups])
+    for seed in range(20):
+        found = private_medians(
+            np.concatenate(groups), np.concatenate(weights), SMALL, Randomness.seeded(seed), sizes=sizes
+        )
+        values, other = np.concatenate([*groups[:-1], at(-1)]), np.concatenate([*weights[:-1], weights[-1] // 3])
+        assert private_medians(values, other, SMALL, Randomness.seeded(seed), sizes=sizes)[:-1] == found[:-1]
+
+
+def test_medians_drawn_together_have_the_law_of_each() -> None:
+    """Two groups, side by side: the pairs have the product of the two laws."""
+    values, nats = at(-2, 0, 5, 1, 1, 3), [0.5, 1.0, 0.25, 1.5, 0.5, 1.0]
+    laws = [brute_force(values[own], nats[own], SMALL) for own in (slice(0, 2), slice(2, 6))]
+    product: dict[tuple[float, ...], float] = {(a, b): p * q for a, p in laws[0].items() for b, q in laws[1].items()}
+
+    def drawn(sizes: list[int], seed: int) -> list[tuple[float, ...]]:
+        randomness, weights = Randomness.seeded(seed), integer_weights(np.array(nats))
+        pairs = (private_medians(values, weights, SMALL, randomness, sizes=np.array(sizes)) for _ in range(12_000))
+        return [tuple(pair) for pair in pairs]
+
+    assert_accepts_and_rejects(
+        lambda pairs: chi_square(pairs, product), drawn([2, 4], 1), {"a value of the other group": drawn([3, 3], 2)}
+    )
+
+
 def test_integer_weights_round_down() -> None:
     # 3 / 2**31 is one and a half units.
     assert integer_weights(np.array([0.0, 1.0, 3 / 2**31, 50.0])).tolist() == [0, 2**30, 1, 50 * 2**30]
@@ -163,7 +215,7 @@ def test_gaussian_samples_are_located(mu: float, sigma: float) -> None:
     values = mu + sigma * np.random.default_rng(5).standard_normal(4000)
     weights = np.full(4000, 0.25) * float(plan.shares["center"] + plan.shares["scale"])
     for seed in range(15):
-        location, half = locate(values, weights, plan, Randomness.seeded(seed))
+        location, half = locate_one(values, weights, plan, Randomness.seeded(seed))
         # The plan gives each some 20 nats or more, so ranks are off by about 1 / 20: by 0.2 sigma, rarely by 1.
         assert abs(location.center - mu) < 1.0 * sigma
         assert 0.3 * MEDIAN_SIZE < location.spread / sigma < 3 * MEDIAN_SIZE
@@ -176,7 +228,7 @@ def test_any_shape_is_located() -> None:
     values = np.random.default_rng(6).exponential(size=6000)
     weights = np.full(6000, 0.5) * float(plan.shares["center"] + plan.shares["scale"])
     for seed in range(15):
-        location, half = locate(values, weights, plan, Randomness.seeded(seed))
+        location, half = locate_one(values, weights, plan, Randomness.seeded(seed))
         assert abs(location.center - math.log(2)) < 0.3
         assert half == location.spread
         # Clipped some way below 0, and some way above 3, beyond which 5 in 100 lie.
@@ -188,7 +240,7 @@ def test_any_shape_is_located() -> None:
 def test_equal_values_are_degenerate() -> None:
     plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
     for number in (7.0, -7.0, 1e-300, 1e300):
-        location, half = locate(np.full(4000, number), np.full(4000, 0.3), plan, Randomness.seeded(1))
+        location, half = locate_one(np.full(4000, number), np.full(4000, 0.3), plan, Randomness.seeded(1))
         # A cell of 2**26 doubles is at most 2**-26 of the number wide; the spread is the distance within it.
         assert abs(location.center - number) <= 2.0**-26 * abs(number)
         distance = abs(location.center - number)
@@ -199,7 +251,7 @@ def test_equal_values_are_degenerate() -> None:
 
 def test_zeros_are_degenerate() -> None:
     plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
-    location, half = locate(np.zeros(4000), np.full(4000, 0.3), plan, Randomness.seeded(1))
+    location, half = locate_one(np.zeros(4000), np.full(4000, 0.3), plan, Randomness.seeded(1))
     assert 0 <= location.center < 2.0**26 * 2.0**-1074
     assert (location.spread, location.degenerate) == (2.0**-1000, True)  # raised to what can be divided by
     assert half == plan.clip_width * 2.0**-1000 / MEDIAN_SIZE
@@ -211,7 +263,7 @@ def test_a_spread_is_none_below_a_part_of_the_centre(sigma: float, degenerate: b
     plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
     values = 1.0 + sigma * np.random.default_rng(7).standard_normal(4000)
     for seed in range(10):
-        location, _ = locate(values, np.full(4000, 0.3), plan, Randomness.seeded(seed))
+        location, _ = locate_one(values, np.full(4000, 0.3), plan, Randomness.seeded(seed))
         assert location.degenerate is degenerate
 
 
@@ -219,7 +271,7 @@ def test_an_equal_majority_is_the_centre() -> None:
     plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
     values = np.where(np.arange(4000) % 5 < 3, 7.0, np.random.default_rng(8).normal(7.0, 1.0, 4000))
     for seed in range(10):
-        location, _ = locate(values, np.full(4000, 0.3), plan, Randomness.seeded(seed))
+        location, _ = locate_one(values, np.full(4000, 0.3), plan, Randomness.seeded(seed))
         assert abs(location.center - 7.0) <= 7.0 * 2.0**-26
         assert location.degenerate
 
@@ -227,7 +279,7 @@ def test_an_equal_majority_is_the_centre() -> None:
 @pytest.mark.parametrize("support", [(6.0, 8.0), (-100.0, 100.0), (7.0, 7.0 + 2.0**-20)])
 def test_equal_values_in_a_support(support: tuple[float, float]) -> None:
     plan = plan_mean({0.5: 4000}, support=support, choices=Choices(center_share=0.3, scale_share=0.3))
-    location, half = locate(np.full(4000, 7.0), np.full(4000, 0.3), plan, Randomness.seeded(1))
+    location, half = locate_one(np.full(4000, 7.0), np.full(4000, 0.3), plan, Randomness.seeded(1))
     # Cells are at most 2**-19 of the doubles in a support.
     assert abs(location.center - 7.0) <= min(2.0**-26 * 7.0, 2.0**-19 * (support[1] - support[0]))
     assert location.degenerate or support[1] - support[0] > 2.0**16
@@ -241,7 +293,24 @@ def test_equal_values_in_a_support(support: tuple[float, float]) -> None:
 def test_hostile_values_still_give_a_finite_place(values: list[float], shape: str) -> None:
     plan = plan_mean({1.0: 6000}, shape="any" if shape == "any" else "gaussian")
     for seed in range(5):
-        location, half = locate(np.array(values), np.full(len(values), 30.0), plan, Randomness.seeded(seed))
+        location, half = locate_one(np.array(values), np.full(len(values), 30.0), plan, Randomness.seeded(seed))
         assert math.isfinite(location.center)
         assert 0 < location.spread < math.inf
         assert 0 < half < math.inf
+
+
+def test_groups_are_located_each_by_its_own_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some at once and some in other threads, in any order; a group without a plan has no place."""
+    monkeypatch.setattr(locate, "_TOGETHER", 5000)
+    generator = np.random.default_rng(11)
+    plans = [None if j % 7 == 3 else plan_mean({0.5: 4000 + 100 * j}) for j in range(20)]
+    groups = generator.permutation(np.repeat(np.arange(21, dtype=np.int32), 2000))  # the last were not asked for
+    values = 1000.0 * groups + (1 + groups) * generator.standard_normal(groups.size)
+    found = locate.locate(Batch(values, values, groups), np.full(groups.size, 0.5), plans, Randomness.seeded(1))
+    assert [location is None for location in found] == [plan is None for plan in plans]
+    for j, (plan, located) in enumerate(zip(plans, found, strict=True)):
+        if plan and located:
+            location, half = located
+            assert abs(location.center - 1000 * j) < 0.2 * (1 + j)
+            assert location.spread == pytest.approx((1 + j) * MEDIAN_SIZE, rel=0.2)
+            assert half == plan.clip_width * location.spread / MEDIAN_SIZE

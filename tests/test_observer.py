@@ -96,7 +96,7 @@ def test_bounded_values(shape: str) -> None:
         "shape": shape,
         "script": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0][: 4 if shape == "any" else 6],
     }
-    options["medians"] = [3.5, 4.5] if shape == "any" else [3.5, 0.7, 4.5, 0.9]
+    options["medians"] = [[3.5, 4.5]] if shape == "any" else [[3.5, 4.5], [0.7, 0.9]]
     found = [seen(values, budgets, **options) for values in columns]
     assert all(one == found[0] for one in found)
 
@@ -113,7 +113,7 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.chdir(tmp_path / name)
         with (
             mock.patch.object(Randomness, "secure", return_value=Scripted(SCRIPT, private=True)),
-            mock.patch.object(locate, "private_median", side_effect=MEDIANS),
+            mock.patch.object(locate, "private_medians", side_effect=MEDIANS),
         ):
             ended = CliRunner().invoke(app, words.split(), prog_name="pdpmean")
         files = sorted(path.name for path in Path().iterdir())

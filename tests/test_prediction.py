@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from located import private_median
 from scipy.integrate import quad
 from scipy.stats import norm
 
@@ -13,7 +14,7 @@ from pdpmean import Randomness
 from pdpmean.clipped_normal import MEDIAN_SIZE
 from pdpmean.interval import half_width
 from pdpmean.lattice import everywhere, linear, positive
-from pdpmean.locate import integer_weights, private_median
+from pdpmean.locate import integer_weights
 from pdpmean.prediction import Sums, center_error, miss_probability, product_error
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import mpmath
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from statistical.laws import assert_accepts_and_rejects, chi_square
 
 from pdpmean import Randomness, selection
-from pdpmean.selection import choose_segment
+from pdpmean.selection import choose_segments
 
 
 class Segments(NamedTuple):
@@ -31,7 +31,8 @@ class Segments(NamedTuple):
     def choose(self, randomness: Randomness, log_lengths: NDArray[np.float64] | None = None) -> int:
         logs = self.log_lengths if log_lengths is None else log_lengths
         penalties = np.array(self.penalties, dtype=np.int64)
-        return choose_segment(logs, self.lengths.__getitem__, penalties, self.rate, randomness)
+        (chosen,) = choose_segments(logs, self.lengths.__getitem__, penalties, self.rate, randomness)
+        return chosen
 
     def edges(self) -> list[Any]:
         """Where each segment begins and the last one ends, in [0, 1], to 250 bits beyond the weights' spread."""
@@ -59,9 +60,8 @@ class Draws(Randomness):
         super().__init__(lambda: bytes(32), lambda *_: 0, private=False)
         self.left = list(draws)
 
-    def below(self, bound: int) -> int:
-        assert bound == 2**64
-        return self.left.pop(0)
+    def words(self, size: int) -> NDArray[np.uint64]:
+        return np.array([self.left.pop(0) for _ in range(size)], dtype=np.uint64)
 
 
 def exactly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,10 +160,10 @@ def test_exact_lengths_are_asked_for_only_when_doubles_do_not_decide(monkeypatch
         return [3, 0, 4][index]
 
     logs = np.array([math.log(3), -math.inf, math.log(4)])
-    choose_segment(logs, length, np.array([1, 0, 1]), 0.5, Randomness.seeded(1))
+    choose_segments(logs, length, np.array([1, 0, 1]), 0.5, Randomness.seeded(1))
     assert not asked
     exactly(monkeypatch)
-    choose_segment(logs, length, np.array([1, 0, 1]), 0.5, Randomness.seeded(1))
+    choose_segments(logs, length, np.array([1, 0, 1]), 0.5, Randomness.seeded(1))
     assert asked == [0, 2]  # and never about the empty one
 
 
@@ -236,8 +236,34 @@ def adversarial_logs(segments: Segments, position: int, error: float) -> NDArray
 ALLOWED_ERROR = 2.0**-38 * (1 - 2.0**-5)  # the rest is for the rounding of math.log
 
 
-def largest_edge_error(monkeypatch: pytest.MonkeyPatch, segments: Segments, logs: NDArray[np.float64]) -> float:
-    """How far the edges that `choose_segment` works with are from the exact ones, in units of its margin."""
+def choose_together(
+    cases: Sequence[Segments], randomness: Randomness, logs: Sequence[NDArray[np.float64]] | None = None
+) -> list[int]:
+    """One choice from each case, all of the same rate, as positions within it."""
+    lengths, penalties = ([*itertools.chain(*column)] for column in zip(*(case[:2] for case in cases), strict=True))
+    starts = np.cumsum([0, *(len(case.lengths) for case in cases[:-1])])
+    all_logs = np.concatenate([case.log_lengths for case in cases] if logs is None else logs)
+    chosen = choose_segments(
+        all_logs, lengths.__getitem__, np.array(penalties), cases[0].rate, randomness, starts.astype(np.intp)
+    )
+    return [index - start for index, start in zip(chosen, starts.tolist(), strict=True)]
+
+
+@pytest.mark.usefixtures("either_way")
+def test_choices_made_together_are_those_made_one_by_one() -> None:
+    generator = np.random.default_rng(6)
+    for _ in range(40):
+        first, *others = (random_segments(generator) for _ in range(5))
+        cases = [first, *(case._replace(rate=first.rate) for case in others)]
+        draws = generator.integers(0, 2**64, len(cases), dtype=np.uint64).tolist()
+        apart = [case.choose(Draws([draw])) for case, draw in zip(cases, draws, strict=True)]
+        assert choose_together(cases, Draws(draws)) == apart
+
+
+def largest_edge_error(
+    monkeypatch: pytest.MonkeyPatch, cases: Sequence[Segments], logs: Sequence[NDArray[np.float64]]
+) -> float:
+    """How far the edges that `choose_segments` works with are from the exact ones, in units of its margin."""
     seen: list[NDArray[np.float64]] = []
 
     class Spy:
@@ -250,14 +276,17 @@ def largest_edge_error(monkeypatch: pytest.MonkeyPatch, segments: Segments, logs
 
     with monkeypatch.context() as patch:
         patch.setattr(selection, "np", Spy())
-        segments.choose(Randomness.seeded(1), logs)
+        choose_together(cases, Randomness.seeded(1), logs)
     (edges,) = seen
-    margin = selection._WEIGHT_ERROR + edges.size * 2.0**-50
-    with mpmath.workprec(400):
-        exact = segments.edges()[1:]
-        total = mpmath.mpf(float(edges[-1]))
-        off = max(abs(mpmath.mpf(float(edge)) / total - true) for edge, true in zip(edges, exact, strict=True))
-    return float(off) / margin
+    rounding, before, worst = edges.size * 2.0**-48 * float(edges[-1]), 0.0, 0.0
+    for own, segments in zip(np.split(edges, np.cumsum([log.size for log in logs])[:-1]), cases, strict=True):
+        total = float(own[-1]) - before
+        with mpmath.workprec(400):
+            exact = [total * edge for edge in segments.edges()[1:]]
+            off = max(abs(float(edge) - before - true) for edge, true in zip(own.tolist(), exact, strict=True))
+        worst = max(worst, float(off) / (selection._WEIGHT_ERROR * total + rounding))
+        before = float(own[-1])
+    return worst
 
 
 def test_the_edges_are_within_the_claimed_margin(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,15 +296,23 @@ def test_the_edges_are_within_the_claimed_margin(monkeypatch: pytest.MonkeyPatch
         segments = random_segments(generator, most)
         position = int(generator.integers(len(segments.lengths)))
         logs = adversarial_logs(segments, position, ALLOWED_ERROR)
-        largest = max(largest, largest_edge_error(monkeypatch, segments, logs))
+        largest = max(largest, largest_edge_error(monkeypatch, [segments], [logs]))
     # Logarithms off by 2**-38 move an edge by up to 2**-39, a 16th of the margin; rounding adds little.
     assert 2.0**-5 < largest < 2.0**-3
 
 
+def test_so_are_those_of_many_choices_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(10)
+    first, *others = (random_segments(generator, 40) for _ in range(60))
+    cases = [first._replace(rate=0.3), *(case._replace(rate=0.3) for case in others)]
+    logs = [adversarial_logs(case, len(case.lengths) // 2, ALLOWED_ERROR) for case in cases]
+    assert 2.0**-6 < largest_edge_error(monkeypatch, cases, logs) < 2.0**-3
+
+
 def test_worse_logarithms_leave_the_margin(monkeypatch: pytest.MonkeyPatch) -> None:
     segments = Segments([3, 4, 3, 4], [0, 0, 1, 0], 0.5)
-    assert largest_edge_error(monkeypatch, segments, adversarial_logs(segments, 1, ALLOWED_ERROR)) < 1
-    assert largest_edge_error(monkeypatch, segments, adversarial_logs(segments, 1, 2.0**-32)) > 1
+    assert largest_edge_error(monkeypatch, [segments], [adversarial_logs(segments, 1, ALLOWED_ERROR)]) < 1
+    assert largest_edge_error(monkeypatch, [segments], [adversarial_logs(segments, 1, 2.0**-32)]) > 1
 
 
 def wrong_choices(cases: list[tuple[Segments, int]]) -> int:
@@ -321,4 +358,4 @@ def test_without_the_margin_they_would_not_be(monkeypatch: pytest.MonkeyPatch) -
 def test_what_underflows_is_not_told() -> None:
     lengths, penalties = np.zeros(3), np.array([0, 2**40, 2**50])
     with np.errstate(all="raise"):
-        assert choose_segment(lengths, lambda _: 1, penalties, 1.0, Randomness.seeded(1)) == 0
+        assert choose_segments(lengths, lambda _: 1, penalties, 1.0, Randomness.seeded(1)) == [0]

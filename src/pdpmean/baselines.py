@@ -23,7 +23,7 @@ from pdpmean.average import Clip, Summing, average
 from pdpmean.cells import Cells
 from pdpmean.census import Census, bucket_edges, public_census
 from pdpmean.choices import SHARE_UNIT, Choices
-from pdpmean.clipped_normal import clipped_variance, inside
+from pdpmean.clipped_normal import centered
 from pdpmean.diffusion import round_down
 from pdpmean.estimate import locate_groups, take_census
 from pdpmean.guarantee import Promise
@@ -66,7 +66,7 @@ def best_clip(profile: Profile) -> BestClip:
 
 
 def _clip(profile: Profile, width: float) -> BestClip:
-    variance, slope = float(clipped_variance(width)), float(inside(width))
+    variance, slope = centered(width).variance, centered(width).inside
     cap = min(profile.saturation(2 * width**2 / variance)[0], _LARGEST_WEIGHT)
     weight, square = profile.capped_sums(cap)
     return BestClip(width, cap, width / (slope * weight), math.sqrt(variance * square) / (slope * weight))
@@ -99,7 +99,7 @@ def oracle(
     noise = laplace_scale(STEPS * 2**clip.shift, 1)
     released = (randomness or Randomness.secure()).add_laplace(from_words(*total), noise)
     # Centred at the truth, the clipped mean is small enough for its slope alone to undo the clipping.
-    return float(mean + clip.half * released / (weight * STEPS) / inside(best.width))
+    return float(mean + clip.half * released / (weight * STEPS) / centered(best.width).inside)
 
 
 def minimum_mean(

@@ -1,13 +1,15 @@
 """A normal variable clipped to [-r, r]: its moments, and how to undo the clipping.
 
-All functions take arrays. `shift` is the normal's mean, its standard deviation is 1. The tent is what a clip leaves of
-its width: r less the clipped variable's absolute value.
+All functions take arrays, and those without Newton's method also single numbers, which go to `math`: a search for a
+plan asks for many. `shift` is the normal's mean, its standard deviation is 1. The tent is what a clip leaves of its
+width: r less the clipped variable's absolute value.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,42 +17,48 @@ from scipy.special import ndtr, ndtri
 
 __all__ = [
     "MEDIAN_SIZE",
+    "Centered",
+    "centered",
     "clipped_mean",
     "clipped_variance",
     "inside",
     "mean_tent",
     "ratio_slope",
     "size_quantile",
-    "tent_slope",
     "undo_clipping",
 ]
 
 Floats = NDArray[np.float64]
 
 MEDIAN_SIZE = 0.6744897501960817  # the median of |Z|, Z standard normal
-_DENSITY = 1 / math.sqrt(2 * math.pi)
+_DENSITY, _ROOT_HALF = 1 / math.sqrt(2 * math.pi), math.sqrt(0.5)
 _MOST_STEPS, _LEAST_SLOPE = 20, 0.02
 _CLOSE = 1e-9  # Newton's method squares it in the step it is found in
 _FARTHEST = 1.5  # beyond the clip by this much, the clipped mean says nothing more
 
 
 def _density(x: Any) -> Any:
-    return np.exp(-0.5 * x * x) * _DENSITY
+    return (math.exp if isinstance(x, float) else np.exp)(-0.5 * x * x) * _DENSITY
+
+
+def _chance(x: Any) -> Any:
+    """P(Z < x)."""
+    return 0.5 * math.erfc(-x * _ROOT_HALF) if isinstance(x, float) else ndtr(x)
 
 
 def inside(width: Any, shift: Any = 0.0) -> Any:
     """P(|Z + shift| < width), which is also the slope of `clipped_mean` in the shift."""
-    return ndtr(width - shift) - ndtr(-width - shift)
+    return _chance(width - shift) - _chance(-width - shift)
 
 
 def _ramp(x: Any) -> Any:
     """E max(Z + x, 0)."""
-    return x * ndtr(x) + _density(x)
+    return x * _chance(x) + _density(x)
 
 
 def _square(x: Any) -> Any:
     """E max(Z + x, 0)**2."""
-    return ndtr(x) + x * _ramp(x)
+    return _chance(x) + x * _ramp(x)
 
 
 def clipped_mean(width: Any, shift: Any) -> Any:
@@ -63,14 +71,9 @@ def mean_tent(width: Any, shift: Any = 0.0) -> Any:
     return _ramp(shift + width) - 2 * _ramp(shift) + _ramp(shift - width)
 
 
-def tent_slope(width: Any) -> Any:
-    """How fast the mean tent over the width grows with the width, both relatively, around a shift of 0."""
-    return width * inside(width) / mean_tent(width) - 1
-
-
 def ratio_slope(width: Any, shift: Any, ratio: Any) -> Any:
     """Slope, in the shift, of the clipped mean less `ratio` times the mean tent."""
-    above, middle, below = ndtr(shift + width), ndtr(shift), ndtr(shift - width)
+    above, middle, below = _chance(shift + width), _chance(shift), _chance(shift - width)
     return above - below - ratio * (above - 2 * middle + below)
 
 
@@ -85,7 +88,27 @@ def clipped_variance(width: Any, shift: Any = 0.0, ratio: Any = 0.0) -> Any:
     low, high = ramps[0] - ramps[1], ramps[1] - ramps[2]
     low_square, high_square = (squares[k] - squares[k + 1] - 2 * width * ramps[k + 1] for k in (0, 1))
     square = first**2 * low_square + second**2 * high_square + 2 * first * second * width * high
-    return np.maximum(square - (first * low + second * high) ** 2, 0.0)
+    variance = square - (first * low + second * high) ** 2
+    return max(variance, 0.0) if isinstance(variance, float) else np.maximum(variance, 0.0)
+
+
+class Centered(NamedTuple):
+    """A normal in the middle of its clip: what is inside, the variance, the mean tent and how fast that grows.
+
+    That is the mean tent over the width, with the width, both relatively.
+    """
+
+    inside: float
+    variance: float
+    tent: float
+    tent_slope: float
+
+
+@lru_cache(maxsize=1024)  # groups much alike are clipped alike
+def centered(width: float) -> Centered:
+    """These numbers, for one width."""
+    within, tent = inside(width), mean_tent(width)
+    return Centered(within, clipped_variance(width), tent, width * within / tent - 1)
 
 
 def size_quantile(shift: Any, level: Any, start: Any = None) -> Any:
@@ -116,7 +139,7 @@ def undo_clipping(ratio: Floats, half: Any, level: Floats) -> tuple[Floats, Floa
         excess = clipped_mean(width, shift) - ratio * mean_tent(width, shift)
         # The size, and with it the width, grows with the shift by the tangent.
         growth = np.where(np.abs(shift) < _FARTHEST, half * np.tanh(size * shift), 0.0)
-        by_width = ndtr(shift - width) - ndtr(-shift - width) - ratio * inside(width, shift)
+        by_width = _chance(shift - width) - _chance(-shift - width) - ratio * inside(width, shift)
         slope = ratio_slope(width, shift, ratio) + growth * by_width
         step = np.clip(excess / np.maximum(slope, _LEAST_SLOPE), -0.5, 0.5)
         shift = np.clip(shift - step, -farthest, farthest)

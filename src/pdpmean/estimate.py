@@ -147,8 +147,4 @@ def locate_groups(
         return [None] * len(plans)
     thinning = Thinning.of(plans, grouped=source.groups is not None)
     kept = source.sample(thinning, randomness)
-    weights = thinning.kept_weights(kept)
-    return [
-        locate(kept.values[own], weights[own], plan, randomness) if plan else None
-        for plan, own in zip(plans, kept.by_group(len(plans)), strict=True)
-    ]
+    return locate(kept, thinning.kept_weights(kept), plans, randomness)

@@ -15,7 +15,7 @@ import numpy as np
 
 from pdpmean.census import Buckets, Census
 from pdpmean.choices import Choices, ShapeName
-from pdpmean.clipped_normal import clipped_variance, inside, mean_tent
+from pdpmean.clipped_normal import centered
 from pdpmean.diffusion import locating_weights
 from pdpmean.inputs import check_probability
 from pdpmean.interval import half_width
@@ -26,9 +26,10 @@ from pdpmean.profile import Profile
 
 __all__ = ["LARGEST_SAMPLE", "LARGEST_WEIGHT", "Forecast", "Forecaster", "weighed"]
 
-# `locate` looks at so many records, of more: what a sample errs in centre and scale reaches the mean as a product, and
-# only by what is clipped. Of any shape, where the outermost are looked for, at so many times the root of all, if more.
-_SAMPLE, _ANY_SAMPLE_RATE, LARGEST_SAMPLE = 16_000, 20.0, 50_000
+# Of more records than so many `locate` looks at a sample: of so many, or so many times the root of all. What a sample
+# errs in centre and scale reaches the mean as a product, and only by what is clipped; of any shape the outermost count.
+_ALL_UP_TO, LARGEST_SAMPLE = 16_000, 50_000
+_SAMPLES: dict[ShapeName, tuple[int, float]] = {"gaussian": (5_000, 3.0), "any": (16_000, 20.0)}
 _KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
 LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
 _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
@@ -120,7 +121,7 @@ class Forecaster:
         variance, slope, constant = 1.0, 1.0, _ANY_CONSTANT
         noise = JointNoise(shares.get("weights", 0.0) / shares["sum"])
         if self.shape == "gaussian":
-            variance, slope = float(clipped_variance(width)), float(inside(width))
+            variance, slope = centered(width).variance, centered(width).inside
             constant = (noise.sum_std * width) ** 2 / variance
         weight_cap, mean = self._averaging(shares["sum"], constant)
         spared_from = weight_cap if spare else _OUT_OF_REACH
@@ -130,7 +131,7 @@ class Forecaster:
         sampling = math.sqrt(variance * mean.square) / (slope * mean.weight)
         extra = 0.0
         if self.shape == "gaussian":
-            tents = mean.weight * float(mean_tent(width)) / width
+            tents = mean.weight * centered(width).tent / width
             trust = 1.0 if self.census.share else tent_trust(scale, width, tents)
             extra = _INFLATION * product_error(center, scale, width, math.sqrt(trust) * tent_error(tents))
         return Forecast(
@@ -168,8 +169,9 @@ class Forecaster:
         cap = min(profile.saturation(_LOCATE_CONSTANT)[0], LARGEST_WEIGHT, largest)
         weight, square = profile.capped_sums(cap)
         people = profile.people
-        rate = _ANY_SAMPLE_RATE if self.shape == "any" else 0.0
-        sample = min(people, max(_SAMPLE, rate * math.sqrt(people)), self.room)
+        fewest, rate = _SAMPLES[self.shape]
+        wanted = people if people <= _ALL_UP_TO else max(fewest, rate * math.sqrt(people))
+        sample = min(wanted, self.room)
         thinning = sample / weight if people > sample else _KEEP_ALL
         # A sample of so many records has no smaller relative squared weight.
         sums = Sums(weight, max(square, weight**2 / sample))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ __all__ = ["ErrorLaw", "finite", "half_width", "noisy_normal_cdf", "noisy_normal
 _NODES = 48
 _WIDER = 1.3
 _MOST_STEPS, _CLOSE = 20, 1e-7  # of Newton's method, which squares what is close
-_TABLE = np.linspace(0.0, 1.0, 201)
+_MIXTURES = 200  # of noise and sampling, in a table
 
 
 def finite(number: float) -> float:
@@ -78,32 +78,43 @@ def _further(z: Any, ratio: Any) -> Any:
     return np.maximum(change, 0.0)
 
 
-@lru_cache(maxsize=16)
-def _half_widths(level: float) -> Floats:
-    """Half widths for noise + sampling = 1, at each mixture in the table."""
+def _quantiles(chances: Any) -> Floats:
+    """Quantiles of these chances, of at least a half, for noise + sampling = 1; one row a mixture in the table."""
+    sampling = np.linspace(0.0, 1.0, _MIXTURES + 1)[:, None]
+    found: Floats = noisy_normal_quantile(chances, 1 - sampling, sampling)
+    return found
 
-    def solve(part: float) -> float:
-        noise, sampling = max(1 - part, 1e-6), max(part, 1e-6)
-        found = brentq(lambda x: 2 * noisy_normal_cdf(x, noise, sampling) - 1 - level, 0.0, 60.0)
-        return float(found)
 
-    return np.array([solve(part) for part in _TABLE.tolist()])
+@lru_cache(maxsize=64)
+def _half_widths(level: float) -> list[float]:
+    widths: list[float] = _quantiles((1 + level) / 2)[:, 0].tolist()
+    return widths
+
+
+@lru_cache(maxsize=1)
+def _upper_nodes() -> Floats:
+    return _quantiles((np.arange(_NODES // 2) + (_NODES + 1) / 2) / _NODES)
 
 
 def half_width(level: float, noise: float, sampling: float) -> float:
     """X with P(|L + N| <= x) = level, for Laplace L of scale `noise` and normal N of std `sampling`."""
-    size = noise + sampling
-    return float(size * np.interp(sampling / size, _TABLE, _half_widths(level)))
+    size, table = noise + sampling, _half_widths(level)
+    place = sampling / size * _MIXTURES
+    below = min(int(place), _MIXTURES - 1)
+    return size * (table[below] + (place - below) * (table[below + 1] - table[below]))
 
 
 def rank_nodes(weight: Any, square: Any) -> Floats:
     """Equally likely values of the true rank of a located median, of total weight and squared weight given.
 
     The exponential mechanism errs in rank by about Laplace(1 / weight), the sample by a normal; simulation asks for a
-    little more than both (benchmarks/accuracy.py --coverage). Of columns of weights, one row each.
+    little more than both (benchmarks/accuracy.py --coverage). Of many weights, one row each.
     """
-    upper = (np.arange(_NODES // 2) + (_NODES + 1) / 2) / _NODES
-    offsets = noisy_normal_quantile(upper, _WIDER / weight, _WIDER * np.sqrt(square) / (2 * weight))
+    noise, sampling = _WIDER / weight, _WIDER * np.sqrt(square) / (2 * weight)
+    place = np.asarray(sampling / (noise + sampling) * _MIXTURES)
+    below = np.minimum(place.astype(np.int64), _MIXTURES - 1)
+    lower, upper = _upper_nodes()[below], _upper_nodes()[below + 1]
+    offsets = np.asarray(noise + sampling)[..., None] * (lower + (place - below)[..., None] * (upper - lower))
     return np.clip(0.5 + np.concatenate([-offsets[..., ::-1], offsets], axis=-1), 0.03, 0.97)
 
 
@@ -117,7 +128,7 @@ class ErrorLaw:
     doubled: float = 0.0
     """How often the noise is the sum of two of its scale, of one sign; see `JointNoise`."""
 
-    @property
+    @cached_property
     def _unit(self) -> float:
         """A power of two near the largest error: numbers divided by it neither overflow nor vanish when squared."""
         largest = max(float(np.max(self.noise)), float(np.max(self.sampling)), float(np.ptp(self.centers)))

@@ -76,23 +76,22 @@ class Lattice:
         piece = bisect_right(self._measures, position) - 1
         return self.starts[piece] + (position - self._measures[piece]) // self.multiplicities[piece]
 
-    def log_measures(self, keys: NDArray[np.int64]) -> Floats:
-        """Logarithms of the measures between neighbouring `keys`, ascending and all within the lattice."""
-        edges, counts = self._edges
-        firsts = np.searchsorted(keys[:-1], edges)  # of each piece but the first
-        gaps = (keys[1:].view(np.uint64) - keys[:-1].view(np.uint64)).astype(np.float64)
-        gaps *= np.repeat(counts, np.diff(np.concatenate([[0], firsts, [gaps.size]])))
+    def log_measures(self, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> Floats:
+        """Logarithms of the measures from each low key to the high one, both within the lattice."""
+        stops, counts = self._pieces
+        pieces = np.searchsorted(stops[:-1], lows, side="right")
+        measures = (highs.view(np.uint64) - lows.view(np.uint64)).astype(np.float64) * counts[pieces]
         with np.errstate(divide="ignore"):
-            logs = np.log(gaps, out=gaps)
-        # The few gaps that reach over the edge of a piece are measured in integers.
-        for index in set((firsts[(firsts > 0) & (keys[firsts] > edges)] - 1).tolist()):
-            logs[index] = math.log(self.below(int(keys[index + 1])) - self.below(int(keys[index])))
+            logs = np.log(measures, out=measures)
+        # The few that reach over the end of a piece are measured in integers.
+        for index in np.flatnonzero(highs > stops[pieces]).tolist():
+            logs[index] = math.log(self.below(int(highs[index])) - self.below(int(lows[index])))
         return logs
 
     @cached_property
-    def _edges(self) -> tuple[NDArray[np.int64], Floats]:
-        """Where one piece ends and the next starts, and the multiplicities."""
-        return np.array(self.starts[1:-1], dtype=np.int64), np.array(self.multiplicities, dtype=np.float64)
+    def _pieces(self) -> tuple[NDArray[np.int64], Floats]:
+        """Where each piece ends, and the multiplicities."""
+        return np.array(self.starts[1:], dtype=np.int64), np.array(self.multiplicities, dtype=np.float64)
 
 
 @lru_cache(maxsize=1)

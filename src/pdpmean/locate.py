@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +20,14 @@ from pdpmean.interval import finite
 from pdpmean.lattice import Lattice, double_of, keys_of
 from pdpmean.planned import Plan
 from pdpmean.randomness import Randomness
-from pdpmean.selection import choose_segment
+from pdpmean.selection import choose_segments
+from pdpmean.sources import Batch, Counts
+from pdpmean.threads import in_threads
 
-__all__ = ["Location", "integer_weights", "locate", "private_median"]
+__all__ = ["Location", "integer_weights", "locate", "private_medians"]
 
 SPREAD_GRAIN = 2**40  # doubles in a cell: 2**-12 of the spread
+_TOGETHER = 2**15  # values of groups that are located at once; the arrays of more leave the processor's cache
 
 
 @dataclass(frozen=True)
@@ -41,86 +47,148 @@ class Location:
         return finite(self.center + self.offset)
 
 
-def locate(values: Floats, weights: Floats, plan: Plan, randomness: Randomness) -> tuple[Location, float]:
-    """Centre and spread of the kept values, and half the width to clip to.
+def locate(
+    kept: Batch, weights: Floats, plans: Sequence[Plan | None], randomness: Randomness
+) -> list[tuple[Location, float] | None]:
+    """Centre and spread of the kept values of each group with a plan, and half the width to clip to.
 
     Record i may cost ``weights[i]`` nats: a part of it for the centre, the rest for the spread.
     """
-    order = np.argsort(values)  # once: around the centre, distances then fall and rise again, and are sorted at once
-    values, weights = values[order], weights[order]
-    part = float(plan.shares["center"] / (plan.shares["center"] + plan.shares["scale"]))
-    center_weights = integer_weights(round_down(weights * part))
-    center = private_median(values, center_weights, plan.center_lattice, randomness, grain=plan.center_grain)
-    cell = plan.center_grain * math.ulp(center)  # what the centre is not told apart from, about
-    rest = integer_weights(round_down(weights * (1 - part)))
+    groups = [(own, plan) for own, plan in zip(kept.by_group(len(plans)), plans, strict=True) if plan]
+    portions = (np.cumsum([own.size for own, _ in groups]) // _TOGETHER).tolist()
+    some = itertools.groupby(zip(groups, portions, strict=True), key=lambda pair: pair[1])
+
+    def one(task: tuple[list[tuple[NDArray[np.intp], Plan]], Randomness]) -> list[tuple[Location, float]]:
+        # In order: around the centre, distances then fall and rise again, and are sorted at once.
+        where = np.concatenate([own[np.argsort(kept.values[own])] for own, _ in task[0]])
+        sizes = np.array([own.size for own, _ in task[0]])
+        return _locate_some(kept.values[where], weights[where], sizes, [plan for _, plan in task[0]], task[1])
+
+    tasks = (([group for group, _ in portion], randomness.spawn()) for _, portion in some)
+    found = itertools.chain.from_iterable(in_threads(one, tasks))
+    return [next(found) if plan else None for plan in plans]
+
+
+def _locate_some(
+    values: Floats, weights: Floats, sizes: Counts, plans: Sequence[Plan], randomness: Randomness
+) -> list[tuple[Location, float]]:
+    """The same, of groups one after the other, each of its size and sorted."""
+    plan = plans[0]  # all seek in the same places
+    parts = np.repeat([float(p.shares["center"] / (p.shares["center"] + p.shares["scale"])) for p in plans], sizes)
+    of_centers, rest = (integer_weights(round_down(weights * part)) for part in (parts, 1 - parts))
+    lattice, grain = plan.center_lattice, plan.center_grain
+    centers = private_medians(values, of_centers, lattice, randomness, grain=grain, sizes=sizes)
+    cells = [grain * math.ulp(center) for center in centers]  # what a centre is not told apart from, about
     if plan.shape == "any":
-        below, above = find_extent(values, center, rest, cell, randomness)
-        half = below / 2 + above / 2
-        return Location(center, half, half <= max(16 * cell, 2.0**-1000), above / 2 - below / 2), half
-    spread = private_median(_distances(values, center), rest, plan.spread_lattice, randomness, grain=SPREAD_GRAIN)
+        ends = itertools.pairwise([0, *np.cumsum(sizes).tolist()])
+        return [
+            _with_extent(values[start:end], rest[start:end], center, cell, randomness)
+            for (start, end), center, cell in zip(ends, centers, cells, strict=True)
+        ]
+    distances, lattice = _distances(values, np.repeat(centers, sizes)), plan.spread_lattice
+    spreads = private_medians(distances, rest, lattice, randomness, grain=SPREAD_GRAIN, sizes=sizes)
+    return [_with_spread(*found) for found in zip(centers, spreads, cells, plans, strict=True)]
+
+
+def _with_spread(center: float, spread: float, cell: float, plan: Plan) -> tuple[Location, float]:
     most = sys.float_info.max / 8 / max(plan.clip_width, 1.0)
-    degenerate = spread <= max(4 * cell, 2.0**-1000)
-    location = Location(center, min(max(spread, 2.0**-1000), most), degenerate)
+    location = Location(center, min(max(spread, 2.0**-1000), most), spread <= max(4 * cell, 2.0**-1000))
     return location, plan.clip_width * location.spread / MEDIAN_SIZE
 
 
-def integer_weights(weights: Floats) -> NDArray[np.int64]:
+def _with_extent(
+    values: Floats, weights: Counts, center: float, cell: float, randomness: Randomness
+) -> tuple[Location, float]:
+    below, above = find_extent(values, center, weights, cell, randomness)
+    half = below / 2 + above / 2
+    return Location(center, half, half <= max(16 * cell, 2.0**-1000), above / 2 - below / 2), half
+
+
+def integer_weights(weights: Floats) -> Counts:
     """Weights in units of 1 / WEIGHT_UNIT nats, rounded down."""
     return np.floor(weights * WEIGHT_UNIT).astype(np.int64)
 
 
-def _distances(values: Floats, center: float) -> Floats:
+def _distances(values: Floats, centers: Floats) -> Floats:
     with np.errstate(all="ignore"):
-        return np.abs(values - center)
+        return np.abs(values - centers)
 
 
-def private_median(
-    values: Floats, weights: NDArray[np.int64], lattice: Lattice, randomness: Randomness, *, grain: int = 1
-) -> float:
-    """A double y, drawn in proportion to its multiplicity times ``exp(-excess(y) / 2)``.
+def private_medians(
+    values: Floats,
+    weights: Counts,
+    lattice: Lattice,
+    randomness: Randomness,
+    *,
+    grain: int = 1,
+    sizes: Counts | None = None,
+) -> list[float]:
+    """A double y for each group, drawn in proportion to its multiplicity times ``exp(-excess(y) / 2)``.
 
     The excess is how far the weight on the heavier side of y is above half of all, twice over and in nats:
     ``max(0, 2 max(below, above) - all)``. One record more or less changes it by at most its weight, whichever y, and so
     the probability of y by at most a factor ``exp(weight)``. Missing values take no part.
 
     Values are taken together in cells of `grain` neighbouring doubles, and values in the cell of y are on neither side:
-    where many values are equal, their one double would hardly ever be found.
+    where many values are equal, their one double would hardly ever be found. Groups come one after the other, each of
+    its size; without `sizes` all values are of one.
     """
-    borders, penalties = _segments(values, weights, lattice, grain)
-    chosen = choose_segment(
-        lattice.log_measures(borders),
-        lambda segment: lattice.below(int(borders[segment + 1])) - lattice.below(int(borders[segment])),
-        penalties,
-        0.5 / WEIGHT_UNIT,
-        randomness,
-    )
-    start, stop = (lattice.below(int(border)) for border in borders[chosen : chosen + 2])
-    return double_of(lattice.key_at(start + randomness.below(stop - start)))
+    segments = _segments(values, weights, np.array([values.size]) if sizes is None else sizes, lattice, grain)
+    lows, highs = segments.lows, segments.highs
+
+    def measure(segment: int) -> int:
+        return lattice.below(int(highs[segment])) - lattice.below(int(lows[segment]))
+
+    logs = lattice.log_measures(lows, highs)
+    chosen = choose_segments(logs, measure, segments.excess, 0.5 / WEIGHT_UNIT, randomness, segments.starts)
+    starts = [lattice.below(int(lows[segment])) for segment in chosen]
+    keys = [start + randomness.below(measure(segment)) for start, segment in zip(starts, chosen, strict=True)]
+    return [double_of(lattice.key_at(key)) for key in keys]
 
 
-def _segments(
-    values: Floats, weights: NDArray[np.int64], lattice: Lattice, grain: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The borders of runs of doubles that are alike, cells with values and gaps between them, and each run's excess."""
-    present = ~np.isnan(values)
+class _Segments(NamedTuple):
+    """Runs of doubles that are alike: their ends, by key, and their excess; and where those of each group start."""
+
+    lows: Counts
+    highs: Counts
+    excess: Counts
+    starts: NDArray[np.intp]
+
+
+def _segments(values: Floats, weights: Counts, sizes: Counts, lattice: Lattice, grain: int) -> _Segments:
+    """Of each group, cells with values, each followed by the gap up to the next; some are empty.
+
+    Values beyond an end of the lattice are in a cell there that nothing is chosen from, but count on their side. Every
+    group has such a cell before all others, whose gap is its first.
+    """
     first, end = lattice.starts[0], lattice.starts[-1]
-    keys = np.minimum(np.maximum(keys_of(values[present]) // grain * grain, first // grain * grain - grain), end)
-    order = np.argsort(keys, kind="stable")  # merges what is in order already
-    keys = keys[order]
-    starts = np.flatnonzero(np.concatenate([keys[:1] == keys[:1], keys[1:] != keys[:-1]]))
-    points = keys[starts]
-    # How much more weight is below each point than not; and last, below the end.
-    passed = np.concatenate([[0], np.cumsum(weights[present][order])])
-    more = (2 * passed - passed[-1])[np.append(starts, keys.size)]
+    lowest, heads = first // grain * grain - grain, np.cumsum(sizes) - sizes
+    keys = np.minimum(np.maximum(keys_of(values) // grain * grain, lowest), end)
+    order = _sorted_by_group(keys, sizes)
+    keys = np.insert(keys[order], heads, lowest)
+    counted = np.insert(np.where(np.isnan(values), 0, weights)[order], heads, 0)
+    heads = heads + np.arange(sizes.size)
+    is_new = np.append(True, keys[1:] != keys[:-1])
+    is_new[heads] = True
+    cells = np.flatnonzero(is_new)
+    starts = np.searchsorted(cells, heads)
 
-    # Beyond either end nothing can be chosen, but values there still count on their side.
-    low = int(points.size and points[0] + grain <= first)
-    high = points.size - int(points.size and points[-1] >= end)
-    points, more = points[low:high], more[low : high + 1]
-    borders = np.empty(2 * points.size + 2, dtype=np.int64)
-    borders[0], borders[1:-1:2], borders[2:-1:2], borders[-1] = first, points, points + grain, end
-    borders[1], borders[-2] = max(borders[1], first), min(borders[-2], end)  # a cell may lie across an end
-    excess = np.empty(2 * points.size + 1, dtype=np.int64)
-    excess[::2] = np.abs(more)
-    excess[1::2] = np.maximum(np.maximum(more[:-1], -more[1:]), 0)
-    return borders, excess
+    # How much more weight of the group is below each cell than not; and last, below the end.
+    passed = np.append(0, np.cumsum(counted))
+    ends = np.append(heads[1:], keys.size)
+    both = np.repeat(passed[heads] + passed[ends], np.diff(starts, append=cells.size))
+    before, after = 2 * passed[cells] - both, 2 * passed[np.append(cells[1:], keys.size)] - both
+
+    points = keys[cells]
+    lows, highs, excess = (np.empty(2 * points.size, dtype=np.int64) for _ in range(3))
+    lows[::2], highs[::2] = np.maximum(points, first), np.clip(points + grain, first, end)
+    lows[1::2], highs[1:-1:2] = highs[::2], lows[2::2]
+    highs[2 * np.append(starts[1:], points.size) - 1] = end
+    excess[::2], excess[1::2] = np.maximum(np.maximum(before, -after), 0), np.abs(after)
+    return _Segments(lows, highs, excess, 2 * starts)
+
+
+def _sorted_by_group(keys: Counts, sizes: Counts) -> NDArray[np.intp]:
+    """The order of the keys in each group; what is in order already is merged."""
+    ends = itertools.pairwise([0, *np.cumsum(sizes).tolist()])
+    return np.concatenate([start + np.argsort(keys[start:end], kind="stable") for start, end in ends])

@@ -99,11 +99,6 @@ class Earlier:
     refused: list[tuple[Profile, float]] = field(default_factory=list)
     """Whom more people would have been needed of, and what they would have to grant together."""
 
-    def note(self, plan: Plan) -> None:
-        """Keep the plan, unless it was made like the one that is kept already."""
-        if not (self.plan and self.plan.is_like(plan.census.profile)):
-            self.plan = plan
-
     def needed_total(self, planner: Planner) -> float:
         """About the total budget that would not be refused, with this profile and more people."""
         own = planner.census.profile
@@ -122,8 +117,9 @@ def make_plan(
     earlier = earlier or Earlier()
     model, shape, support, share, choices = options
     planner = Planner(census, model, shape, support, choices, room, share)
-    plan = planner.best(earlier.plan)
-    earlier.note(plan)
+    near = earlier.plan if earlier.plan and earlier.plan.is_like(census.profile) else None
+    plan = planner.best(near)
+    earlier.plan = near or plan
     if not planner.accepts(plan):
         raise _refusal(plan, options, earlier.needed_total(planner))
     return plan

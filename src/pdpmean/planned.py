@@ -145,10 +145,15 @@ class Plan(Forecast):
         """What people of this profile weigh in `locate`, by this plan."""
         return weighed(profile, *self.locating).capped_sums(self.locate_cap)[0]
 
+    @cached_property
+    def located_people(self) -> float:
+        """What the people it was made for weigh in `locate`."""
+        return self.located(self.census.profile)
+
     def is_like(self, profile: Profile) -> bool:
         """Whether this plan's choices are hardly worse than the best for people of this profile."""
         own, tau = self.census.profile, self.weight_cap / float(self.shares["sum"])
-        return own.is_like(profile, tau) and math.isclose(self.located(own), self.located(profile), rel_tol=ALIKE)
+        return own.is_like(profile, tau) and math.isclose(self.located_people, self.located(profile), rel_tol=ALIKE)
 
     @property
     def center_lattice(self) -> Lattice:

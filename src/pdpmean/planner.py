@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, ndtri
 
 from pdpmean.choices import SHARE_UNIT, floor_share
 from pdpmean.forecast import Forecaster
@@ -47,7 +47,7 @@ class Planner(Forecaster):
         if self.shape == "any":
             return self._plan(*self._any_shares(), spare=False)
         coding = _Coding(self)
-        if near and near.is_like(self.census.profile):
+        if near:
             plan = self._gaussian_plan(coding.decode(coding.code_plan(near)), spare=near.spared_from <= near.weight_cap)
             if plan.allows(self.choices.max_ratio, self.choices.max_failure):
                 return plan
@@ -159,7 +159,8 @@ class _Coding:
 
     def decode(self, coded: Floats) -> list[float]:
         """Center share, scale share and clip width."""
-        z = np.clip(coded, [-8, -8, -6], [6, 6, 1.6]).tolist()
+        limits = (-8.0, 6.0), (-8.0, 6.0), (-6.0, 1.6)
+        z = [min(max(number, low), high) for number, (low, high) in zip(coded.tolist(), limits, strict=True)]
         choices, rooms = self.planner.choices, self._rooms
         return [
             choices.center_share or rooms[0] * float(expit(z[0])),
@@ -175,13 +176,13 @@ class _Coding:
 
     def code(self, center: float, scale: float, width: float = 1.04) -> Floats:
         """The numbers behind such choices, as near as may be."""
-        parts = (center / self._rooms[0], scale / self._rooms[1])
-        first, second = logit(np.clip(parts, 1e-3, 0.98)).tolist()
-        return np.array([first, second, math.log(max(width - _NARROWEST, 1e-3))])
+        parts = (min(max(part, 1e-3), 0.98) for part in (center / self._rooms[0], scale / self._rooms[1]))
+        odds = (math.log(part / (1 - part)) for part in parts)
+        return np.array([*odds, math.log(max(width - _NARROWEST, 1e-3))])
 
     def code_plan(self, plan: Plan) -> Floats:
         """The numbers behind a plan for a census of another size: locating takes as many nats."""
-        shares, grown = plan.shares, plan.located(self.planner.census.profile) / plan.located(plan.census.profile)
+        shares, grown = plan.shares, plan.located(self.planner.census.profile) / plan.located_people
         center, scale = (float(shares[name]) / grown for name in ("center", "scale"))
         return self.code(center, scale, plan.clip_width)
 

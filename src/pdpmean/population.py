@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from pdpmean.average import Average
-from pdpmean.clipped_normal import clipped_variance, mean_tent, ratio_slope, undo_clipping
+from pdpmean.clipped_normal import centered, clipped_variance, mean_tent, ratio_slope, undo_clipping
 from pdpmean.extent import tail_beyond
 from pdpmean.interval import ErrorLaw, finite, rank_nodes
 from pdpmean.locate import Location
 from pdpmean.planned import Plan
 from pdpmean.prediction import tent_error, tent_trust
+from pdpmean.threads import in_threads
 
 __all__ = ["Population", "Released", "find_populations"]
 
@@ -45,7 +46,7 @@ class Released:
     def tent(self) -> float:
         """What a person adds to the released total, over their weight: if bell-shaped, about so much on average."""
         width = self.plan.clip_width
-        return 1.0 if self.plan.shape == "any" else float(mean_tent(width)) / width
+        return 1.0 if self.plan.shape == "any" else centered(width).tent / width
 
     @property
     def tents(self) -> tuple[float, float]:
@@ -101,7 +102,7 @@ def find_populations(released: Sequence[Released]) -> list[Population]:
     if any(group.plan.shape == "any" for group in released):
         return [_as_it_is(group) for group in released]
     parts = (released[start : start + _TOGETHER] for start in range(0, len(released), _TOGETHER))
-    return [population for part in parts for population in _behind_the_clip(part)]
+    return [population for part in in_threads(_behind_the_clip, parts) for population in part]
 
 
 def _as_it_is(group: Released) -> Population:
@@ -126,7 +127,7 @@ def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
     center, spread, half, mean, total, error, square, scale_weight, scale_square = columns
     ratio = half / spread
     # The last one is the median itself; the others are what its rank may have been.
-    levels = np.append(rank_nodes(scale_weight, scale_square), np.full_like(ratio, 0.5), axis=1)
+    levels = np.append(rank_nodes(scale_weight[:, 0], scale_square[:, 0]), np.full_like(ratio, 0.5), axis=1)
     shifts, sigmas = undo_clipping(mean, ratio, levels)
     widths = ratio / sigmas
     slopes = np.maximum(ratio_slope(widths, shifts, mean), 0.05)

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit
 
-from pdpmean.clipped_normal import MEDIAN_SIZE, inside, tent_slope
+from pdpmean.clipped_normal import MEDIAN_SIZE, centered
 from pdpmean.lattice import Lattice, everywhere, keys_of, positive
 
 __all__ = [
@@ -66,7 +66,7 @@ def tent_trust(scale: Sums, width: float, tents: float) -> float:
     They are expected to add up to `tents` nats; what they should be errs as the located scale does. Each is trusted in
     proportion to the other's squared error.
     """
-    noise, sampling = (float(tent_slope(width)) * error for error in scale_error(scale))
+    noise, sampling = (centered(width).tent_slope * error for error in scale_error(scale))
     off_scale = 2 * noise**2 + sampling**2
     return off_scale / (off_scale + tent_error(tents) ** 2)
 
@@ -84,8 +84,8 @@ def product_error(center: Sums, scale: Sums, width: float, off_tent: float) -> f
     errors = center_error(center), scale_error(scale)
     off_center, off_scale = (2 * noise**2 + sampling**2 for noise, sampling in errors)
     # What is inside and the mean tent over the width both fall as the scale grows; the mean follows their ratio.
-    inside_slope = 2 * width * math.exp(-(width**2) / 2) * _DENSITY / float(inside(width))
-    sensitivity = float(tent_slope(width)) - inside_slope
+    inside_slope = 2 * width * math.exp(-(width**2) / 2) * _DENSITY / centered(width).inside
+    sensitivity = centered(width).tent_slope - inside_slope
     return math.sqrt(off_center * (sensitivity**2 * off_scale + off_tent**2))
 
 
@@ -109,7 +109,8 @@ def miss_probability(center: Sums, scale: Sums | None, ratio: float, *, supporte
         return center_miss
     near = per_octave * min(MEDIAN_SIZE / (_SIZE_DENSITY * scale.weight), 1.0)
     # Four times too large, anything at all, four times too small: P(|Z| > 2.7) = 0.007, P(|Z| < 0.169) = 0.134.
-    far = np.logaddexp.reduce([-0.493 * scale.weight, -scale.weight / 2, -0.366 * scale.weight + math.log(near)])
+    masses = (-0.493 * scale.weight, -scale.weight / 2, -0.366 * scale.weight + math.log(near))
+    far = max(masses) + math.log(sum(math.exp(mass - max(masses)) for mass in masses))
     scale_miss = float(expit(far - math.log(2 * near)))
     return 1 - (1 - center_miss) * (1 - scale_miss)
 

@@ -48,6 +48,7 @@ def this_process() -> tuple[int, int]:
     return os.getpid(), _forks
 
 
+@lru_cache(maxsize=64)  # groups mostly have the same few
 def laplace_scale(sensitivity: int, budget: float | Fraction) -> float:
     """The least double that is at least `sensitivity / budget`: noise of this scale never costs more."""
     if math.isinf(budget):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pdpmean.average import NARROWEST, Average
-from pdpmean.clipped_normal import tent_slope
+from pdpmean.clipped_normal import centered
 from pdpmean.diffusion import locating_weights
 from pdpmean.guarantee import Promise
 from pdpmean.inputs import Floats, check_probability
@@ -263,7 +263,7 @@ def _few_found(group: Released, rarely: float) -> bool:
     census.
     """
     plan, weight = group.plan, group.plan.mean.weight
-    noise, sampling = (float(tent_slope(plan.clip_width)) * error for error in scale_error(plan.scale))
+    noise, sampling = (centered(plan.clip_width).tent_slope * error for error in scale_error(plan.scale))
     of_tents = 1 / (float(TENT_PART) * group.tent * weight)
     counted = math.sqrt(plan.mean.square / group.tent) / weight
     of_census = float(plan.shares["sum"]) * plan.census.doubt / weight

@@ -16,46 +16,59 @@ from numpy.typing import NDArray
 
 from pdpmean.randomness import Randomness
 
-__all__ = ["choose_segment"]
+__all__ = ["choose_segments"]
 
 _DRAW_BITS = 64
 # A double's weight is off by a factor of at most exp(2**-37): see the proof. Twice that, and some.
 _WEIGHT_ERROR = 2.0**-35
+_ONE_CHOICE = np.zeros(1, dtype=np.intp)
 
 
-def choose_segment(
+def choose_segments(
     log_lengths: NDArray[np.float64],
     length: Callable[[int], int],
     penalties: NDArray[np.int64],
     rate: float,
     randomness: Randomness,
-) -> int:
-    """The index of one segment, drawn in proportion to ``length * exp(-rate * penalty)``.
+    starts: NDArray[np.intp] = _ONE_CHOICE,
+) -> list[int]:
+    """The index of one segment, drawn in proportion to ``length * exp(-rate * penalty)``; one from each start on.
 
     `log_lengths` are natural logarithms, at most 1500 in size and off by at most 2**-38 (``-inf`` for an
     empty segment); `length(i)` is the exact integer, asked for only when doubles do not decide.
     """
+    stops = np.append(starts[1:], penalties.size)
     present = log_lengths > -math.inf
-    best = np.where(present, penalties, np.iinfo(np.int64).max).min()
-    if math.isinf(rate):
-        log_weights = np.where(penalties == best, log_lengths, -math.inf)
-    else:
-        with np.errstate(over="ignore"):
-            log_weights = log_lengths - rate * (penalties - best)
-    log_weights -= log_weights.max()
-    with np.errstate(under="ignore"):
-        edges = np.cumsum(np.exp(log_weights, out=log_weights))
-    draw = randomness.below(1 << _DRAW_BITS)
-    point = math.ldexp(draw, -_DRAW_BITS) * edges[-1]
-    index = int(np.searchsorted(edges, point, side="right"))
-    margin = (_WEIGHT_ERROR + edges.size * 2.0**-50) * edges[-1]
-    clear_below = index == 0 or point - edges[index - 1] > margin
-    if clear_below and index < edges.size and edges[index] - point > margin:
-        return index
-    if math.isinf(rate):
-        penalties, rate, present = np.zeros_like(penalties), 0.0, present & (penalties == best)
-    candidates = np.flatnonzero(present)
-    return int(candidates[_choose_exactly(candidates, length, penalties - best, rate, draw, randomness)])
+    best = np.minimum.reduceat(np.where(present, penalties, np.iinfo(np.int64).max), starts)
+    more = penalties - np.repeat(best, stops - starts)
+    edges = np.cumsum(_relative_weights(log_lengths, more, rate, starts))
+    draws = randomness.words(starts.size)
+
+    before = np.where(starts > 0, edges[starts - 1], 0.0)
+    totals = edges[stops - 1] - before
+    points = before + draws * 2.0**-_DRAW_BITS * totals
+    found = np.searchsorted(edges, points, side="right")
+    margins = _WEIGHT_ERROR * totals + edges.size * 2.0**-48 * edges[-1]
+    clear_below = (found == starts) | (points - edges[found - 1] > margins)
+    clear = clear_below & (found < stops) & (edges[np.minimum(found, stops - 1)] - points > margins)
+    for choice in np.flatnonzero(~clear).tolist():
+        own = np.arange(starts[choice], stops[choice])
+        candidates = own[present[own] & ((more[own] == 0) | (rate < math.inf))]
+        exactly = _choose_exactly(candidates, length, more, rate, int(draws[choice]), randomness)
+        found[choice] = candidates[exactly]
+    return [int(index) for index in found]
+
+
+def _relative_weights(
+    log_lengths: NDArray[np.float64], more: NDArray[np.int64], rate: float, starts: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """The weights, so that the largest from each start on is 1."""
+    sizes = np.diff(starts, append=more.size)
+    with np.errstate(over="ignore", under="ignore"):
+        log_weights = np.where(more == 0, log_lengths, -math.inf) if math.isinf(rate) else log_lengths - rate * more
+        log_weights -= np.repeat(np.maximum.reduceat(log_weights, starts), sizes)
+        weights: NDArray[np.float64] = np.exp(log_weights, out=log_weights)
+        return weights
 
 
 def _choose_exactly(
@@ -75,7 +88,7 @@ def _choose_exactly(
     while True:
         # 160 bits more than the draw has: room for the rounding of every step below.
         with mpmath.workprec(bits + 160):
-            decay = {step: mpmath.exp(-mpmath.mpf(rate) * step) for step in set(steps)}
+            decay = {step: mpmath.exp(-mpmath.mpf(rate) * step) if step else mpmath.mpf(1) for step in set(steps)}
             edges = [mpmath.mpf(0)]
             for size, step in zip(lengths, steps, strict=True):
                 edges.append(edges[-1] + size * decay[step])

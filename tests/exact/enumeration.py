@@ -347,7 +347,7 @@ def collapsed(*steps: str, **overrides: dict[str, Any]) -> Iterator[None]:
     with ExitStack() as stack:
         for selecting in ("pdpmean.paper.find_quantile", "pdpmean.locate"):
             stack.enter_context(
-                mock.patch.object(importlib.import_module(selecting), "choose_segment", _choose_segment)
+                mock.patch.object(importlib.import_module(selecting), "choose_segments", _choose_segments)
             )
         for step in steps:
             module_name, function = step.split(":")
@@ -356,15 +356,19 @@ def collapsed(*steps: str, **overrides: dict[str, Any]) -> Iterator[None]:
         yield
 
 
-def _choose_segment(
+def _choose_segments(
     log_lengths: NDArray[np.float64],
     length: Callable[[int], int],
     penalties: NDArray[np.int64],
     rate: float,
     randomness: Any,
-) -> int:
-    """`pdpmean.selection.choose_segment` with its draw enumerated: one branch a segment."""
+    starts: Sequence[int] = (0,),
+) -> list[int]:
+    """`pdpmean.selection.choose_segments` with its draws enumerated: one branch a segment."""
     sizes = [length(index) if log > -math.inf else 0 for index, log in enumerate(log_lengths)]
     weights = [size * mpmath.exp(-mpmath.mpf(rate) * int(step)) for size, step in zip(sizes, penalties, strict=True)]
-    total = mpmath.fsum(weights)
-    return cast(int, randomness.choose([float(weight / total) for weight in weights]))
+    chosen = []
+    for start, stop in itertools.pairwise([*starts, len(weights)]):
+        total = mpmath.fsum(weights[start:stop])
+        chosen.append(start + randomness.choose([float(weight / total) for weight in weights[start:stop]]))
+    return chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,6 +12,7 @@ from typing import Any, Literal
 from unittest import mock
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exact.enumeration import Enumerator, collapsed
 from pdpmean import average, estimate, extent, locate
@@ -18,12 +20,13 @@ from pdpmean.census import Census
 from pdpmean.choices import Choices
 from pdpmean.diffusion import WEIGHT_UNIT
 from pdpmean.errors import InsufficientBudgetError
+from pdpmean.inputs import Floats
 from pdpmean.lattice import Lattice, keys_of
 from pdpmean.model import Model
 from pdpmean.plan import Plan, Shares
 from pdpmean.prediction import Sums
 from pdpmean.profile import Profile
-from pdpmean.randomness import laplace_scale
+from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.sources.arrays import ArraySource
 
 EXACT = 1e-9  # the enumeration's stated error
@@ -173,6 +176,22 @@ def whole(
         (Plan, "spread_lattice", spreads),
         *(coarse_extent(2, tail=1) if any_shape else []),
     ]
-    steps = ["locate:private_median", *(["extent:_reach"] if any_shape else [])]
-    with patched(*fixed), collapsed(*steps), patched(*planted), everything_released():
+    steps = ["locate:private_medians", *(["extent:_reach"] if any_shape else [])]
+    with patched(*fixed), collapsed(*steps), group_by_group(), patched(*planted), everything_released():
+        yield
+
+
+@contextmanager
+def group_by_group() -> Iterator[None]:
+    """`private_medians` of one group after the other: drawn together they are independent, see tests/test_locate.py."""
+    together = locate.private_medians
+
+    def one_by_one(
+        values: Floats, weights: NDArray[np.int64], lattice: Lattice, randomness: Randomness, *, grain: int, sizes: Any
+    ) -> list[float]:
+        ends = itertools.pairwise([0, *np.cumsum(sizes).tolist()])
+        parts = ((values[start:end], weights[start:end]) for start, end in ends)
+        return [together(*part, lattice, randomness, grain=grain)[0] for part in parts]
+
+    with patched((locate, "private_medians", one_by_one)):
         yield

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from located import private_median
 from rules import held_by, holders, thinning_of
 
 from exact.enumeration import Law, collapsed, law, loss, removal_losses, replacement_losses
@@ -261,11 +262,11 @@ Placed = tuple[float, int]  # value, weight in units of 2**-30 nats
 def median_law(placed: Sequence[Placed], lattice: Lattice, grain: int = 1) -> Law:
     values = np.array([value for value, _ in placed], dtype=np.float64)
     weights = np.array([weight for _, weight in placed], dtype=np.int64)
-    return law(lambda r: locate.private_median(values, weights, lattice, r, grain=grain))
+    return law(lambda r: private_median(values, weights, lattice, r, grain=grain))
 
 
 def documented_law(placed: Sequence[Placed], lattice: Lattice, grain: int) -> dict[float, float]:
-    """What `private_median` says of itself, one key after the other."""
+    """What `private_medians` says of itself, one key after the other."""
     present = [(int(keys_of(np.array([value]))[0]) // grain, weight) for value, weight in placed if value == value]
     everyone = sum(weight for _, weight in present)
     masses = {}
@@ -703,11 +704,11 @@ def test_bounded_of_any_shape_with_values_that_change_sides() -> None:
 # --- planted bugs in the whole --------------------------------------------------------------------------------
 
 
-def leaky_locate(values: Floats, weights: Floats, plan: Plan, randomness: Randomness) -> Any:
+def leaky_locate(kept: Batch, weights: Floats, plans: Sequence[Plan | None], randomness: Randomness) -> Any:
     """`locate` that gives up when too few records survived."""
-    if values.size < 2:
-        return locate.Location(0.0, 1.0), 1.0
-    return locate.locate(values, weights, plan, randomness)
+    if weights.size < 2:
+        return [(locate.Location(0.0, 1.0), 1.0)]
+    return locate.locate(kept, weights, plans, randomness)
 
 
 def census_noise_at(part: Fraction, factor: float) -> Patch:

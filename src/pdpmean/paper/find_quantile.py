@@ -11,7 +11,7 @@ from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import Floats, check_budget, private_numbers
 from pdpmean.paper.discretize import check_grid, round_to_grid
 from pdpmean.randomness import Randomness
-from pdpmean.selection import choose_segment
+from pdpmean.selection import choose_segments
 
 __all__ = ["find_quantile"]
 
@@ -57,7 +57,7 @@ def find_quantile(
     above = numbers.size - np.repeat(passed, 2)[1:]
     a, b = quantile.numerator, quantile.denominator
 
-    chosen = choose_segment(
+    (chosen,) = choose_segments(
         _log_lengths(points, spacing, radius),
         lambda segment: _grid_points(segment, points, spacing, radius)[1],
         np.abs((b - a) * below - a * above).astype(np.int64),

@@ -1,0 +1,26 @@
+"""The steps of `locate` for values that are all of one group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pdpmean import Randomness
+from pdpmean.inputs import Floats
+from pdpmean.locate import Location, locate, private_medians
+from pdpmean.plan import Plan
+from pdpmean.sources import Batch
+
+
+def private_median(*args: Any, **options: Any) -> float:
+    """`private_medians` of one group."""
+    (median,) = private_medians(*args, **options)
+    return median
+
+
+def locate_one(values: Floats, weights: Floats, plan: Plan, randomness: Randomness) -> tuple[Location, float]:
+    """`locate` of one group."""
+    (located,) = locate(Batch(values, np.zeros(values.size)), weights, [plan], randomness)
+    assert located
+    return located
