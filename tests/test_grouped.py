@@ -118,8 +118,8 @@ def test_it_prints_at_any_level() -> None:
     low, high = result["north"].interval(0.8)
     line = next(line for line in result.text(0.8).splitlines() if line.startswith("north"))
     shown = [float(word) for word in line.split()[2:5:2]]
-    assert shown == pytest.approx([low, high], abs=result["north"].std / 50)
-    assert shown != pytest.approx(result["north"].interval(), abs=result["north"].std / 50)
+    assert shown == pytest.approx([low, high], abs=result["north"].std / 20)
+    assert shown != pytest.approx(result["north"].interval(), abs=result["north"].std / 20)
 
 
 def test_it_shows_itself_in_notebooks() -> None:

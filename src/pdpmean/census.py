@@ -72,8 +72,9 @@ class Census:
 
 def public_census(held: Held) -> Census:
     """The exact profile, on the grid of the cells: enough to steer public choices."""
-    people = held.counts.astype(np.float64)
-    return Census(Profile.of(held.middles, people), Fraction(0), 0.0, left_out=float(people[held.levels == 0].sum()))
+    people, granting = held.counts.astype(np.float64), held.middles > 0  # of one cell each
+    profile = Profile(held.middles[granting], people[granting])
+    return Census(profile, Fraction(0), 0.0, left_out=float(people[~granting].sum()))
 
 
 def noisy_census(held: Held, model: Model, share: Fraction, randomness: Randomness) -> Census:
