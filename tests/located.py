@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from pdpmean import Randomness
 from pdpmean.inputs import Floats
 from pdpmean.locate import Location, locate, private_medians
@@ -21,6 +19,7 @@ def private_median(*args: Any, **options: Any) -> float:
 
 def locate_one(values: Floats, weights: Floats, plan: Plan, randomness: Randomness) -> tuple[Location, float]:
     """`locate` of one group."""
-    (located,) = locate(Batch(values, np.zeros(values.size)), weights, [plan], randomness)
+    kept = Batch(values, weights)  # who may cost as much as they grant
+    (located,) = locate(kept, lambda some: some.budgets, [plan], randomness)
     assert located
     return located

@@ -306,7 +306,8 @@ def test_groups_are_located_each_by_its_own_plan(monkeypatch: pytest.MonkeyPatch
     plans = [None if j % 7 == 3 else plan_mean({0.5: 4000 + 100 * j}) for j in range(20)]
     groups = generator.permutation(np.repeat(np.arange(21, dtype=np.int32), 2000))  # the last were not asked for
     values = 1000.0 * groups + (1 + groups) * generator.standard_normal(groups.size)
-    found = locate.locate(Batch(values, values, groups), np.full(groups.size, 0.5), plans, Randomness.seeded(1))
+    kept = Batch(values, np.full(groups.size, 0.5), groups)
+    found = locate.locate(kept, lambda some: some.budgets, plans, Randomness.seeded(1))
     assert [location is None for location in found] == [plan is None for plan in plans]
     for j, (plan, located) in enumerate(zip(plans, found, strict=True)):
         if plan and located:

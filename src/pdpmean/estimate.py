@@ -147,4 +147,4 @@ def locate_groups(
         return [None] * len(plans)
     thinning = Thinning.of(plans, grouped=source.groups is not None)
     kept = source.sample(thinning, randomness)
-    return locate(kept, thinning.kept_weights(kept), plans, randomness)
+    return locate(kept, thinning.kept_weights, plans, randomness)

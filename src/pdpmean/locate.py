@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from pdpmean.threads import in_threads
 __all__ = ["Location", "integer_weights", "locate", "private_medians"]
 
 SPREAD_GRAIN = 2**40  # doubles in a cell: 2**-12 of the spread
-_TOGETHER = 2**15  # values of groups that are located at once; the arrays of more leave the processor's cache
+_TOGETHER = 2**16  # values of groups that are located at once; the arrays of more leave the processor's cache
 
 
 @dataclass(frozen=True)
@@ -48,23 +48,23 @@ class Location:
 
 
 def locate(
-    kept: Batch, weights: Floats, plans: Sequence[Plan | None], randomness: Randomness
+    kept: Batch, weigh: Callable[[Batch], Floats], plans: Sequence[Plan | None], randomness: Randomness
 ) -> list[tuple[Location, float] | None]:
     """Centre and spread of the kept values of each group with a plan, and half the width to clip to.
 
-    Record i may cost ``weights[i]`` nats: a part of it for the centre, the rest for the spread.
+    A record may cost as many nats as `weigh` says: a part of them for the centre, the rest for the spread.
     """
     groups = [(own, plan) for own, plan in zip(kept.by_group(len(plans)), plans, strict=True) if plan]
     portions = (np.cumsum([own.size for own, _ in groups]) // _TOGETHER).tolist()
-    some = itertools.groupby(zip(groups, portions, strict=True), key=lambda pair: pair[1])
 
     def one(task: tuple[list[tuple[NDArray[np.intp], Plan]], Randomness]) -> list[tuple[Location, float]]:
+        records, chosen = zip(*task[0], strict=True)
         # In order: around the centre, distances then fall and rise again, and are sorted at once.
-        where = np.concatenate([own[np.argsort(kept.values[own])] for own, _ in task[0]])
-        sizes = np.array([own.size for own, _ in task[0]])
-        return _locate_some(kept.values[where], weights[where], sizes, [plan for _, plan in task[0]], task[1])
+        some = kept.at(np.concatenate([own[np.argsort(kept.values[own])] for own in records]))
+        return _locate_some(some.values, weigh(some), np.array([own.size for own in records]), chosen, task[1])
 
-    tasks = (([group for group, _ in portion], randomness.spawn()) for _, portion in some)
+    together = itertools.groupby(zip(groups, portions, strict=True), key=lambda pair: pair[1])
+    tasks = (([group for group, _ in portion], randomness.spawn()) for _, portion in together)
     found = itertools.chain.from_iterable(in_threads(one, tasks))
     return [next(found) if plan else None for plan in plans]
 

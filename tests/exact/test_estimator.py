@@ -704,11 +704,11 @@ def test_bounded_of_any_shape_with_values_that_change_sides() -> None:
 # --- planted bugs in the whole --------------------------------------------------------------------------------
 
 
-def leaky_locate(kept: Batch, weights: Floats, plans: Sequence[Plan | None], randomness: Randomness) -> Any:
+def leaky_locate(kept: Batch, *others: Any) -> Any:
     """`locate` that gives up when too few records survived."""
-    if weights.size < 2:
+    if kept.values.size < 2:
         return [(locate.Location(0.0, 1.0), 1.0)]
-    return locate.locate(kept, weights, plans, randomness)
+    return locate.locate(kept, *others)
 
 
 def census_noise_at(part: Fraction, factor: float) -> Patch:
