@@ -50,23 +50,18 @@ def test_nobody(budgets: list[float]) -> None:
     assert held.saturation(8.0) == (math.inf, 0)
 
 
-def test_scaled() -> None:
-    held = profile([1.0, 4.0], [3.0, 2.0]).scaled(0.25)
-    assert held.levels.tolist() == [0.25, 1.0]
-    assert held.people == 5.0
-
-
 @given(tiers, st.sampled_from([0.125, 0.3, 5.0]), st.sampled_from([0.5, 8.0, 64.0]), st.booleans())
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_scaled_is_as_if_made_anew(held: dict[float, int], factor: float, constant: float, public: bool) -> None:
+def test_a_share_is_as_if_levels_were_so_much_less(
+    held: dict[float, int], share: float, constant: float, public: bool
+) -> None:
     levels, counts = np.array(sorted(held)), np.array([held[level] for level in sorted(held)], dtype=np.float64)
     if public:
         levels, counts = np.append(levels, math.inf), np.append(counts, 2.0)
-    scaled, anew = Profile(levels, counts).scaled(factor), Profile(levels * factor, counts)
-    assert scaled.saturation(constant) == pytest.approx(anew.saturation(constant), rel=1e-12)
+    whole, less = Profile(levels, counts), Profile(levels * share, counts)
+    assert whole.saturation(constant, share) == pytest.approx(less.saturation(constant), rel=1e-12)
     for tau in (0.1, 1.0, 7.5, 1e3):
-        assert scaled.capped_sums(tau) == pytest.approx(anew.capped_sums(tau), rel=1e-12)
-    assert (scaled.people, scaled.total) == pytest.approx((anew.people, anew.total), rel=1e-12)
+        assert whole.capped_sums(tau, share) == pytest.approx(less.capped_sums(tau), rel=1e-12)
 
 
 @pytest.mark.parametrize(

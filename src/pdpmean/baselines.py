@@ -177,7 +177,7 @@ def sampling_mean(
     numbers, granted = chosen.records(values, budgets)
     census = _census(ArraySource(numbers, granted), chosen, randomness)
     rest = float(1 - census.share)  # what the census left of every allowance
-    profile = census.profile.scaled(rest)
+    profile = Profile(census.profile.levels * rest, census.profile.counts)
 
     def kept(level: float) -> float:
         return float((profile.counts * _keep_rates(profile.levels, level)).sum())

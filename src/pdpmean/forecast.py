@@ -153,21 +153,20 @@ class Forecaster:
     def _averaging(self, share: float, constant: float) -> tuple[float, Sums]:
         """The cap on the weights ``share * allowance`` that minimises the variance, and the sums it leaves."""
         profile = self.census.profile
-        cap = profile.saturation(constant / share**2)[0] * share
+        cap = profile.saturation(constant, share)[0]
         if self.choices.saturation:
             cap = self.choices.saturation / self.model.budget_per_allowance * share
         cap = min(cap, LARGEST_WEIGHT)
-        weight, square = profile.capped_sums(cap / share)
-        return cap, Sums(weight * share, square * share**2)
+        return cap, Sums(*profile.capped_sums(cap, share))
 
     def _locating(self, shares: Mapping[str, float], spared_from: float) -> tuple[float, float, Sums, float]:
         """The cap on the locating weights, how densely to keep records, the sums, and what to count on of them."""
         rule = shares["center"] + shares["scale"], shares["sum"], spared_from
-        profile = weighed(self.census.profile, *rule)
+        profile, share = weighed(self.census.profile, *rule)
         largest = float(locating_weights(self.census.largest(self.model), *rule))
         # At most the largest weight, since coins are soon decided where no rate is large.
-        cap = min(profile.saturation(_LOCATE_CONSTANT)[0], LARGEST_WEIGHT, largest)
-        weight, square = profile.capped_sums(cap)
+        cap = min(profile.saturation(_LOCATE_CONSTANT, share)[0], LARGEST_WEIGHT, largest)
+        weight, square = profile.capped_sums(cap, share)
         people = profile.people
         fewest, rate = _SAMPLES[self.shape]
         wanted = people if people <= _ALL_UP_TO else max(fewest, rate * math.sqrt(people))
@@ -192,8 +191,8 @@ def _least_weight(buckets: Buckets, doubt: float, cap: float, rule: tuple[float,
     return float((there * worth[order]).sum())
 
 
-def weighed(profile: Profile, share: float, sum_share: float, spared_from: float) -> Profile:
-    """The people by what they may cost in `locate`."""
+def weighed(profile: Profile, share: float, sum_share: float, spared_from: float) -> tuple[Profile, float]:
+    """The people, and a share: that of their level is what they may cost in `locate`."""
     if spared_from >= _OUT_OF_REACH:
-        return profile.scaled(share)
-    return Profile(locating_weights(profile.levels, share, sum_share, spared_from), profile.counts)
+        return profile, share
+    return Profile(locating_weights(profile.levels, share, sum_share, spared_from), profile.counts), 1.0

@@ -143,7 +143,8 @@ class Plan(Forecast):
 
     def located(self, profile: Profile) -> float:
         """What people of this profile weigh in `locate`, by this plan."""
-        return weighed(profile, *self.locating).capped_sums(self.locate_cap)[0]
+        people, share = weighed(profile, *self.locating)
+        return people.capped_sums(self.locate_cap, share)[0]
 
     @cached_property
     def located_people(self) -> float:

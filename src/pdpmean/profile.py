@@ -33,19 +33,6 @@ class Profile:
         counted = (levels > 0) & (held > 0)
         return cls(levels[counted], held[counted])
 
-    def scaled(self, factor: float) -> Profile:
-        """The same people, with every level times `factor`; what was summed up need not be again."""
-        scaled = Profile(self.levels * factor, self.counts)
-        vars(scaled).update(
-            people=self.people,
-            _above=self._above,
-            _finite=self._finite * factor,
-            _sums=self._sums * factor,
-            _squares=self._squares * factor**2,
-            _reach=self._reach * factor**2,
-        )
-        return scaled
-
     def times(self, factor: float) -> Profile:
         """So many times the people, at the same levels."""
         return Profile(self.levels, self.counts * factor)
@@ -93,21 +80,23 @@ class Profile:
         """How many hold each level or more; and last, nobody."""
         return np.append(np.cumsum(self.counts[::-1])[::-1], 0.0)
 
-    def saturation(self, constant: float) -> tuple[float, int]:
+    def saturation(self, constant: float, share: float = 1.0) -> tuple[float, int]:
         """The cap tau on weights that minimises ``(sum w**2 + constant) / (sum w)**2``, and how many levels stay below.
 
-        With the levels ascending, tau is ``(sum w**2 + constant) / sum w`` over those below it; infinite where no
-        finite level is.
+        Weights are a share of the level. As these ascend, tau is ``(sum w**2 + constant) / sum w`` over those below it;
+        infinite where no finite level is.
         """
         if self._finite.size == 0:
             return math.inf, 0
+        constant /= share**2
         below = int(self._reach.searchsorted(constant)) + 1
-        return float((self._squares[below - 1] + constant) / self._sums[below - 1]), below
+        return share * float((self._squares[below - 1] + constant) / self._sums[below - 1]), below
 
-    def capped_sums(self, tau: float) -> tuple[float, float]:
-        """The sum of the weights min(level, tau), and of their squares."""
+    def capped_sums(self, tau: float, share: float = 1.0) -> tuple[float, float]:
+        """The sum of the weights min(share * level, tau), and of their squares."""
+        tau /= share
         below = int(self._finite.searchsorted(tau))
         above = float(self._above[below])
         weight = (float(self._sums[below - 1]) if below else 0.0) + (above * tau if above else 0.0)
         square = (float(self._squares[below - 1]) if below else 0.0) + (above * tau**2 if above else 0.0)
-        return weight, square
+        return share * weight, share**2 * square
