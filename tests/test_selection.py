@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import decimal
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import mpmath
@@ -200,7 +204,7 @@ def test_a_single_segment_is_chosen(length: int, rate: float) -> None:
 @pytest.mark.parametrize("rate", [1e10, 1e300])
 def test_a_huge_rate_chooses_the_best(rate: float) -> None:
     randomness = Randomness.seeded(6)
-    segments = Segments([2**1000, 1, 2**1000], [1, 0, 1_000_000], rate)
+    segments = Segments([2**1000, 1, 2**1000, 0], [10**10 + 1, 10**10, 2**60, 0], rate)
     assert {segments.choose(randomness) for _ in range(50)} == {1}
 
 
@@ -222,6 +226,30 @@ def test_the_outer_edges_need_no_more_bits(monkeypatch: pytest.MonkeyPatch) -> N
     segments = Segments([7, 2, 7], [3, 3, 3], 1.0)
     assert segments.choose(Draws([0])) == 0
     assert segments.choose(Draws([2**64 - 1])) == 2
+
+
+@contextmanager
+def taking_turns_often() -> Iterator[None]:
+    """Threads interrupt each other a thousand times as often."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(interval / 1000)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_the_exact_way_has_a_precision_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In every thread, whatever the caller's or another thread's is; and leaves theirs alone."""
+    exactly(monkeypatch)
+    # The first edge is at 2**63 + 2**-7, which so few bits as a double has do not tell from the draws beside it.
+    segments = Segments([2**70 + 1, 2**70 - 201, *[1] * 200], list(range(202)), 0.0)
+    draws = [[2**63, low, 5] for low in (0, 2**57 - 1, 2**57 + 1, 2**64 - 1)] * 25
+    with mpmath.workprec(20), decimal.localcontext(decimal.Context(3, traps=[decimal.Inexact])):
+        with taking_turns_often(), ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda draw: segments.choose(Draws(draw)), draws))
+        assert (mpmath.mp.prec, decimal.getcontext().prec) == (20, 3)
+    assert found == [0, 0, 1, 1] * 25
 
 
 # The error bound

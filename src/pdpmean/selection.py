@@ -8,9 +8,10 @@ otherwise with as many bits as it takes, so the law is exact either way (docs/gu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation, localcontext
+from itertools import accumulate, pairwise
 
-import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,7 +41,7 @@ def choose_segments(
     stops = np.append(starts[1:], penalties.size)
     present = log_lengths > -math.inf
     best = np.minimum.reduceat(np.where(present, penalties, np.iinfo(np.int64).max), starts)
-    more = penalties - np.repeat(best, stops - starts)
+    more = np.maximum(penalties - np.repeat(best, stops - starts), 0)  # an empty one may be better than the best
     edges = np.cumsum(_relative_weights(log_lengths, more, rate, starts))
     draws = randomness.words(starts.size)
 
@@ -86,16 +87,11 @@ def _choose_exactly(
     steps = [int(penalties[index]) for index in candidates]
     bits = _DRAW_BITS
     while True:
-        # 160 bits more than the draw has: room for the rounding of every step below.
-        with mpmath.workprec(bits + 160):
-            decay = {step: mpmath.exp(-mpmath.mpf(rate) * step) if step else mpmath.mpf(1) for step in set(steps)}
-            edges = [mpmath.mpf(0)]
-            for size, step in zip(lengths, steps, strict=True):
-                edges.append(edges[-1] + size * decay[step])
-            low = mpmath.ldexp(draw, -bits) * edges[-1]
-            high = mpmath.ldexp(draw + 1, -bits) * edges[-1]
-            slack = mpmath.ldexp(edges[-1], -bits - 64)
-            inside = [edges[i] + slack <= low and high <= edges[i + 1] - slack for i in range(len(lengths))]
+        with localcontext(_precision(bits + 160)):  # room for the rounding of every step below
+            edges = list(accumulate(_exact_weights(lengths, steps, rate), initial=Decimal(0)))
+            unit = edges[-1] / 2**bits
+            low, high, slack = unit * draw, unit * (draw + 1), unit / 2**64
+            inside = [left + slack <= low and high <= right - slack for left, right in pairwise(edges)]
             # The two outer edges are exact: nothing lies below the first or above the last.
             inside[0] = inside[0] or high <= edges[1] - slack
             inside[-1] = inside[-1] or edges[-2] + slack <= low
@@ -103,3 +99,15 @@ def _choose_exactly(
             return inside.index(True)
         draw = (draw << 64) | randomness.below(1 << 64)
         bits += 64
+
+
+def _precision(bits: int) -> Context:
+    """Decimals of at least so many bits, for this thread alone; what is next to nothing is nothing."""
+    digits = bits // 3  # of 3.3 bits each
+    return Context(digits, ROUND_HALF_EVEN, MIN_EMIN, MAX_EMAX, clamp=0, flags=[], traps=[InvalidOperation])
+
+
+def _exact_weights(lengths: list[int], steps: list[int], rate: float) -> Iterator[Decimal]:
+    """Each ``length * exp(-rate * step)``, to the precision in force; a rate without limit has no steps but 0."""
+    decay = {step: (-Decimal(rate) * step).exp() if step else Decimal(1) for step in set(steps)}
+    return (size * decay[step] for size, step in zip(lengths, steps, strict=True))
