@@ -7,20 +7,17 @@ that `locate` misses.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit, ndtri
 
 from pdpmean.choices import SHARE_UNIT, floor_share
 from pdpmean.forecast import Forecaster
-from pdpmean.inputs import Floats
 from pdpmean.planned import Plan, Shares
+from pdpmean.simplex import find_least
 
 __all__ = ["Planner"]
 
@@ -87,7 +84,7 @@ class Planner(Forecaster):
         """The best of the plans that spare what is capped, or of those that do not; and the logarithm of its error."""
         least = min(_SYMMETRY_PART * self.left * self.useful_total, _SYMMETRY_NATS)
 
-        def cost(coded: Floats) -> float:
+        def cost(coded: list[float]) -> float:
             chosen = coding.decode(coded)
             forecast = self.forecast(self._with_sum(self._gaussian_shares(chosen)), chosen[2], spare=spare)
             error = forecast.half_width(0.75) + forecast.failure_probability(self.choices.max_ratio)
@@ -97,8 +94,8 @@ class Planner(Forecaster):
         starts = [coding.usual]
         if levels[-1] > 30 * np.median(levels):
             starts += [coding.code(0.02 * left, 0.02 * left), coding.code(0.15 * left, 0.1 * left)]
-        found = min((_least(cost, start) for start in starts), key=lambda one: float(one.fun))
-        return self._gaussian_plan(coding.decode(found.x), spare=spare), float(found.fun)
+        lowest, found = min(find_least(cost, start) for start in starts)
+        return self._gaussian_plan(coding.decode(found), spare=spare), lowest
 
     def _gaussian_plan(self, chosen: list[float], *, spare: bool) -> Plan:
         return self._plan(self._gaussian_shares(chosen), chosen[2], spare=spare)
@@ -157,10 +154,10 @@ class _Coding:
         center, scale = left - (choices.scale_share or 0), left - (choices.center_share or 0)
         return _LARGEST_LOCATE * center, _LARGEST_LOCATE * scale
 
-    def decode(self, coded: Floats) -> list[float]:
+    def decode(self, coded: list[float]) -> list[float]:
         """Center share, scale share and clip width."""
         limits = (-8.0, 6.0), (-8.0, 6.0), (-6.0, 1.6)
-        z = [min(max(number, low), high) for number, (low, high) in zip(coded.tolist(), limits, strict=True)]
+        z = [min(max(number, low), high) for number, (low, high) in zip(coded, limits, strict=True)]
         choices, rooms = self.planner.choices, self._rooms
         return [
             choices.center_share or rooms[0] * float(expit(z[0])),
@@ -169,26 +166,19 @@ class _Coding:
         ]
 
     @cached_property
-    def usual(self) -> Floats:
+    def usual(self) -> list[float]:
         """The numbers behind what locating usually takes, or all there is if that is less."""
         total = self.planner.useful_total
         return self.code(55 / total, 35 / total)
 
-    def code(self, center: float, scale: float, width: float = 1.04) -> Floats:
+    def code(self, center: float, scale: float, width: float = 1.04) -> list[float]:
         """The numbers behind such choices, as near as may be."""
         parts = (min(max(part, 1e-3), 0.98) for part in (center / self._rooms[0], scale / self._rooms[1]))
         odds = (math.log(part / (1 - part)) for part in parts)
-        return np.array([*odds, math.log(max(width - _NARROWEST, 1e-3))])
+        return [*odds, math.log(max(width - _NARROWEST, 1e-3))]
 
-    def code_plan(self, plan: Plan) -> Floats:
+    def code_plan(self, plan: Plan) -> list[float]:
         """The numbers behind a plan for a census of another size: locating takes as many nats."""
         shares, grown = plan.shares, plan.located(self.planner.census.profile) / plan.located_people
         center, scale = (float(shares[name]) / grown for name in ("center", "scale"))
         return self.code(center, scale, plan.clip_width)
-
-
-def _least(cost: Callable[[Floats], float], start: Floats) -> Any:
-    """Where the cost is least; differences of a thousandth do not matter."""
-    simplex = np.vstack([start, start + np.eye(start.size)])
-    options: Any = {"xatol": 0.5, "fatol": 1e-3, "maxiter": 220, "initial_simplex": simplex}
-    return minimize(cost, start, method="Nelder-Mead", options=options)
