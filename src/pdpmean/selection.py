@@ -81,8 +81,6 @@ def _choose_exactly(
     randomness: Randomness,
 ) -> int:
     """Position in `candidates` of the one that ``draw / 2**64``, refined by more bits, falls on."""
-    import mpmath  # hardly ever needed
-
     if candidates.size == 1:
         return 0
     lengths = [length(int(index)) for index in candidates]
