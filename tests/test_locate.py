@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +19,7 @@ from pdpmean.diffusion import WEIGHT_UNIT
 from pdpmean.inputs import Floats
 from pdpmean.lattice import Lattice, double_of, everywhere, keys_of, linear, positive
 from pdpmean.locate import SPREAD_GRAIN, integer_weights, private_medians
+from pdpmean.plan import Shares
 from pdpmean.sources import Batch
 
 ONE = int(keys_of(np.array([1.0]))[0])
@@ -315,3 +319,54 @@ def test_groups_are_located_each_by_its_own_plan(monkeypatch: pytest.MonkeyPatch
             assert abs(location.center - 1000 * j) < 0.2 * (1 + j)
             assert location.spread == pytest.approx((1 + j) * MEDIAN_SIZE, rel=0.2)
             assert half == plan.clip_width * location.spread / MEDIAN_SIZE
+
+
+def test_every_portion_of_groups_has_coins_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are worked out side by side, and one keystream for two threads is safe for neither."""
+    monkeypatch.setattr(locate, "_TOGETHER", 50)
+    locate_some, used = locate._locate_some, [Randomness.seeded(1)]
+
+    def spy(*args: Any) -> Any:
+        used.append(args[-1])
+        return locate_some(*args)
+
+    monkeypatch.setattr(locate, "_locate_some", spy)
+    groups = np.repeat(np.arange(10, dtype=np.int32), 30)
+    kept = Batch(np.random.default_rng(1).normal(size=300), np.full(300, 0.5), groups)
+    assert len(locate.locate(kept, lambda some: some.budgets, [plan_mean({0.5: 4000})] * 10, used[0])) == 10
+    assert len(used) == 1 + 7  # portions, the first of one group of 30
+    assert len(set(map(id, used))) == len(used)
+    assert len({source.words(2).tobytes() for source in used}) == len(used)
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+def test_centre_and_spread_together_cost_a_record_what_it_may(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each record its own, by its group's plan, wherever it comes in the order of its group."""
+    seen: list[tuple[Floats, NDArray[np.int64]]] = []
+
+    def medians(values: Floats, weights: NDArray[np.int64], *_: Any, sizes: Any, **__: Any) -> list[float]:
+        seen.append((values, weights))
+        return [0.0] * sizes.size
+
+    def extent(values: Floats, _: float, weights: NDArray[np.int64], *__: Any) -> tuple[float, float]:
+        seen.append((values, weights))
+        return 1.0, 1.0
+
+    monkeypatch.setattr(locate, "private_medians", medians)
+    monkeypatch.setattr(locate, "find_extent", extent)
+    shares = [(0.125, 0.375), (0.25, 0.125)]
+    plan = plan_mean({1.0: 20_000}, shape=shape)
+    plans = [replace(plan, shares=Shares(center=Fraction(c), scale=Fraction(s))) for c, s in shares]
+    generator = np.random.default_rng(12)
+    values = np.ldexp(generator.integers(1, 2**20, 400).astype(np.float64), -18)
+    groups = generator.integers(0, 2, 400).astype(np.int32)
+    kept = Batch(values, values / 8, groups)
+    locate.locate(kept, lambda some: some.budgets, plans, Randomness.seeded(1))
+    own = np.concatenate([np.sort(values[groups == group]) for group in (0, 1)])
+    part = np.repeat([0.25, 2 / 3], np.bincount(groups))
+    for found, exact in ((seen[:1], part * own / 8), (seen[1:], (1 - part) * own / 8)):
+        numbers, weights = (np.concatenate(column) for column in zip(*found, strict=True))
+        assert numbers.tolist() == own.tolist()
+        # Less than the part even where that is a whole number: products round.
+        assert (weights < exact * WEIGHT_UNIT).all()
+        assert weights == pytest.approx(exact * WEIGHT_UNIT, rel=1e-9, abs=2)

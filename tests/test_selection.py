@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import mpmath
@@ -286,6 +287,16 @@ def test_choices_made_together_are_those_made_one_by_one() -> None:
         draws = generator.integers(0, 2**64, len(cases), dtype=np.uint64).tolist()
         apart = [case.choose(Draws([draw])) for case, draw in zip(cases, draws, strict=True)]
         assert choose_together(cases, Draws(draws)) == apart
+
+
+def test_what_a_long_sum_before_it_rounds_does_not_decide_a_choice() -> None:
+    """Up to 2**17, where doubles are 2**-35 apart; each light segment after that loses 0.45 of it, all together 900."""
+    heavy, light, most = 2**17, 1000 * 2**10 + 460, 2**45
+    cases = [Segments([1] * heavy, [0] * heavy, 1.0), Segments([light] * 2000 + [most], [0] * 2001, 1.0)]
+    edge = Fraction(2000 * light, 2000 * light + most)
+    for off, index in ((-10, 1999), (10, 2000)):
+        draw = math.floor(2**64 * (edge + off * Fraction(1, 2**35)))
+        assert choose_together(cases, Draws([2**46, draw])) == [0, index]
 
 
 def largest_edge_error(

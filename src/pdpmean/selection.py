@@ -51,7 +51,7 @@ def choose_segments(
     found = np.searchsorted(edges, points, side="right")
     margins = _WEIGHT_ERROR * totals + edges.size * 2.0**-48 * edges[-1]
     clear_below = (found == starts) | (points - edges[found - 1] > margins)
-    clear = clear_below & (found < stops) & (edges[np.minimum(found, stops - 1)] - points > margins)
+    clear = clear_below & (edges[np.minimum(found, stops - 1)] - points > margins)
     for choice in np.flatnonzero(~clear).tolist():
         own = np.arange(starts[choice], stops[choice])
         candidates = own[present[own] & ((more[own] == 0) | (rate < math.inf))]
