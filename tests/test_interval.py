@@ -11,7 +11,15 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from pdpmean.interval import ErrorLaw, half_width, noisy_normal_cdf, noisy_normal_quantile, rank_nodes
+from pdpmean.interval import (
+    ErrorLaw,
+    half_width,
+    intervals,
+    noisy_normal_cdf,
+    noisy_normal_quantile,
+    quantiles,
+    rank_nodes,
+)
 
 
 def convolution(x: float, noise: float, sampling: float, doubled: float = 0.0) -> float:
@@ -150,7 +158,29 @@ def test_a_mixture_is_the_mean_of_its_parts() -> None:
 @pytest.mark.parametrize(("unit", "center"), [(1.0, 0.0), (1.0, 1e6), (1e-8, 0.0), (1e8, -1e10)])
 def test_quantiles_invert_the_cdf(chance: float, unit: float, center: float) -> None:
     found = law(unit, center)
-    assert found.cdf(found.quantile(chance)) == pytest.approx(chance, rel=1e-4, abs=1e-6)
+    (x,) = quantiles([found], chance)
+    assert found.cdf(x) == pytest.approx(chance, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("doubled", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("ratio", [1e-12, 0.01, 1.0, 100.0, 1e12])
+def test_quantiles_of_any_mixture_are_found(doubled: float, ratio: float) -> None:
+    """Noise of two scales far apart, or next to none: where Newton's method leaves its ends, they are halved."""
+    found = ErrorLaw(np.array([-1.0, 0.0, 1.0]), np.array([1.0, 1e-3, 1e-12]), np.full(3, ratio), doubled)
+    for chance in (1e-6, 0.01, 0.2, 0.6, 0.75, 0.999):
+        (x,) = quantiles([found], chance)
+        near = 1e-7 * max(1.0, ratio)
+        assert found.cdf(x - near) <= chance * (1 + 1e-4)
+        assert found.cdf(x + near) >= chance * (1 - 1e-4)
+
+
+def test_intervals_of_many_laws_are_those_of_each() -> None:
+    units = [0.0, 1e-300, 1e-3, 1.0, 7.0, 1e300] * 30
+    laws = [law(unit, 3 * unit) if unit else ErrorLaw(*np.array([[3.0] * 3, [0.0] * 3, [0.0] * 3])) for unit in units]
+    for law_of_it, (low, high) in zip(laws, intervals(laws, 0.9), strict=True):
+        assert (low, high) == pytest.approx(law_of_it.interval(0.9), rel=1e-9, abs=0)
+        assert low < high or low == high == 3.0
+    assert intervals([], 0.9) == []
 
 
 def test_the_interval_holds_its_level_with_equal_tails() -> None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pdpmean.guarantee import Promise
+from pdpmean.inputs import check_probability
+from pdpmean.interval import intervals
 from pdpmean.result import MeanEstimate
 from pdpmean.texts import rounded, short
 
@@ -82,11 +84,16 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
 
     def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
         """One row a group, as plain numbers and words; those of a refused group are None."""
-        return [self._row(group, level) for group in self.groups]
+        intervals = self.intervals(level)
+        return [self._row(group, *intervals.get(group, (None, None))) for group in self.groups]
 
-    def _row(self, group: Hashable, level: float) -> dict[str, Any]:
+    def intervals(self, level: float = 0.95) -> dict[Hashable, tuple[float, float]]:
+        """The interval of each group that has an estimate; as `MeanEstimate.interval`, all at once."""
+        laws = [estimate.law for estimate in self.estimates.values()]
+        return dict(zip(self.estimates, intervals(laws, check_probability("level", level)), strict=True))
+
+    def _row(self, group: Hashable, low: float | None, high: float | None) -> dict[str, Any]:
         estimate = self.estimates.get(group)
-        low, high = estimate.interval(level) if estimate else (None, None)
         return {
             "group": group,
             "mean": estimate and estimate.mean,
@@ -132,13 +139,14 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
 
     def _cells(self, level: float = 0.95) -> list[tuple[str, ...]]:
         head = ("group", "mean", f"{100 * level:.6g} % interval", "error (std)", "")
-        return [head, *(self._line(group, level) for group in self.groups)]
+        ends = self.intervals(level)
+        return [head, *(self._line(group, ends.get(group, ())) for group in self.groups)]
 
-    def _line(self, group: Hashable, level: float) -> tuple[str, ...]:
+    def _line(self, group: Hashable, ends: tuple[float, ...]) -> tuple[str, ...]:
         if group in self.refused:
             return str(group), "-", "", "", f"refused: {self.refused[group]}"
         estimate = self.estimates[group]
-        low, high = (rounded(end, estimate.std) for end in estimate.interval(level))
+        low, high = (rounded(end, estimate.std) for end in ends)
         mean = rounded(estimate.mean, estimate.std)
         return str(group), mean, f"{low} to {high}", short(estimate.std), "; ".join(estimate.warnings)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -12,14 +13,23 @@ from scipy.special import erfcx, ndtr, ndtri
 
 from pdpmean.inputs import Floats
 
-__all__ = ["ErrorLaw", "finite", "half_width", "noisy_normal_cdf", "noisy_normal_quantile", "rank_nodes"]
+__all__ = [
+    "ErrorLaw",
+    "finite",
+    "half_width",
+    "intervals",
+    "noisy_normal_cdf",
+    "noisy_normal_quantile",
+    "quantiles",
+    "rank_nodes",
+]
 
 _NODES = 48
 _WIDER = 1.3
-_MOST_STEPS, _CLOSE = 20, 1e-7  # of Newton's method, which squares what is close
+_MOST_STEPS, _CLOSE, _NEAR = 20, 1e-7, 1e-10  # of Newton's method, which squares what is close
 _MIXTURES = 200  # of noise and sampling, in a table
-# A quantile is sought in parts of the part it was in, and then between its ends, to some 1e-9 of the largest error.
-_FARTHEST, _PARTS, _ROUNDS = 200.0, 16, 6
+_FARTHEST, _MOST_HALVINGS = 200.0, 60  # of a quantile of a mixture, in units of the largest error; where it is sought
+_TOGETHER = 128  # laws; the arrays of more would not stay in the processor's cache
 
 
 def finite(number: float) -> float:
@@ -51,7 +61,7 @@ def noisy_normal_quantile(chance: Any, noise: Any, sampling: Any) -> Any:
     noise, sampling = np.maximum(noise / unit, 1e-9), np.maximum(sampling / unit, 1e-9)
     x = np.maximum(-noise * np.log(2 * (1 - chance)), sampling * ndtri(chance))
     for _ in range(_MOST_STEPS):
-        found, density = _chance_and_density(x, noise, sampling)
+        found, density = _chance_and_density(x, noise, sampling, 0.0)
         step = (chance - found) / density
         x = x + step
         if np.abs(step).max() < _CLOSE:
@@ -59,10 +69,14 @@ def noisy_normal_quantile(chance: Any, noise: Any, sampling: Any) -> Any:
     return x * unit
 
 
-def _chance_and_density(x: Any, noise: Any, sampling: Any) -> tuple[Any, Any]:
+def _chance_and_density(x: Any, noise: Any, sampling: Any, doubled: Any) -> tuple[Any, Any]:
+    """P(L + N <= x), and its derivative: a tail falls by the ratio of itself, and grows by what cancels in the end."""
     z, ratio = x / sampling, sampling / noise
-    below, above = _tail(z, ratio), _tail(-z, ratio)
-    return ndtr(z) - 0.5 * below + 0.5 * above, (below + above) / (2 * noise)
+    more = doubled * _further(np.array([z, -z]), ratio) if np.any(doubled) else (0.0, 0.0)
+    tails = [(_tail(z, ratio), more[0]), (_tail(-z, ratio), more[1])]
+    chance = ndtr(z) - 0.5 * sum(tails[0]) + 0.5 * sum(tails[1])
+    density = sum((1 - doubled) * tail + further for tail, further in tails) / (2 * noise)
+    return chance, density
 
 
 def _tail(z: Any, ratio: Any) -> Any:
@@ -139,25 +153,9 @@ class ErrorLaw:
         """P(true mean <= x)."""
         return float(np.mean(noisy_normal_cdf(x - self.centers, self.noise, self.sampling, self.doubled)))
 
-    def quantile(self, chance: float) -> float:
-        """X with P(true mean <= x) = chance."""
-        unit, middle = self._unit, float(self.centers[0])
-        if unit == 0:
-            return middle
-        centers, noise, sampling = (self.centers - middle) / unit, self.noise / unit, self.sampling / unit
-        low, high = -_FARTHEST, _FARTHEST
-        for _ in range(_ROUNDS):
-            grid = np.linspace(low, high, _PARTS + 1)
-            chances = noisy_normal_cdf(grid[:, None] - centers, noise, sampling, self.doubled).mean(axis=1)
-            above = min(max(int(np.searchsorted(chances, chance)), 1), _PARTS)
-            low, high = grid[above - 1 : above + 1].tolist()
-        below, rise = float(chances[above - 1]), float(chances[above] - chances[above - 1])
-        part = min(max((chance - below) / rise, 0.0), 1.0) if rise > 0 else 0.5
-        return finite(middle + unit * (low + part * (high - low)))
-
     def interval(self, level: float) -> tuple[float, float]:
         """The central interval that holds the true mean with probability `level`."""
-        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+        return intervals([self], level)[0]
 
     @property
     def noise_std(self) -> float:
@@ -170,3 +168,37 @@ class ErrorLaw:
         unit = self._unit or 1.0
         deviations = (self.centers - self.centers[0]) / unit
         return unit * float(np.sqrt(np.mean((self.sampling / unit) ** 2) + np.var(deviations)))
+
+
+def intervals(laws: Sequence[ErrorLaw], level: float) -> list[tuple[float, float]]:
+    """The central interval of each law, of as many parts, that holds the true mean with probability `level`."""
+    parts = [laws[start : start + _TOGETHER] for start in range(0, len(laws), _TOGETHER)]
+    ends = ([end for part in parts for end in quantiles(part, chance)] for chance in ((1 - level) / 2, (1 + level) / 2))
+    return list(zip(*ends, strict=True))
+
+
+def quantiles(laws: Sequence[ErrorLaw], chance: float) -> list[float]:
+    """X with P(true mean <= x) = chance, of each law, all of as many parts."""
+    scales, middles = np.array([[law._unit or 1.0] for law in laws]), np.array([law.centers[:1] for law in laws])
+    centers = (np.array([law.centers for law in laws]) - middles) / scales
+    noise, sampling = (np.array([getattr(law, name) for law in laws]) / scales for name in ("noise", "sampling"))
+    found = _solved(chance, centers, noise, sampling, np.array([[law.doubled] for law in laws]))
+    places = zip(laws, middles[:, 0].tolist(), found[:, 0].tolist(), strict=True)
+    return [finite(middle + law._unit * x) for law, middle, x in places]
+
+
+def _solved(chance: float, centers: Floats, noise: Floats, sampling: Floats, doubled: Floats) -> Floats:
+    """Where each mixture, a row, has this chance: by Newton's method, and by halving where that leaves its ends."""
+    noise, sampling = np.maximum(noise, 1e-9), np.maximum(sampling, 1e-9)
+    x = np.zeros_like(doubled)
+    low, high = x - _FARTHEST, x + _FARTHEST
+    for step in range(_MOST_STEPS + _MOST_HALVINGS):
+        parts = _chance_and_density(x - centers, noise, sampling, doubled)
+        found, density = (part.mean(axis=1, keepdims=True) for part in parts)
+        low, high = np.where(found < chance, x, low), np.where(found < chance, high, x)
+        tangent = x + (chance - found) / np.maximum(density, 1e-300)
+        is_between = (low <= tangent) & (tangent <= high) & (step < _MOST_STEPS)
+        x, last = np.where(is_between, tangent, (low + high) / 2), x
+        if np.abs(x - last).max() < _NEAR:
+            break
+    return x
