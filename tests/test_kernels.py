@@ -394,11 +394,13 @@ def test_pairs_below_a_limit_are_all_found(limit: int) -> None:
     assert find_at_most(first, np.uint16(limit - 1)).tolist() == np.flatnonzero(first < limit).tolist()
 
 
-@pytest.mark.parametrize("size", [0, 1, 5000])
+@pytest.mark.parametrize("size", [0, 1, 5000, 2**16 + 5000])
 def test_records_below_the_limits_of_their_groups_are_all_taken(size: int) -> None:
     rng = np.random.default_rng(size)
-    first, groups = rng.integers(0, 2**16, size).astype(np.uint16), rng.integers(0, 4, size, np.int32)
+    groups = rng.integers(0, 4, size, np.int32)
     limits, seen = np.array([2**16, 0, 1, 3000]), np.array([5, 0, 0, 0])
+    beside = np.clip(limits[groups] + rng.integers(-1, 2, size), 0, 2**16 - 1)
+    first = np.where(rng.random(size) < 0.5, beside, rng.integers(0, 2**16, size)).astype(np.uint16)
     given: list[NDArray[Any]] = [np.arange(size) + 0.5, rng.uniform(size=size), groups, first]
     where = np.flatnonzero(first < limits[groups])
     for taken, column in zip(take_below(*given, limits, seen), given, strict=True):

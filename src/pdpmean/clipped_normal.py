@@ -93,20 +93,20 @@ def clipped_variance(width: Any, shift: Any = 0.0, ratio: Any = 0.0) -> Any:
 
 
 class Centered(NamedTuple):
-    """A normal in the middle of its clip: what is inside, the variance, the mean tent and how fast that grows.
-
-    That is the mean tent over the width, with the width, both relatively.
-    """
+    """A normal in the middle of its clip."""
 
     inside: float
+    """How likely it is not clipped."""
     variance: float
     tent: float
+    """The mean tent."""
     tent_slope: float
+    """How fast the mean tent over the width grows with the width, both relatively."""
 
 
 @lru_cache(maxsize=1024)  # groups much alike are clipped alike
 def centered(width: float) -> Centered:
-    """These numbers, for one width."""
+    """All of it for a clip of this width."""
     within, tent = inside(width), mean_tent(width)
     return Centered(within, clipped_variance(width), tent, width * within / tent - 1)
 

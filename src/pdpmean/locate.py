@@ -156,36 +156,41 @@ class _Segments(NamedTuple):
 
 
 def _segments(values: Floats, weights: Counts, sizes: Counts, lattice: Lattice, grain: int) -> _Segments:
-    """Of each group, cells with values, each followed by the gap up to the next; some are empty.
-
-    Values beyond an end of the lattice are in a cell there that nothing is chosen from, but count on their side. Every
-    group has such a cell before all others, whose gap is its first.
-    """
+    """Of each group, cells with values, each followed by the gap up to the next; some are empty."""
     first, end = lattice.starts[0], lattice.starts[-1]
-    lowest, heads = first // grain * grain - grain, np.cumsum(sizes) - sizes
-    keys = np.minimum(np.maximum(keys_of(values) // grain * grain, lowest), end)
-    order = _sorted_by_group(keys, sizes)
-    keys = np.insert(keys[order], heads, lowest)
-    counted = np.insert(np.where(np.isnan(values), 0, weights)[order], heads, 0)
-    heads = heads + np.arange(sizes.size)
-    is_new = np.append(True, keys[1:] != keys[:-1])
-    is_new[heads] = True
-    cells = np.flatnonzero(is_new)
-    starts = np.searchsorted(cells, heads)
-
-    # How much more weight of the group is below each cell than not; and last, below the end.
-    passed = np.append(0, np.cumsum(counted))
-    ends = np.append(heads[1:], keys.size)
-    both = np.repeat(passed[heads] + passed[ends], np.diff(starts, append=cells.size))
-    before, after = 2 * passed[cells] - both, 2 * passed[np.append(cells[1:], keys.size)] - both
-
-    points = keys[cells]
+    points, before, after, starts = _cells(values, weights, sizes, lattice, grain)
     lows, highs, excess = (np.empty(2 * points.size, dtype=np.int64) for _ in range(3))
     lows[::2], highs[::2] = np.maximum(points, first), np.clip(points + grain, first, end)
     lows[1::2], highs[1:-1:2] = highs[::2], lows[2::2]
     highs[2 * np.append(starts[1:], points.size) - 1] = end
     excess[::2], excess[1::2] = np.maximum(np.maximum(before, -after), 0), np.abs(after)
     return _Segments(lows, highs, excess, 2 * starts)
+
+
+def _cells(
+    values: Floats, weights: Counts, sizes: Counts, lattice: Lattice, grain: int
+) -> tuple[Counts, Counts, Counts, NDArray[np.intp]]:
+    """Cells with values: the first key, how much more weight is below than not, before and after; where groups start.
+
+    Values beyond an end of the lattice are in a cell there that nothing is chosen from, but count on their side. Every
+    group has such a cell before all others, whose gap is its first.
+    """
+    lowest, heads = lattice.starts[0] // grain * grain - grain, np.cumsum(sizes) - sizes
+    keys = np.minimum(np.maximum(keys_of(values) // grain * grain, lowest), lattice.starts[-1])
+    order = _sorted_by_group(keys, sizes)
+    keys = np.insert(keys[order], heads, lowest)
+    passed = np.append(0, np.cumsum(np.insert(np.where(np.isnan(values), 0, weights)[order], heads, 0)))
+    heads = heads + np.arange(sizes.size)
+    is_new = np.append(True, keys[1:] != keys[:-1])
+    is_new[heads] = True
+    cells = np.flatnonzero(is_new)
+    starts = np.searchsorted(cells, heads)
+
+    # Of the group alone: twice what was passed since its head, less all of it.
+    ends = np.append(heads[1:], keys.size)
+    both = np.repeat(passed[heads] + passed[ends], np.diff(starts, append=cells.size))
+    before, after = 2 * passed[cells] - both, 2 * passed[np.append(cells[1:], keys.size)] - both
+    return keys[cells], before, after, starts
 
 
 def _sorted_by_group(keys: Counts, sizes: Counts) -> NDArray[np.intp]:
