@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -161,6 +162,23 @@ def hostile_groups() -> tuple[list[Floats], list[NDArray[np.int64]]]:
     groups = [at(0, 0, 3), at(), at(-2, math.nan, 5, 5), at(math.inf, -math.inf), at(-9, 99), at(math.nan), at(7)]
     generator = np.random.default_rng(4)
     return groups, [generator.integers(0, 2**31, group.size) for group in groups]
+
+
+@pytest.mark.parametrize("grain", [1, 3, 4, 16])
+def test_segments_of_groups_have_the_excess_of_each_key(grain: int) -> None:
+    """Every key of the lattice is in one segment of each group, whose excess is as defined, in integers."""
+    groups, weights = hostile_groups()
+    sizes = np.array([group.size for group in groups])
+    found = locate._segments(np.concatenate(groups), np.concatenate(weights), sizes, SMALL, grain)
+    for j, (start, stop) in enumerate(itertools.pairwise([*found.starts.tolist(), found.lows.size])):
+        rows = zip(*(column[start:stop].tolist() for column in found[:3]), strict=True)
+        excess = [(key, own) for low, high, own in rows for key in range(low, high)]
+        present = ~np.isnan(groups[j])
+        cells, held = keys_of(groups[j])[present] // grain, weights[j][present]
+        assert excess == [
+            (key, max(0, 2 * max(held[cells < key // grain].sum(), held[cells > key // grain].sum()) - held.sum()))
+            for key in range(SMALL.starts[0], SMALL.starts[-1])
+        ]
 
 
 @pytest.mark.parametrize("grain", [1, 4])

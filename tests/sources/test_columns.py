@@ -214,6 +214,11 @@ def test_places_of_integers_too_far_for_a_table(numbers: list[int]) -> None:
     assert Places(pa.array(numbers, pa.int64())).of(column).tolist() == [0, 1, 2, 2]
 
 
+def test_places_of_integers_that_no_signed_word_holds() -> None:
+    column = pa.array([2**63 + 5, 2**64 - 1, 5, None], pa.uint64())
+    assert Places(pa.array([5, 2**63 + 5], pa.uint64())).of(column).tolist() == [1, 2, 0, 2]
+
+
 @pytest.mark.parametrize("kind", [pa.decimal128(5, 39), pa.decimal128(5, -39), pa.decimal256(5, 77)], ids=str)
 def test_decimals_that_arrow_cannot_write_are_refused_by_their_type(kind: pa.DataType) -> None:
     """Not by an entry: of these a column without any could be read."""

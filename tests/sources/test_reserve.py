@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from numpy.typing import NDArray
 from rules import batch_of, compiled, thinning_of
 from scipy.stats import binom
 
@@ -23,7 +25,7 @@ from pdpmean.model import BOUNDED
 from pdpmean.sources import Batch, BatchSource, reserve
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.opening import open_table
-from pdpmean.sources.reserve import Reserve
+from pdpmean.sources.reserve import Part, Reserve
 
 LAYOUT = Layout("income", "epsilon")
 
@@ -150,6 +152,20 @@ def test_there_is_room_unless_many_groups_have_many_records(
     assert Reserve.has_room(groups, rows) is expected
 
 
+@pytest.mark.parametrize("way", [nullcontext, compiled], ids=["NumPy", "compiled"])
+@pytest.mark.parametrize("groups", [None, 3])
+def test_who_is_at_the_limit_is_not_below_it(groups: int | None, way: Any) -> None:
+    limits = np.array([300] if groups is None else [2**16, 300, 1, 0])
+    codes = np.repeat(np.arange(limits.size), 4)
+    first = np.clip(np.repeat(limits, 4) + np.tile([-2, -1, 0, 1], limits.size), 0, 2**16 - 1)
+    batch = batch_of(np.arange(codes.size), np.ones(codes.size), None if groups is None else codes)
+    with way():
+        part, seen = Part(batch, first.astype(np.uint16)).below(limits, first.size)
+    assert part.records.values.tolist() == np.flatnonzero(first < limits[codes]).tolist()
+    assert part.first.tolist() == first[first < limits[codes]].tolist()
+    assert seen.tolist() == [4] * limits.size
+
+
 # The law of a sample
 
 
@@ -209,6 +225,40 @@ def test_whoever_is_kept_more_often_than_set_aside_is_not_all_there() -> None:
     assert kept_of(8000, 0.2500001, room=2000) is None
     assert kept_of(8000, 1.0, room=7999) is None
     assert kept_of(8000, 1.0, room=8000) == 8000
+
+
+def test_parts_sampled_side_by_side_have_coins_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    decide, used = Thinning.decide, [Randomness.seeded(2)]
+
+    def spy(rule: Thinning, *args: Any) -> Any:
+        used.append(args[-1])
+        return decide(rule, *args)
+
+    monkeypatch.setattr(Thinning, "decide", spy)
+    assert filled([10] * 3 * reserve._TOGETHER).sample(rule_of(0.2, None), used[0]) is not None
+    assert len(set(map(id, used))) == 1 + 3
+
+
+class Zeros(Randomness):
+    """Coins whose later bits are all 0."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: bytes(32), lambda *_: 0, private=False)
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        return np.zeros(size, dtype=np.uint64)
+
+    def spawn(self) -> Randomness:
+        return self
+
+
+def test_later_bits_decide_where_a_rate_ends_within_the_first() -> None:
+    """Three halves of 2**-16, or hardly less: coins of 0 and of 2**-16 are below, one of 2 * 2**-16 is not."""
+    some = filled([4])
+    some._parts = deque([(4, Part(next(batches([4])), np.arange(4, dtype=np.uint16)))])
+    kept = some.sample(rule_of(1.5 * 2.0**-16, None), Zeros())
+    assert kept is not None
+    assert kept.values.tolist() == [0.0, 1.0]
 
 
 # Files
