@@ -76,7 +76,8 @@ def main() -> None:
         lines.append(f"| {rows:.0e} | {single:.2f} | {grouped:.2f} | {ratio:.2f} |")
         print(lines[-1], flush=True)
     if options.write:
-        RESULTS.write_text("Parquet; made by benchmarks/groups.py.\n\n" + "\n".join(lines) + "\n")
+        rows = " ".join(f"{rows:.0e}" for rows in options.rows)
+        RESULTS.write_text(f"Parquet; made by benchmarks/groups.py --rows {rows}.\n\n" + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
