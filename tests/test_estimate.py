@@ -18,6 +18,7 @@ from pdpmean import (
     PopulationWarning,
     Randomness,
     estimate_mean,
+    interval,
     plan_mean,
 )
 from pdpmean.inputs import Floats
@@ -245,6 +246,16 @@ def test_a_column_without_numbers_warns(options: dict[str, Any]) -> None:
     warned = [seeded(["38.2 h"] * 10_000, 1.0, seed=seed, **options).warnings for seed in range(20)]
     assert sum(bool(texts) for texts in warned) >= 17
     assert sum("no numbers" in "".join(texts) for texts in warned) >= 10  # others are told that many seem equal
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+def test_nothing_raises_where_numpy_was_asked_to() -> None:
+    tiers = {0.1: 5400, 0.5: 3700, 1.0: 900}
+    expected = [seeded(**options).to_dict() for options in CELLS.values()], plan_mean(tiers).to_dict()
+    interval._half_widths.cache_clear()
+    interval._upper_nodes.cache_clear()
+    with np.errstate(all="raise"):
+        assert ([seeded(**options).to_dict() for options in CELLS.values()], plan_mean(tiers).to_dict()) == expected
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")

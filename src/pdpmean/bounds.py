@@ -228,6 +228,7 @@ def _bisect(splits: _Splits, slack: float, low: float) -> float:
     return low
 
 
+@np.errstate(under="ignore")  # also where somebody has asked NumPy to raise
 def _slack(splits: _Splits, shift: float) -> Floats:
     """One minus the bound on the total variation of the outputs at means -shift and shift, for each split.
 

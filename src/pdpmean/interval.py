@@ -38,6 +38,7 @@ def finite(number: float) -> float:
     return min(max(number, -largest), largest)
 
 
+@np.errstate(under="ignore")  # also where somebody has asked NumPy to raise
 def noisy_normal_cdf(x: Any, noise: Any, sampling: Any, doubled: float = 0.0) -> Any:
     """P(L + N <= x) for Laplace L of scale `noise` and normal N of standard deviation `sampling`.
 
@@ -69,6 +70,7 @@ def noisy_normal_quantile(chance: Any, noise: Any, sampling: Any) -> Any:
     return x * unit
 
 
+@np.errstate(under="ignore")
 def _chance_and_density(x: Any, noise: Any, sampling: Any, doubled: Any) -> tuple[Any, Any]:
     """P(L + N <= x), and its derivative: a tail falls by the ratio of itself, and grows by what cancels in the end."""
     z, ratio = x / sampling, sampling / noise
