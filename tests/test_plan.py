@@ -16,7 +16,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pdpmean import Choices, InsufficientBudgetError, InvalidInputError, Plan, Randomness, estimate_mean, plan_mean
+from pdpmean import (
+    Choices,
+    InsufficientBudgetError,
+    InvalidInputError,
+    Plan,
+    Randomness,
+    estimate_mean,
+    forecast,
+    plan_mean,
+)
 from pdpmean.census import expected_census
 from pdpmean.choices import ShapeName, floor_share
 from pdpmean.clipped_normal import clipped_variance, inside, mean_tent
@@ -317,6 +326,22 @@ def test_misses_are_predicted_for_the_worst_budgets_there_may_be() -> None:
     assert middle.sure < 0.97 * (1 - doubted / 1000)
     # Where nobody is capped, and nothing left, it does not matter how many there are.
     assert plan_mean({0.05: 20_000}, **options).sure == pytest.approx(1 - doubted / 1000)
+
+
+@pytest.mark.parametrize("people", [3e4, 1e6, 1e7, 1e8, 1e9])
+@pytest.mark.parametrize("budgets", [[0.1], [1.0], np.linspace(0.01, 1.0, 50).tolist()], ids=["0.1", "1", "many"])
+def test_a_sample_costs_hardly_anything(people: float, budgets: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the forecasts, against looking at all; a sample of 16,000 alone would show from 1e9 on."""
+    tiers = {budget: people / len(budgets) for budget in budgets}
+    error = plan_mean(tiers).expected_std
+    monkeypatch.setattr(forecast, "_SAMPLES", {"gaussian": (16_000, 0.0)})
+    few = plan_mean(tiers).expected_std
+    monkeypatch.setattr(forecast, "_ALL_UP_TO", math.inf)
+    census = expected_census(tiers, BOUNDED, Fraction(0))
+    options = PlanOptions(BOUNDED, "gaussian", None, Fraction(1), Choices())
+    everybody = make_plan(census, options, room=10**12).expected_std
+    assert 0.995 < error / everybody < 1.01
+    assert people < 1e9 or few / everybody > 1.05
 
 
 def in_locate(plan: Plan, people: float, budget: float) -> float:

@@ -1,6 +1,6 @@
 """A search for the least cost of a few numbers: the simplex of Nelder and Mead, in plain lists.
 
-It takes the steps of SciPy's, whose import would add a third to that of the library.
+It takes the steps of SciPy's, whose import would add much to that of the library.
 """
 
 from __future__ import annotations
