@@ -29,17 +29,17 @@ from runs import LEVELS, Runs
 from shapes import shape_table
 
 from pdpmean import Choices, InsufficientBudgetError, MeanEstimate, Randomness, estimate_mean, lower_bound
-from pdpmean.average import average
-from pdpmean.baselines import best_clip
-from pdpmean.cells import Cells
-from pdpmean.census import public_census
-from pdpmean.compare import method
+from pdpmean.core.model import BOUNDED, make_model
+from pdpmean.core.promise import Promise
 from pdpmean.estimate import locate_groups
-from pdpmean.guarantee import Promise
-from pdpmean.model import BOUNDED, make_model
-from pdpmean.plan import PlanOptions, make_plan
-from pdpmean.result import conclude
+from pdpmean.inference.conclude import conclude
+from pdpmean.passes.cells import Cells
+from pdpmean.planning.make import PlanOptions, make_plan
+from pdpmean.release.average import average
+from pdpmean.release.census import public_census
 from pdpmean.sources.arrays import ArraySource
+from pdpmean.study.baselines import best_clip
+from pdpmean.study.compare import method
 
 RESULTS = Path(__file__).parent / "results"
 ALL_PROFILES = PROFILES | MORE_PROFILES

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pdpmean import Randomness
-from pdpmean.inputs import Floats
-from pdpmean.locate import Location, locate, private_medians
-from pdpmean.plan import Plan
-from pdpmean.sources import Batch
+from pdpmean.core.types import Floats
+from pdpmean.passes.batch import Batch
+from pdpmean.planning.plan import Plan
+from pdpmean.release.locate import Location, locate, private_medians
 
 
 def private_median(*args: Any, **options: Any) -> float:

@@ -12,8 +12,9 @@ from unittest import mock
 import numpy as np
 from scripted import Scripted
 
-from pdpmean import estimate_mean, extent, locate
-from pdpmean.threads import SMALLEST_BATCH
+from pdpmean import estimate_mean
+from pdpmean.core.threads import SMALLEST_BATCH
+from pdpmean.release import extent, locate
 
 SIGNALLING = float(np.array([0x7FF4000000000000], np.uint64).view(np.float64)[0])
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (1.0, 64.0)}

@@ -11,14 +11,17 @@ from unittest import mock
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pdpmean import average, cells
-from pdpmean.average import Clip, Summing
-from pdpmean.cells import Cells, Held
-from pdpmean.diffusion import Thinning
-from pdpmean.inputs import Floats
-from pdpmean.integers import from_words, weights_of
-from pdpmean.model import Model
-from pdpmean.sources import Batch, Counts, Tallying, columns, reserve
+from pdpmean.core.integers import from_words, weights_of
+from pdpmean.core.model import Model
+from pdpmean.core.types import Counts, Floats
+from pdpmean.passes import cells, reserve
+from pdpmean.passes.batch import Batch, Tallying
+from pdpmean.passes.cells import Cells, Held
+from pdpmean.passes.summing import Summing
+from pdpmean.passes.thinning import Thinning
+from pdpmean.release import average
+from pdpmean.release.average import Clip
+from pdpmean.sources import arrow_columns as columns
 from pdpmean.sources.arrays import ArraySource
 
 Sums = tuple[int, int, int]  # of W z, of W or of those W that are near, of W times the extra

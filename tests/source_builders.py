@@ -18,8 +18,8 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 
-from pdpmean.inputs import Floats
-from pdpmean.sources import BatchSource
+from pdpmean.core.types import Floats
+from pdpmean.passes.source import BatchSource
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.opening import open_table

@@ -16,13 +16,14 @@ from rules import clip_weights, sums_of, three
 from statistical.laws import assert_accepts_and_rejects, discrete_laplace_cdf, discrete_laplace_size_cdf, kolmogorov
 
 from pdpmean import Plan, Randomness, plan_mean
-from pdpmean.average import NEAR, Average, Clip, Summing, average
-from pdpmean.choices import Choices, ShapeName
-from pdpmean.clipped_normal import MEDIAN_SIZE
-from pdpmean.inputs import Floats
-from pdpmean.integers import LARGEST_SHIFT, STEPS, steps_of, steps_per_unit
-from pdpmean.locate import Location
-from pdpmean.model import BOUNDED, make_model
+from pdpmean.core.choices import Choices, ShapeName
+from pdpmean.core.integers import LARGEST_SHIFT, STEPS, steps_of, steps_per_unit
+from pdpmean.core.model import BOUNDED, make_model
+from pdpmean.core.types import Floats
+from pdpmean.laws.clipped_normal import MEDIAN_SIZE
+from pdpmean.passes.summing import Summing
+from pdpmean.release.average import NEAR, Average, Clip, average
+from pdpmean.release.locate import Location
 from pdpmean.sources.arrays import ArraySource
 
 UNBOUNDED = make_model("unbounded", (0.01, 2.0))
@@ -176,7 +177,7 @@ def test_order_and_parts_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
         order = np.random.default_rng(3).permutation(values.size)
         assert passed(clip, values[order], budgets[order]) == expected
         for batch in (1000, 4096, 8999):
-            monkeypatch.setattr("pdpmean.sources.arrays._BATCH", batch)
+            monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", batch)
             assert passed(clip, values, budgets) == expected
             assert passed(clip, values[order], budgets[order]) == expected
 

@@ -11,19 +11,12 @@ import pytest
 from rules import held_by
 
 from pdpmean import InsufficientBudgetError, InvalidInputError, MeanEstimate, Randomness
-from pdpmean.baselines import (
-    _keep_rates,
-    best_clip,
-    minimum_mean,
-    oracle,
-    sampling_mean,
-    threshold_mean,
-)
-from pdpmean.census import public_census
-from pdpmean.inputs import Floats
-from pdpmean.interval import half_width
-from pdpmean.model import BOUNDED
-from pdpmean.profile import Profile
+from pdpmean.core.model import BOUNDED
+from pdpmean.core.profile import Profile
+from pdpmean.core.types import Floats
+from pdpmean.laws.error_law import half_width
+from pdpmean.release.census import public_census
+from pdpmean.study.baselines import _keep_rates, best_clip, minimum_mean, oracle, sampling_mean, threshold_mean
 
 MEAN, STD = 170.0, 8.0
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.1, 1.0)}

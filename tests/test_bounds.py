@@ -1,4 +1,4 @@
-"""The lower bounds of `pdpmean.bounds`. docs/lower-bound.md names the test that pins each step of the proof."""
+"""The lower bounds of `pdpmean.laws.lower_bound`. docs/lower-bound.md names the test that pins each step of the proof."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import erf, erfinv
 
-import pdpmean.bounds
-from pdpmean.bounds import lower_bound, stepwise_lower_bound
+import pdpmean.laws.lower_bound
 from pdpmean.errors import InvalidInputError, PdpMeanError
+from pdpmean.laws.lower_bound import lower_bound, stepwise_lower_bound
 from pdpmean.paper import lower_bound as printed_lower_bound
 
 Floats = NDArray[np.float64]
@@ -206,7 +206,7 @@ def test_a_subset_of_splits_comes_within_one_percent_of_all_and_never_above(boun
     # Brute force without solving: t is at most the best of all splits if and only if some split has total
     # variation <= 1/2 there, and within one percent of it if no split has at 1.01 t.
     for name, budgets in many_budgets(np.random.default_rng(3), 60_000).items():
-        assert np.unique(budgets).size > pdpmean.bounds._ALL_SPLITS
+        assert np.unique(budgets).size > pdpmean.laws.lower_bound._ALL_SPLITS
         paid, free, step = all_splits(budgets)
         known = step if is_stepwise(bound) else None
         t = bound(budgets, model=model)
@@ -217,13 +217,13 @@ def test_a_subset_of_splits_comes_within_one_percent_of_all_and_never_above(boun
 
 def test_thinning_keeps_a_split_with_a_smaller_k_close_to_each() -> None:
     free = np.unique(np.random.default_rng(1).integers(0, 10**7, 50_000)).astype(float)[::-1]
-    assert math.sqrt(pdpmean.bounds._RATIO) <= 1.001  # the 0.1 percent of the page
-    kept = pdpmean.bounds._thinned(free)
+    assert math.sqrt(pdpmean.laws.lower_bound._RATIO) <= 1.001  # the 0.1 percent of the page
+    kept = pdpmean.laws.lower_bound._thinned(free)
     assert kept[0] == 0
     assert kept.size < 10_000
     stand_in = free[kept[np.searchsorted(kept, np.arange(free.size), side="right") - 1]]
     assert (stand_in >= free).all()
-    assert (stand_in <= pdpmean.bounds._RATIO * np.maximum(free, 0) * (1 + 1e-9)).all()
+    assert (stand_in <= pdpmean.laws.lower_bound._RATIO * np.maximum(free, 0) * (1 + 1e-9)).all()
 
 
 # Properties.
@@ -518,7 +518,7 @@ def test_bad_input_gets_a_clear_error(bound: Bound, arguments: dict[str, Any], m
 def test_examples_run() -> None:
     page = Path(__file__).parents[1] / "docs" / "lower-bound.md"
     in_page = doctest.testfile(str(page), module_relative=False)
-    in_module = doctest.testmod(pdpmean.bounds)
+    in_module = doctest.testmod(pdpmean.laws.lower_bound)
     assert (in_page.failed, in_module.failed) == (0, 0)
     assert in_page.attempted > 0
     assert in_module.attempted > 0

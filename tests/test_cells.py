@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from rules import compiled, held_by, holders, table_of
 
 from pdpmean import InvalidInputError
-from pdpmean.cells import Cells, Held
-from pdpmean.inputs import Floats
-from pdpmean.model import BOUNDED, Model, make_model
+from pdpmean.core.model import BOUNDED, Model, make_model
+from pdpmean.core.types import Floats
+from pdpmean.passes.cells import Cells, Held
 from pdpmean.sources.arrays import ArraySource
 
 UNBOUNDED = make_model("unbounded", (0.0625, 1.0))

@@ -15,12 +15,13 @@ from rules import held_by
 from statistical.laws import assert_accepts_and_rejects, discrete_laplace_size_cdf, kolmogorov
 
 from pdpmean import InvalidInputError, Randomness
-from pdpmean.cells import Held
-from pdpmean.census import CENSUS_PART, expected_census, noisy_census, public_census
-from pdpmean.inputs import Floats
-from pdpmean.model import BOUNDED, Model, make_model
-from pdpmean.read import Columns, read_people
+from pdpmean.core.model import BOUNDED, Model, make_model
+from pdpmean.core.types import Floats
+from pdpmean.passes.cells import Held
+from pdpmean.planning.census import CENSUS_PART, expected_census
+from pdpmean.release.census import noisy_census, public_census
 from pdpmean.sources.arrays import ArraySource
+from pdpmean.sources.read import Columns, read_people
 
 UNBOUNDED = make_model("unbounded", (0.0625, 1.0))  # two buckets: [1/16, 1/4) and [1/4, 1]
 SHARE = Fraction(1, 20)

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from pdpmean.clipped_normal import (
+from pdpmean.laws.clipped_normal import (
     MEDIAN_SIZE,
     clipped_mean,
     clipped_variance,

@@ -11,10 +11,10 @@ import pytest
 from scipy.stats import kstest
 
 from pdpmean import InsufficientBudgetError, InvalidInputError, Randomness, lower_bound
-from pdpmean.baselines import best_clip
-from pdpmean.compare import METHODS, Comparison, Simulated, compare, standard_normals
-from pdpmean.inputs import Floats
-from pdpmean.profile import Profile
+from pdpmean.core.profile import Profile
+from pdpmean.core.types import Floats
+from pdpmean.study.baselines import best_clip
+from pdpmean.study.compare import METHODS, Comparison, Simulated, compare, standard_normals
 
 TIERS = {0.1: 2000, 0.5: 1500, 1.0: 500}
 
@@ -55,7 +55,7 @@ def test_a_method_that_always_refuses_is_soon_given_up(monkeypatch: pytest.Monke
         calls.append(1)
         raise InsufficientBudgetError("no", total=1.0, needed=2.0, failure_probability=1.0)
 
-    monkeypatch.setattr("pdpmean.compare.estimate_mean", refusing)
+    monkeypatch.setattr("pdpmean.study.compare.estimate_mean", refusing)
     found = compare({0.1: 100}, runs=12, methods=["pdpmean"]).methods[0]
     assert (found.refused, found.errors) == (12, ())
     assert found.error == math.inf

@@ -15,10 +15,11 @@ from rules import UNCAPPED, holders, thinning_of
 from scipy.stats import binom
 
 from pdpmean import Plan, Randomness, plan_mean
-from pdpmean.diffusion import Thinning, round_down
-from pdpmean.integers import weights_of
-from pdpmean.model import BOUNDED, Model, make_model
-from pdpmean.plan import Shares
+from pdpmean.core.integers import weights_of
+from pdpmean.core.model import BOUNDED, Model, make_model
+from pdpmean.core.weights import round_down
+from pdpmean.passes.thinning import Thinning
+from pdpmean.planning.plan import Shares
 
 UNBOUNDED = make_model("unbounded", (0.01, 4.0))
 MODELS = pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED], ids=["bounded", "unbounded"])

@@ -18,7 +18,7 @@ from pages import ROOT, Block, Command, blocks, commands, is_shown
 import pdpmean
 import pdpmean.errors
 import pdpmean.paper
-from pdpmean.choices import ShapeName
+from pdpmean.core.choices import ShapeName
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEST_SOURCES = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))

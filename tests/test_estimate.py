@@ -18,10 +18,10 @@ from pdpmean import (
     PopulationWarning,
     Randomness,
     estimate_mean,
-    interval,
     plan_mean,
 )
-from pdpmean.inputs import Floats
+from pdpmean.core.types import Floats
+from pdpmean.laws import error_law as interval
 
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 2.0)}
 BUDGETS: Floats = np.random.default_rng(1).choice([0.2, 1.0, 2.0], 6000, p=[0.44, 0.46, 0.10])
@@ -181,7 +181,7 @@ def test_order_does_not_matter_beyond_the_coins() -> None:
 
 def test_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [seeded(**options).to_dict() for options in CELLS.values()]
-    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 1001)
+    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", 1001)
     assert [seeded(**options).to_dict() for options in CELLS.values()] == whole
 
 

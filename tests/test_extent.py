@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from statistical.laws import assert_accepts_and_rejects, chi_square
 
 from pdpmean import Randomness
-from pdpmean.diffusion import WEIGHT_UNIT
-from pdpmean.extent import find_extent, first_small_tail
-from pdpmean.inputs import Floats
-from pdpmean.locate import integer_weights
+from pdpmean.core.types import Floats
+from pdpmean.core.weights import WEIGHT_UNIT
+from pdpmean.release.extent import find_extent, first_small_tail
+from pdpmean.release.locate import integer_weights
 
 SMALLEST = 2.0**-1074
 NOWHERE = 3 * 2.0**-1070  # three times the smallest reach

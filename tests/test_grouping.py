@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from pdpmean import InvalidInputError
-from pdpmean.grouping import MOST_GROUPS, check_groups, codes_of
+from pdpmean.core.groups import MOST_GROUPS, check_groups
+from pdpmean.sources.labels import codes_of
 
 
 class Odd:
@@ -72,7 +73,7 @@ def test_codes_of_numbers(dtype: Any) -> None:
 
 
 def test_codes_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdpmean.grouping._PART", 10)
+    monkeypatch.setattr("pdpmean.sources.labels._PART", 10)
     column = np.arange(95) % 7
     expected = [min(entry, 4) for entry in column.tolist()]
     assert codes_of(column, range(4)).tolist() == expected

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from pdpmean.guarantee import Promise
-from pdpmean.model import BOUNDED, Model
+from pdpmean.core.model import BOUNDED, Model
+from pdpmean.core.promise import Promise
 
 UNBOUNDED = Model("unbounded", (0.1, 1.0))
 

@@ -20,16 +20,18 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from scripted import Scripted
 
-from pdpmean import average, estimate, extent, locate, paper, squares
-from pdpmean.cells import Cells
-from pdpmean.choices import Choices
+from pdpmean import estimate, paper
+from pdpmean.core.choices import Choices
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError, PopulationWarning
 from pdpmean.estimate import estimate_mean
-from pdpmean.inputs import budgets_of_tiers
+from pdpmean.passes.cells import Cells
 from pdpmean.plan import plan_mean
 from pdpmean.randomness import Randomness
-from pdpmean.result import MeanEstimate
+from pdpmean.release import average, extent, locate
+from pdpmean.release import weight_squares as squares
+from pdpmean.results.mean_estimate import MeanEstimate
 from pdpmean.sources.arrays import ArraySource
+from pdpmean.sources.private_columns import budgets_of_tiers
 
 Shape = Literal["gaussian", "any"]
 

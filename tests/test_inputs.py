@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import (
+from pdpmean.core.checks import (
     LARGEST_BUDGET,
     SMALLEST_BUDGET,
     TIERS_HINT,
@@ -26,10 +25,9 @@ from pdpmean.inputs import (
     check_budgets,
     check_positive,
     check_probability,
-    private_numbers,
-    private_records,
-    public_records,
 )
+from pdpmean.errors import InvalidInputError
+from pdpmean.sources.private_columns import private_numbers, private_records, public_records
 
 INF, NAN = math.inf, math.nan
 

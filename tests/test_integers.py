@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pdpmean.integers import (
+from pdpmean.core.integers import (
     LARGEST_SHIFT,
     STEPS,
     WEIGHT_BITS,

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from pdpmean.interval import (
+from pdpmean.laws.error_law import (
     ErrorLaw,
     half_width,
     intervals,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from statistical.laws import assert_accepts_and_rejects, kolmogorov
 
 from pdpmean import Randomness
-from pdpmean.joint import JointNoise
+from pdpmean.laws.joint_noise import JointNoise
 
 PARTS = [0.02, 0.3, 1.0, 2.5]
 

@@ -17,16 +17,19 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rules import batch_of, clip_weights, compiled, group_sums, holders, sums_of, table_of, thinning_of, three
 
-from pdpmean import InvalidInputError, Randomness, average, estimate_mean, kernels, randomness
-from pdpmean.average import Clip, Summing
-from pdpmean.cells import Cells
-from pdpmean.inputs import Floats
-from pdpmean.integers import STEPS, WEIGHT_BITS
-from pdpmean.kernels import find_at_most, take_below
-from pdpmean.model import BOUNDED, Model, make_model
-from pdpmean.sources import Batch
+from pdpmean import InvalidInputError, Randomness, estimate_mean, randomness
+from pdpmean.core import kernels
+from pdpmean.core.integers import STEPS, WEIGHT_BITS
+from pdpmean.core.kernels import find_at_most, take_below
+from pdpmean.core.model import BOUNDED, Model, make_model
+from pdpmean.core.threads import SMALLEST_BATCH
+from pdpmean.core.types import Floats
+from pdpmean.passes.batch import Batch
+from pdpmean.passes.cells import Cells
+from pdpmean.passes.summing import Summing
+from pdpmean.release import average
+from pdpmean.release.average import Clip
 from pdpmean.sources.arrays import ArraySource
-from pdpmean.threads import SMALLEST_BATCH
 
 UNBOUNDED = make_model("unbounded", (0.1, 2.0))
 MODELS = pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED], ids=["bounded", "unbounded"])
@@ -90,7 +93,7 @@ def largest_clip(model: Model = BOUNDED) -> tuple[Clip, int]:
 def test_sums_at_the_edge_of_a_word(sign: int, grouped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # The largest weight, 2**26 - 1, times the largest step, over whole blocks: computed here in Python's integers.
     clip, weight = largest_clip()
-    size = 3 * average._BLOCK + 5
+    size = 3 * summing._BLOCK + 5
     expected = (sign * size * weight * STEPS, size * weight, size * weight * STEPS)
 
     def found() -> tuple[int, ...]:
@@ -311,7 +314,7 @@ def test_all_in_one_group_of_a_large_batch() -> None:
 @pytest.mark.usefixtures("always_compiled")
 @pytest.mark.parametrize("grouped", [False, True])
 def test_a_wrong_budget_is_named_by_its_number_in_the_table(monkeypatch: pytest.MonkeyPatch, grouped: bool) -> None:
-    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 100)
+    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", 100)
     budgets = np.ones(1000)
     budgets[789] = -2.0
     groups: dict[str, Any] = {"by": ["a"] * 1000, "groups": ["b"]} if grouped else {}
@@ -329,7 +332,7 @@ def test_threads_change_nothing(model: Model, grouped: bool, monkeypatch: pytest
     rng = np.random.default_rng(2)
     values, budgets = rng.normal(5.0, 1.0, 400_000), rng.uniform(0.1, 1.0, 400_000)
     labels = rng.integers(0, 3, 400_000)
-    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 2**17)
+    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", 2**17)
 
     def estimate() -> list[float]:
         options: dict[str, Any] = {"model": model.name, "budget_range": model.budget_range}
@@ -358,7 +361,7 @@ def test_shuffled_and_split_sources_sum_alike(grouped: bool, monkeypatch: pytest
 
     whole = sums(ArraySource(values, budgets, codes, 4 if grouped else None))
     assert whole == [three(row) for row in table_of(summing, batch_of(values, budgets, codes)).tolist()]
-    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 777)
+    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", 777)
     shuffled = None if codes is None else codes[order]
     assert sums(ArraySource(values[order], budgets[order], shuffled, 4 if grouped else None)) == whole
 

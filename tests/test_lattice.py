@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from statistical.laws import assert_accepts_and_rejects, chi_square, uniform
 
 from pdpmean import Randomness
-from pdpmean.lattice import Lattice, double_of, everywhere, keys_of, linear, positive
+from pdpmean.laws.lattice import Lattice, double_of, everywhere, keys_of, linear, positive
 
 LARGEST = float(np.finfo(np.float64).max)
 SMALLEST = 2.0**-1074

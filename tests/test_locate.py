@@ -14,14 +14,15 @@ from located import locate_one, private_median
 from numpy.typing import NDArray
 from statistical.laws import assert_accepts_and_rejects, chi_square
 
-from pdpmean import Choices, Randomness, locate, plan_mean
-from pdpmean.clipped_normal import MEDIAN_SIZE
-from pdpmean.diffusion import WEIGHT_UNIT
-from pdpmean.inputs import Floats
-from pdpmean.lattice import Lattice, double_of, everywhere, keys_of, linear, positive
-from pdpmean.locate import SPREAD_GRAIN, integer_weights, private_medians
-from pdpmean.plan import Shares
-from pdpmean.sources import Batch
+from pdpmean import Choices, Randomness, plan_mean
+from pdpmean.core.types import Floats
+from pdpmean.core.weights import WEIGHT_UNIT
+from pdpmean.laws.clipped_normal import MEDIAN_SIZE
+from pdpmean.laws.lattice import Lattice, double_of, everywhere, keys_of, linear, positive
+from pdpmean.passes.batch import Batch
+from pdpmean.planning.plan import Shares
+from pdpmean.release import locate
+from pdpmean.release.locate import SPREAD_GRAIN, integer_weights, private_medians
 
 ONE = int(keys_of(np.array([1.0]))[0])
 SMALL = Lattice((ONE - 3, ONE + 2, ONE + 8), (1, 3))  # 5 + 6 doubles about 1

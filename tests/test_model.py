@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pdpmean import InvalidInputError
-from pdpmean.model import BOUNDED, Model, make_model
+from pdpmean.core.model import BOUNDED, Model, make_model
 
 RANGE = (0.125, 2.0)
 

@@ -23,8 +23,9 @@ from observer import GROUPS, MEDIANS, SCRIPT, SIGNALLING, TABLES, UNBOUNDED, Tab
 from scripted import Scripted
 from typer.testing import CliRunner
 
-from pdpmean import GroupedEstimate, Randomness, locate
+from pdpmean import GroupedEstimate, Randomness
 from pdpmean.cli import app
+from pdpmean.release import locate
 
 
 def csv(columns: Table, folder: Path) -> Path:

@@ -16,23 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pdpmean import (
-    Choices,
-    InsufficientBudgetError,
-    InvalidInputError,
-    Plan,
-    Randomness,
-    estimate_mean,
-    forecast,
-    plan_mean,
-)
-from pdpmean.census import expected_census
-from pdpmean.choices import ShapeName, floor_share
-from pdpmean.clipped_normal import clipped_variance, inside, mean_tent
-from pdpmean.lattice import everywhere, keys_of, linear, positive
-from pdpmean.model import BOUNDED
-from pdpmean.plan import PlanOptions, make_plan, plan_groups, with_people
-from pdpmean.prediction import product_error, tent_trust
+from pdpmean import Choices, InsufficientBudgetError, InvalidInputError, Plan, Randomness, estimate_mean, plan_mean
+from pdpmean.core.choices import ShapeName, floor_share
+from pdpmean.core.model import BOUNDED
+from pdpmean.laws.clipped_normal import clipped_variance, inside, mean_tent
+from pdpmean.laws.lattice import everywhere, keys_of, linear, positive
+from pdpmean.planning import forecast
+from pdpmean.planning.census import expected_census
+from pdpmean.planning.make import PlanOptions, make_plan, plan_groups, with_people
+from pdpmean.planning.prediction import product_error, tent_trust
 
 TIERS = {0.1: 5400, 0.5: 3700, 1.0: 900}
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 1.0)}

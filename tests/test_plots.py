@@ -19,11 +19,11 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from pdpmean import MeanEstimate, Plan, Randomness, estimate_mean, plan_mean
-from pdpmean.compare import Comparison, Simulated
-from pdpmean.grouped import GroupedEstimate
-from pdpmean.interval import ErrorLaw, half_width
-from pdpmean.plan import with_people
-from pdpmean.plots import plot_comparison
+from pdpmean.laws.error_law import ErrorLaw, half_width
+from pdpmean.planning.make import with_people
+from pdpmean.results.grouped_estimate import GroupedEstimate
+from pdpmean.show.plots import plot_comparison
+from pdpmean.study.compare import Comparison, Simulated
 
 TIERS = {0.1: 10_800, 0.5: 7_400, 1.0: 1_800}
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 1.0)}

@@ -12,13 +12,13 @@ from scipy.optimize import brentq
 from test_clipped_normal import expectation
 
 from pdpmean import Plan, plan_mean
-from pdpmean.average import Average
-from pdpmean.clipped_normal import MEDIAN_SIZE, clipped_mean, mean_tent, size_quantile
-from pdpmean.guarantee import Promise
-from pdpmean.locate import Location
-from pdpmean.population import Population, Released, find_populations
-from pdpmean.prediction import Sums, tent_error, tent_trust
-from pdpmean.result import conclude
+from pdpmean.core.promise import Promise
+from pdpmean.inference.conclude import conclude
+from pdpmean.inference.population import Population, Released, find_populations
+from pdpmean.laws.clipped_normal import MEDIAN_SIZE, clipped_mean, mean_tent, size_quantile
+from pdpmean.planning.prediction import Sums, tent_error, tent_trust
+from pdpmean.release.average import Average
+from pdpmean.release.locate import Location
 
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.5, 1.0)}
 TIERS = {0.5: 800, 1.0: 400}

@@ -11,11 +11,11 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from pdpmean import Randomness
-from pdpmean.clipped_normal import MEDIAN_SIZE
-from pdpmean.interval import half_width
-from pdpmean.lattice import everywhere, linear, positive
-from pdpmean.locate import integer_weights
-from pdpmean.prediction import Sums, center_error, miss_probability, product_error
+from pdpmean.laws.clipped_normal import MEDIAN_SIZE
+from pdpmean.laws.error_law import half_width
+from pdpmean.laws.lattice import everywhere, linear, positive
+from pdpmean.planning.prediction import Sums, center_error, miss_probability, product_error
+from pdpmean.release.locate import integer_weights
 
 
 def test_sums_scale() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pdpmean import paper
-from pdpmean.profile import Profile
+from pdpmean.core.profile import Profile
 
 eighths = st.integers(1, 800).map(lambda count: count / 8)
 tiers = st.dictionaries(eighths, st.integers(1, 20), min_size=1, max_size=12)

@@ -93,7 +93,7 @@ def test_the_functions_are_found() -> None:
     top, paper = dict(public_functions("pdpmean")), dict(public_functions("pdpmean.paper"))
     assert {"lower_bound", "Randomness.secure", "Randomness.add_laplace"} <= top.keys()
     assert {"mean_bounded", "sparse_vector"} <= paper.keys()
-    assert {"pdpmean", "pdpmean.paper", "pdpmean.paper.adpm", "pdpmean.selection"} <= set(MODULES)
+    assert {"pdpmean", "pdpmean.paper", "pdpmean.paper.adpm", "pdpmean.release.exact_choice"} <= set(MODULES)
 
 
 def test_the_checks_catch_what_they_should() -> None:

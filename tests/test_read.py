@@ -97,7 +97,7 @@ def test_wrong_budgets_are_told_by_their_record(tmp_path: Path) -> None:
     wrong = FRAME.assign(epsilon=np.where(np.arange(9000) == 4321, -0.5, BUDGETS))
     wrong.to_csv(tmp_path / "people.csv", index=False)
     pq.write_table(pa.Table.from_pandas(wrong), tmp_path / "people.parquet", row_group_size=1000)
-    with mock.patch("pdpmean.sources.formats._PIECE", 1000):  # so that it is read as nine streams
+    with mock.patch("pdpmean.sources.files.parquet._PIECE", 1000):  # so that it is read as nine streams
         assert "record 4321 has -0.5" in refusal(tmp_path / "people.parquet", **NAMES)
     for table in (wrong, tmp_path / "people.csv"):
         assert "record 4321 has -0.5" in refusal(table, **NAMES)

@@ -21,8 +21,8 @@ import pytest
 from browser import Browser, Page
 
 from pdpmean import InvalidInputError, MeanEstimate, Randomness, __version__, estimate_mean
-from pdpmean.grouped import GroupedEstimate
-from pdpmean.report import report_html, write_report
+from pdpmean.results.grouped_estimate import GroupedEstimate
+from pdpmean.show.report import report_html, write_report
 
 TIERS = {0.1: 10_800, 0.5: 7_400, 1.0: 1_800}
 COMMAND = "pdpmean estimate people.parquet --value hours --budget epsilon --report report.html"
@@ -255,7 +255,7 @@ def test_without_matplotlib_there_are_no_pictures() -> None:
     script = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "import pdpmean\n"
-        "from pdpmean.report import report_html\n"
+        "from pdpmean.show.report import report_html\n"
         "values, seed = [float(i % 97) for i in range(5000)], pdpmean.Randomness.seeded(1)\n"
         "print(report_html(pdpmean.estimate_mean(values, 0.5, randomness=seed)))\n"
     )

@@ -13,15 +13,16 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pdpmean import Choices, InvalidInputError, MeanEstimate, Plan, Randomness, estimate_mean, plan_mean, population
-from pdpmean.average import NEAR, Average
-from pdpmean.clipped_normal import MEDIAN_SIZE, clipped_mean, mean_tent, size_quantile
-from pdpmean.guarantee import Promise
-from pdpmean.interval import ErrorLaw, half_width
-from pdpmean.locate import Location
-from pdpmean.population import Released
-from pdpmean.prediction import center_error
-from pdpmean.result import conclude
+from pdpmean import Choices, InvalidInputError, MeanEstimate, Plan, Randomness, estimate_mean, plan_mean
+from pdpmean.core.promise import Promise
+from pdpmean.inference import population
+from pdpmean.inference.conclude import conclude
+from pdpmean.inference.population import Released
+from pdpmean.laws.clipped_normal import MEDIAN_SIZE, clipped_mean, mean_tent, size_quantile
+from pdpmean.laws.error_law import ErrorLaw, half_width
+from pdpmean.planning.prediction import center_error
+from pdpmean.release.average import NEAR, Average
+from pdpmean.release.locate import Location
 
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.25, 1.0)}
 DOUBT = 0.01  # the scale of the noise on a check or a mean square

@@ -18,8 +18,9 @@ import pytest
 from numpy.typing import NDArray
 from statistical.laws import assert_accepts_and_rejects, chi_square
 
-from pdpmean import Randomness, selection
-from pdpmean.selection import choose_segments
+from pdpmean import Randomness
+from pdpmean.release import exact_choice as selection
+from pdpmean.release.exact_choice import choose_segments
 
 
 class Segments(NamedTuple):

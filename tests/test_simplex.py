@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from pdpmean.simplex import find_least
+from pdpmean.laws.simplex import find_least
 
 Cost = Callable[[list[float]], float]
 

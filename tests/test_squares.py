@@ -15,11 +15,11 @@ from recorder import Recorder
 from rules import held_by
 
 from pdpmean import Randomness, plan_mean
-from pdpmean.cells import Held
-from pdpmean.inputs import Floats
-from pdpmean.model import BOUNDED, Model, make_model
-from pdpmean.plan import Shares
-from pdpmean.squares import weight_squares
+from pdpmean.core.model import BOUNDED, Model, make_model
+from pdpmean.core.types import Floats
+from pdpmean.passes.cells import Held
+from pdpmean.planning.plan import Shares
+from pdpmean.release.weight_squares import weight_squares
 
 UNBOUNDED = make_model("unbounded", (0.0625, 1.0))
 PEOPLE: NDArray[np.float64] = np.repeat([0.0625, 0.5, 1.0], [800, 600, 100])

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from pdpmean import plan_mean
-from pdpmean.texts import as_html, rounded, short
+from pdpmean.core.text import as_html, rounded, short
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pdpmean.threads import read_ahead
+from pdpmean.core.threads import read_ahead
 
 
 @pytest.mark.parametrize("lengths", [[], [0], [1], [4], [9], [0, 0, 5], [4, 8, 0, 1, 30], [3] * 40], ids=str)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pdpmean import Choices, plan_mean
-from pdpmean.what_if import Scenario, what_if
+from pdpmean.study.what_if import Scenario, what_if
 
 TIERS = {0.1: 5400, 0.5: 3700, 1.0: 900}
 

@@ -23,13 +23,14 @@ from pdpmean.errors import (
 
 if TYPE_CHECKING:
     from pdpmean import paper
-    from pdpmean.bounds import lower_bound
-    from pdpmean.choices import Choices
+    from pdpmean.core.choices import Choices
     from pdpmean.estimate import estimate_mean
-    from pdpmean.grouped import GroupedEstimate
-    from pdpmean.plan import Plan, plan_mean
+    from pdpmean.laws.lower_bound import lower_bound
+    from pdpmean.plan import plan_mean
+    from pdpmean.planning.plan import Plan
     from pdpmean.randomness import Randomness
-    from pdpmean.result import MeanEstimate
+    from pdpmean.results.grouped_estimate import GroupedEstimate
+    from pdpmean.results.mean_estimate import MeanEstimate
 
 __version__ = "0.1.0"
 

@@ -7,37 +7,43 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Unpack, overload
 
-from pdpmean.average import average
-from pdpmean.cells import Cells, Held
-from pdpmean.census import CENSUS_PART, Census, noisy_census, public_census
-from pdpmean.choices import Choices, ShapeName, check_choices, check_shape, check_share, check_support, floor_share
-from pdpmean.diffusion import Thinning
+from pdpmean.core.choices import Choices, ShapeName, check_choices, check_shape, check_share, check_support
+from pdpmean.core.groups import check_groups
+from pdpmean.core.model import make_model
+from pdpmean.core.options import Options
+from pdpmean.core.progress import Progress, Watch
+from pdpmean.core.promise import Promise
 from pdpmean.errors import InsufficientBudgetError, PopulationWarning
-from pdpmean.grouped import GroupedEstimate
-from pdpmean.grouping import check_groups
-from pdpmean.guarantee import Promise
-from pdpmean.locate import Location, locate
-from pdpmean.model import Model, make_model
-from pdpmean.options import Options
-from pdpmean.plan import Plan, PlanOptions, plan_groups
-from pdpmean.progress import Progress, Watch
+from pdpmean.inference.conclude import conclude
+from pdpmean.passes.cells import Cells
+from pdpmean.passes.source import Source
+from pdpmean.passes.thinning import Thinning
+from pdpmean.planning.make import PlanOptions, plan_groups
+from pdpmean.planning.plan import Plan
 from pdpmean.randomness import Randomness, check_randomness
-from pdpmean.read import Columns, read
-from pdpmean.result import MeanEstimate, conclude
-from pdpmean.sources import Source
-from pdpmean.squares import weight_squares
+from pdpmean.release.average import average
+from pdpmean.release.census import take_census
+from pdpmean.release.locate import Location, locate
+from pdpmean.release.weight_squares import weight_squares
+from pdpmean.results.grouped_estimate import GroupedEstimate
+from pdpmean.results.mean_estimate import MeanEstimate
+from pdpmean.sources.read import Columns, read
 
-__all__ = ["estimate_mean"]
+__all__ = ["estimate_mean", "locate_groups"]
 
 
 @overload
 def estimate_mean(
     values: Any, budgets: Any = None, *, by: None = None, groups: None = None, **options: Unpack[Options]
 ) -> MeanEstimate: ...
+
+
 @overload
 def estimate_mean(
     values: Any, budgets: Any = None, *, by: Any, groups: Iterable[Hashable], **options: Unpack[Options]
 ) -> GroupedEstimate: ...
+
+
 def estimate_mean(
     values: Any,
     budgets: Any = None,
@@ -130,13 +136,6 @@ def estimate_mean(
     for text in result.warnings:
         warnings.warn(text, PopulationWarning, stacklevel=2)
     return result
-
-
-def take_census(held: Held, model: Model, share: Fraction, randomness: Randomness) -> Census:
-    """Who holds which budget: counted where it is public, noisily where it is not."""
-    if model.budget_range is None:
-        return public_census(held)
-    return noisy_census(held, model, floor_share(CENSUS_PART * share), randomness)
 
 
 def locate_groups(

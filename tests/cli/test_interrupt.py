@@ -53,7 +53,8 @@ def test_an_interrupt_leaves_one_line_and_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["typer", "typer.main", "pdpmean.cli.estimate", "pdpmean.cli.demo", "pdpmean.what_if", "numpy", "scipy"]
+    "module",
+    ["typer", "typer.main", "pdpmean.cli.estimate", "pdpmean.cli.demo", "pdpmean.study.what_if", "numpy", "scipy"],
 )
 def test_an_early_interrupt_leaves_one_line(module: str) -> None:
     found = run_interrupted(module, "plan", "--tiers", "0.1:5400,1:900")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pdpmean import plan_mean
-from pdpmean.what_if import what_if
+from pdpmean.study.what_if import what_if
 
 from .conftest import Run
 

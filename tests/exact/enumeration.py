@@ -345,7 +345,7 @@ def collapsed(*steps: str, **overrides: dict[str, Any]) -> Iterator[None]:
         return step
 
     with ExitStack() as stack:
-        for selecting in ("pdpmean.paper.find_quantile", "pdpmean.locate"):
+        for selecting in ("pdpmean.paper.find_quantile", "pdpmean.release.locate"):
             stack.enter_context(
                 mock.patch.object(importlib.import_module(selecting), "choose_segments", _choose_segments)
             )
@@ -364,7 +364,7 @@ def _choose_segments(
     randomness: Any,
     starts: Sequence[int] = (0,),
 ) -> list[int]:
-    """`pdpmean.selection.choose_segments` with its draws enumerated: one branch a segment."""
+    """`pdpmean.release.exact_choice.choose_segments` with its draws enumerated: one branch a segment."""
     sizes = [length(index) if log > -math.inf else 0 for index, log in enumerate(log_lengths)]
     weights = [size * mpmath.exp(-mpmath.mpf(rate) * int(step)) for size, step in zip(sizes, penalties, strict=True)]
     chosen = []

@@ -15,18 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exact.enumeration import Enumerator, collapsed
-from pdpmean import average, estimate, extent, locate
-from pdpmean.census import Census
-from pdpmean.choices import Choices
-from pdpmean.diffusion import WEIGHT_UNIT
+from pdpmean import estimate
+from pdpmean.core.choices import Choices
+from pdpmean.core.model import Model
+from pdpmean.core.profile import Profile
+from pdpmean.core.types import Floats
+from pdpmean.core.weights import WEIGHT_UNIT
 from pdpmean.errors import InsufficientBudgetError
-from pdpmean.inputs import Floats
-from pdpmean.lattice import Lattice, keys_of
-from pdpmean.model import Model
-from pdpmean.plan import Plan, Shares
-from pdpmean.prediction import Sums
-from pdpmean.profile import Profile
+from pdpmean.laws.lattice import Lattice, keys_of
+from pdpmean.planning.census import Census
+from pdpmean.planning.plan import Plan, Shares
+from pdpmean.planning.prediction import Sums
 from pdpmean.randomness import Randomness, laplace_scale
+from pdpmean.release import average, extent, locate
 from pdpmean.sources.arrays import ArraySource
 
 EXACT = 1e-9  # the enumeration's stated error

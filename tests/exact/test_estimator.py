@@ -42,18 +42,23 @@ from exact.pipeline import (
     source_of,
     whole,
 )
-from pdpmean import average, census, diffusion, estimate, extent, locate, squares
-from pdpmean.average import NEAR
-from pdpmean.cells import Held
-from pdpmean.clipped_normal import MEDIAN_SIZE
-from pdpmean.diffusion import WEIGHT_UNIT, Thinning
-from pdpmean.inputs import Floats
-from pdpmean.integers import weights_of
-from pdpmean.lattice import Lattice, double_of, keys_of
-from pdpmean.model import BOUNDED, Model
-from pdpmean.plan import Plan
+from pdpmean import estimate
+from pdpmean.core.integers import weights_of
+from pdpmean.core.model import BOUNDED, Model
+from pdpmean.core.types import Floats
+from pdpmean.core.weights import WEIGHT_UNIT
+from pdpmean.laws.clipped_normal import MEDIAN_SIZE
+from pdpmean.laws.lattice import Lattice, double_of, keys_of
+from pdpmean.passes import reserve
+from pdpmean.passes import thinning as diffusion
+from pdpmean.passes.batch import Batch
+from pdpmean.passes.cells import Held
+from pdpmean.passes.thinning import Thinning
+from pdpmean.planning.plan import Plan
 from pdpmean.randomness import Randomness, laplace_scale
-from pdpmean.sources import Batch, reserve
+from pdpmean.release import average, census, extent, locate
+from pdpmean.release import weight_squares as squares
+from pdpmean.release.average import NEAR
 
 
 def held(present: Sequence[Person], model: Model) -> Held:

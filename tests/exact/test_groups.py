@@ -31,15 +31,17 @@ from exact.pipeline import (
     parts,
     whole,
 )
-from pdpmean import estimate, grouping, read
-from pdpmean.average import Summing
-from pdpmean.diffusion import Thinning
+from pdpmean import estimate
+from pdpmean.core.model import BOUNDED, Model
 from pdpmean.errors import InsufficientBudgetError
-from pdpmean.lattice import Lattice
-from pdpmean.model import BOUNDED, Model
-from pdpmean.plan import Plan
+from pdpmean.laws.lattice import Lattice
+from pdpmean.passes.batch import Batch
+from pdpmean.passes.summing import Summing
+from pdpmean.passes.thinning import Thinning
+from pdpmean.planning.plan import Plan
 from pdpmean.randomness import Randomness
-from pdpmean.sources import Batch
+from pdpmean.sources import labels as grouping
+from pdpmean.sources import read
 from pdpmean.sources.arrays import ArraySource
 
 GROUPS = ["a", "b"]

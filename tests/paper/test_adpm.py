@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statistical.laws import assert_accepts_and_rejects, discrete_laplace_size_cdf, kolmogorov
 
-from pdpmean import InvalidInputError, Randomness, average
-from pdpmean.inputs import check_budgets
-from pdpmean.integers import STEPS, WEIGHT_BITS, from_words, steps_of, steps_per_unit, words_of
+from pdpmean import InvalidInputError, Randomness
+from pdpmean.core.checks import check_budgets
+from pdpmean.core.integers import STEPS, WEIGHT_BITS, from_words, steps_of, steps_per_unit, words_of
 from pdpmean.paper import adpm, saturation
 
 inside: Any = importlib.import_module("pdpmean.paper.adpm")
@@ -112,14 +112,14 @@ def test_no_integer_weight_exceeds_its_budget(budgets: list[float]) -> None:
 
 def test_the_largest_sums_do_not_overflow() -> None:
     # 3 blocks and a remainder of the largest weight (2**26 - 1) at the largest step (2**24), signs mixed.
-    size = 3 * average._BLOCK + 17
+    size = 3 * summing._BLOCK + 17
     weights = np.full(size, 2**WEIGHT_BITS - 1, dtype=np.int64)
     ones = np.ones(size, dtype=np.int64)
     for signs in (ones, -ones, np.where(np.arange(size) < 5000, 1, -1)):
         steps = signs * STEPS
         expected = sum(weight * step for weight, step in zip(weights.tolist(), steps.tolist(), strict=True))
         assert from_words(*(int(words.sum()) for words in words_of(weights * steps))) == expected
-    assert average._BLOCK * (2**WEIGHT_BITS - 1) * STEPS < 2**63
+    assert summing._BLOCK * (2**WEIGHT_BITS - 1) * STEPS < 2**63
 
 
 def test_weights_stay_within_their_bits() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from pdpmean import InvalidInputError, Randomness
-from pdpmean.inputs import check_budgets
+from pdpmean.core.checks import check_budgets
 from pdpmean.paper import diffuse, diffusion_rates, saturation
 from pdpmean.paper.diffusion import exact_rates
 

@@ -56,7 +56,7 @@ def test_the_constant() -> None:
 
 
 def test_extreme_budgets_are_used_inside_their_range() -> None:
-    # Below 2**-40 a budget counts as 0, above 2**40 as 2**40 (pdpmean.inputs).
+    # Below 2**-40 a budget counts as 0, above 2**40 as 2**40 (pdpmean.core.checks).
     assert saturation([1e-300, 1.0]) == dataclasses.replace(saturation([0.0, 1.0]))
     assert saturation([1e300]) == saturation([2.0**40])
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rules import compiled
 
 from pdpmean.errors import InvalidInputError
-from pdpmean.sources.columns import Places, check_numeric, listed, numbers
+from pdpmean.sources.arrow_columns import Places, check_numeric, listed, numbers
 
 HUGE = 10**40
 

@@ -10,9 +10,10 @@ import pytest
 from numpy.typing import NDArray
 from source_builders import BUILDERS, Rows, build
 
-from pdpmean.inputs import Floats
+from pdpmean.core.types import Counts, Floats
+from pdpmean.passes.batch import Batch
+from pdpmean.passes.source import Source
 from pdpmean.randomness import Randomness
-from pdpmean.sources import Batch, Counts, Source
 
 ROWS = Rows.drawn(500)
 SIZES = {"as they are": None, "tiny": 5}
@@ -74,8 +75,8 @@ def test_same_records_same_integers(
 ) -> None:
     if size is not None:
         for constant in ("tables._BATCH", "formats._BATCH", "formats._PIECE", "files.SMALLEST_BATCH", "formats._LARGE"):
-            monkeypatch.setattr(f"pdpmean.sources.{constant}", size)
-        monkeypatch.setattr("pdpmean.sources.delimited._BLOCK", 2000)
+            monkeypatch.setattr(f"pdpmean.passes.source.{constant}", size)
+        monkeypatch.setattr("pdpmean.sources.files.delimited._BLOCK", 2000)
     source = build(name, ROWS.shuffled(len(name)), tmp_path)
     assert everything(source) == EXPECTED
     assert everything(source) == EXPECTED, "a second time"

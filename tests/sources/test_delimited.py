@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdpmean.errors import InvalidInputError
-from pdpmean.sources import Batch
-from pdpmean.sources.delimited import _Utf8
+from pdpmean.passes.batch import Batch
+from pdpmean.sources.files.delimited import _Utf8
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.opening import open_table
 
@@ -158,7 +158,7 @@ def test_a_reader_never_gets_more_bytes_than_it_asked_for() -> None:
 
 
 def test_text_cut_within_a_character(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdpmean.sources.delimited._BLOCK", 40)
+    monkeypatch.setattr("pdpmean.sources.files.delimited._BLOCK", 40)
     text = "income,epsilon,region\n" + "".join(f"{number},1,{'é€😀'}\n" for number in range(99))
     Path("people.csv").write_text(text)
     source = open_table("people.csv", Layout("income", "epsilon", by="region", groups=["é€😀"]))
@@ -167,7 +167,7 @@ def test_text_cut_within_a_character(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_lines_within_quotes_cut_by_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdpmean.sources.delimited._BLOCK", 64)
+    monkeypatch.setattr("pdpmean.sources.files.delimited._BLOCK", 64)
     Path("people.csv").write_text("income,epsilon,note\n" + "".join(f'{n},1,"a\n7,7,7\nb"\n' for n in range(200)))
     batches = open_table("people.csv", BOUNDED).batches()
     assert np.concatenate([batch.values for batch in batches]).tolist() == list(range(200))
@@ -203,7 +203,7 @@ def test_wrong_names() -> None:
 
 
 def test_a_row_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdpmean.sources.delimited._BLOCK", 64)
+    monkeypatch.setattr("pdpmean.sources.files.delimited._BLOCK", 64)
     text = "income,epsilon\n" + "1,2\n" * 50 + "secret" * 99 + ",2\n"
     assert refusal(text) == "people.csv cannot be read as CSV"
 
@@ -217,7 +217,7 @@ def test_a_damaged_compressed_file() -> None:
 
 def test_types_are_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first block holds must not decide how the next ones are read."""
-    monkeypatch.setattr("pdpmean.sources.delimited._BLOCK", 100)
+    monkeypatch.setattr("pdpmean.sources.files.delimited._BLOCK", 100)
     blocks = ["1,1\n" * 99, "x,2\n" * 99, "2020-01-01,3\n" * 99, "1.5,4\n" * 99, ",5\n" * 99]
     Path("people.csv").write_text("income,epsilon\n" + "".join(blocks))
     (batch,) = open_table("people.csv", BOUNDED).batches()
@@ -243,7 +243,7 @@ def test_an_error_in_the_midst_of_a_slow_file_does_not_bring_the_process_down(wa
     code = (
         "import sys, time\n"
         "from pdpmean import estimate_mean\n"
-        "from pdpmean.sources import delimited\n"
+        "from pdpmean.passes.source import delimited\n"
         "class Slow(delimited._Utf8):\n"
         "    def read(self, size):\n"
         "        time.sleep(0.02)\n"

@@ -15,8 +15,8 @@ import pytest
 from rules import thinning_of
 
 from pdpmean import Randomness
+from pdpmean.core.model import BOUNDED
 from pdpmean.errors import InvalidInputError
-from pdpmean.model import BOUNDED
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.opening import open_table
 
@@ -154,8 +154,8 @@ def test_files_that_change_between_passes(name: str) -> None:
 
 
 def test_a_file_that_changes_within_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdpmean.sources.formats._BATCH", 1)
-    monkeypatch.setattr("pdpmean.sources.files.SMALLEST_BATCH", 1)
+    monkeypatch.setattr("pdpmean.sources.files.parquet._BATCH", 1)
+    monkeypatch.setattr("pdpmean.sources.files.source.SMALLEST_BATCH", 1)
     stream = open_table("people.parquet", PLAIN).batches()
     next(stream)
     os.utime("people.parquet", ns=(0, 1))
@@ -180,7 +180,7 @@ def test_records_are_counted_where_they_can_be() -> None:
 
 
 def test_small_batches_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdpmean.sources.files.SMALLEST_BATCH", 5)
+    monkeypatch.setattr("pdpmean.sources.files.source.SMALLEST_BATCH", 5)
     table = pa.concat_tables([TABLE] * 7).combine_chunks()
     with pa.ipc.new_file("people.arrow", table.schema) as writer:
         writer.write_table(table, max_chunksize=2)
@@ -188,8 +188,8 @@ def test_small_batches_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_pass_that_is_given_up_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdpmean.sources.formats._PIECE", 1)
-    monkeypatch.setattr("pdpmean.sources.files.SMALLEST_BATCH", 1)
+    monkeypatch.setattr("pdpmean.sources.files.parquet._PIECE", 1)
+    monkeypatch.setattr("pdpmean.sources.files.source.SMALLEST_BATCH", 1)
     pq.write_table(pa.concat_tables([TABLE] * 50), "people.parquet", row_group_size=1)
     before = threading.active_count()
     stream: Iterator[Any] = open_table("people.parquet", PLAIN).batches()
@@ -202,8 +202,8 @@ def test_a_large_batch_of_an_arrow_file_is_mapped(monkeypatch: pytest.MonkeyPatc
     table = pa.table({"income": np.arange(2.0**17), "epsilon": np.ones(2**17)})
     with pa.ipc.new_file("large.arrow", table.schema) as writer:
         writer.write_table(table)
-    monkeypatch.setattr("pdpmean.sources.formats._LARGE", 2**16)
-    monkeypatch.setattr("pdpmean.sources.formats._PIECE", 2**13)
+    monkeypatch.setattr("pdpmean.sources.files.arrow._LARGE", 2**16)
+    monkeypatch.setattr("pdpmean.sources.files.parquet._PIECE", 2**13)
     before = pa.total_allocated_bytes()
     stream = open_table("large.arrow", PLAIN).batches()
     assert np.array_equal(next(stream).values[:3], [0, 1, 2])
@@ -213,7 +213,7 @@ def test_a_large_batch_of_an_arrow_file_is_mapped(monkeypatch: pytest.MonkeyPatc
 
 def test_a_seed_keeps_the_same_records_however_threads_fall(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of forty streams, each with coins of its own."""
-    monkeypatch.setattr("pdpmean.sources.formats._PIECE", 50)
+    monkeypatch.setattr("pdpmean.sources.files.parquet._PIECE", 50)
     table = pa.table({"income": np.arange(2000.0), "epsilon": np.ones(2000)})
     pq.write_table(table, "parts.parquet", row_group_size=50)
     source, rule = open_table("parts.parquet", PLAIN), thinning_of(BOUNDED, 1, cap=1.0, density=0.5)

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from rules import UNCAPPED, holders, table_of, thinning_of
 from scipy.stats import binomtest, chisquare
 
-from pdpmean.cells import Cells
-from pdpmean.diffusion import Thinning
-from pdpmean.inputs import Floats
-from pdpmean.model import BOUNDED, Model, make_model
+from pdpmean.core.model import BOUNDED, Model, make_model
+from pdpmean.core.types import Counts, Floats
+from pdpmean.passes.cells import Cells
+from pdpmean.passes.thinning import Thinning
 from pdpmean.randomness import Randomness
-from pdpmean.sources import Counts, positions
-from pdpmean.sources.positions import BLOCK_BITS, ROW_BITS, Grid, Toss, plan_toss
+from pdpmean.sources.spark import positions
+from pdpmean.sources.spark.positions import BLOCK_BITS, ROW_BITS, Grid, Toss, plan_toss
 
 UNBOUNDED = make_model("unbounded", (0.01, 3.0))
 MODELS = pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED], ids=["bounded", "unbounded"])

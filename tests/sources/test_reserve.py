@@ -18,14 +18,16 @@ from rules import batch_of, compiled, thinning_of
 from scipy.stats import binom
 
 from pdpmean import Randomness, estimate_mean, plan_mean, randomness
-from pdpmean.cells import Cells
-from pdpmean.diffusion import Thinning
+from pdpmean.core.model import BOUNDED
 from pdpmean.errors import InvalidInputError
-from pdpmean.model import BOUNDED
-from pdpmean.sources import Batch, BatchSource, reserve
+from pdpmean.passes import reserve
+from pdpmean.passes.batch import Batch
+from pdpmean.passes.cells import Cells
+from pdpmean.passes.reserve import Part, Reserve
+from pdpmean.passes.source import BatchSource
+from pdpmean.passes.thinning import Thinning
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.opening import open_table
-from pdpmean.sources.reserve import Part, Reserve
 
 LAYOUT = Layout("income", "epsilon")
 
@@ -274,7 +276,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pyarrow.csv.write_csv(table, "people.csv")
     with pa.ipc.new_file("people.arrow", table.schema) as writer:
         writer.write_table(table, max_chunksize=100)
-    monkeypatch.setattr("pdpmean.sources.formats._PIECE", 200)
+    monkeypatch.setattr("pdpmean.sources.files.parquet._PIECE", 200)
     return tmp_path
 
 

@@ -23,17 +23,20 @@ from rules import UNCAPPED, thinning_of
 from scipy.stats import binomtest
 
 from pdpmean import InsufficientBudgetError, InvalidInputError, Randomness, estimate_mean, plan_mean
-from pdpmean.average import Clip, Summing
-from pdpmean.cells import Cells
-from pdpmean.diffusion import Thinning
-from pdpmean.inputs import Floats
-from pdpmean.integers import STEPS
-from pdpmean.model import BOUNDED, Model, make_model
-from pdpmean.sources import Source, positions, spark
+from pdpmean.core.integers import STEPS
+from pdpmean.core.model import BOUNDED, Model, make_model
+from pdpmean.core.types import Floats
+from pdpmean.passes.cells import Cells
+from pdpmean.passes.source import Source
+from pdpmean.passes.summing import Summing
+from pdpmean.passes.thinning import Thinning
+from pdpmean.release.average import Clip
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.layout import Layout
-from pdpmean.sources.positions import Grid, Toss
-from pdpmean.sources.spark import SparkSource, _at_heads
+from pdpmean.sources.spark import positions
+from pdpmean.sources.spark import source as spark
+from pdpmean.sources.spark.positions import Grid, Toss
+from pdpmean.sources.spark.source import SparkSource, _at_heads
 
 UNBOUNDED = make_model("unbounded", (0.01, 3.0))
 WIDEST = make_model("unbounded", (2.0**-40, 2.0**40))

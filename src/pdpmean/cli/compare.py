@@ -13,7 +13,7 @@ from pdpmean.cli.progress import progress
 from pdpmean.cli.tiers import budget_range, people_of, read_tiers
 
 if TYPE_CHECKING:
-    from pdpmean.compare import Comparison
+    from pdpmean.study.compare import Comparison
 
 __all__ = ["compare"]
 
@@ -40,18 +40,18 @@ def compare(
     listed = read_tiers(tiers)
     people, public = people_of(listed), budget_range(model, budget_min, budget_max, listed)
     with replacing(plot, FIGURES) as figure, progress(quiet=quiet, unit="runs") as hook:
-        from pdpmean.compare import compare as simulate
+        from pdpmean.study.compare import compare as simulate
 
         found = simulate(people, runs=runs, model=model, budget_range=public, mean=mean, seed=seed, progress=hook)
         if figure:
-            from pdpmean.plots import plot_comparison
+            from pdpmean.show.plots import plot_comparison
 
             plot_comparison(found).savefig(figure)
     typer.echo(as_json(found.to_dict()) if json else _text(found))
 
 
 def _text(found: Comparison) -> str:
-    from pdpmean.compare import METHODS
+    from pdpmean.study.compare import METHODS
 
     head = ("", "error", "95 % interval", "over bound", "misses", "refused")
     rows = [

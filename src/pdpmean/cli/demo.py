@@ -76,7 +76,7 @@ def _truth() -> str:
 def _write(path: Path) -> None:
     """Made-up people: hours, region, tier and its budget."""
     from pdpmean import Randomness
-    from pdpmean.compare import standard_normals
+    from pdpmean.study.compare import standard_normals
 
     source = Randomness.seeded(2024)
     hours = (standard_normals(source, _PEOPLE) * _STD).round(2)

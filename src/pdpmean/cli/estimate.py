@@ -84,7 +84,7 @@ def estimate(
             found = _estimate(files, options, seed, hook)
         _show(found, level, json=json, csv=csv)  # first: it is paid for, whatever becomes of the page
         if page:
-            from pdpmean.report import write_report
+            from pdpmean.show.report import write_report
 
             write_report(page, found, command=shlex.join(["pdpmean", *context.obj]), level=level)
     if not getattr(found, "estimates", True):

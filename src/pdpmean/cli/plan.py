@@ -14,8 +14,8 @@ from pdpmean.cli.tiers import Tier, budget_range, people_of, read_tiers, tier_bu
 from pdpmean.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from pdpmean.planned import Plan
-    from pdpmean.what_if import Scenario
+    from pdpmean.planning.plan import Plan
+    from pdpmean.study.what_if import Scenario
 
 __all__ = ["plan"]
 
@@ -67,7 +67,7 @@ def plan(
         made = _of_files(files, budget, listed, options, quiet) if files else _of_tiers(budget, listed, options)
         if figure:
             made.plot().savefig(figure)
-    from pdpmean.what_if import what_if
+    from pdpmean.study.what_if import what_if
 
     scenarios = what_if(made)
     typer.echo(as_json(_content(made, scenarios)) if json else _text(made, scenarios))

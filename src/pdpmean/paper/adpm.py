@@ -8,11 +8,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pdpmean.core.integers import STEPS, from_words, steps_of, steps_per_unit, weight_shift, words_of
+from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import Floats, public_records
-from pdpmean.integers import STEPS, from_words, steps_of, steps_per_unit, weight_shift, words_of
 from pdpmean.paper.saturation import saturation
 from pdpmean.randomness import Randomness
+from pdpmean.sources.private_columns import public_records
 
 __all__ = ["adpm"]
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pdpmean.core.checks import check_budgets
+from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import Floats, check_budgets
 from pdpmean.paper.saturation import saturation
 from pdpmean.randomness import Randomness
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pdpmean.core.checks import check_budget
+from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import Floats, check_budget, private_numbers
 from pdpmean.paper.sparse_vector import sparse_vector
 from pdpmean.randomness import Randomness
+from pdpmean.sources.private_columns import private_numbers
 
 __all__ = [
     "LARGEST_POWER",

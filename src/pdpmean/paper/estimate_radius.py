@@ -7,10 +7,11 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pdpmean.inputs import check_budget, check_probability, private_numbers
+from pdpmean.core.checks import check_budget, check_probability
 from pdpmean.paper.discretize import LARGEST_POWER, check_grid, count_within_powers
 from pdpmean.paper.sparse_vector import sparse_vector
 from pdpmean.randomness import Randomness
+from pdpmean.sources.private_columns import private_numbers
 
 __all__ = ["estimate_radius"]
 

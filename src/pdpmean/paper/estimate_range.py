@@ -7,12 +7,13 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pdpmean.inputs import check_probability, public_records
+from pdpmean.core.checks import check_probability
 from pdpmean.paper.diffusion import diffuse, diffusion_rates
 from pdpmean.paper.discretize import LARGEST_POWER, SMALLEST_POWER, discretize
 from pdpmean.paper.estimate_radius import estimate_radius
 from pdpmean.paper.find_quantile import find_quantile
 from pdpmean.randomness import Randomness
+from pdpmean.sources.private_columns import public_records
 
 __all__ = ["estimate_range"]
 

@@ -7,11 +7,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pdpmean.core.checks import check_budget
+from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import Floats, check_budget, private_numbers
 from pdpmean.paper.discretize import check_grid, round_to_grid
 from pdpmean.randomness import Randomness
-from pdpmean.selection import choose_segments
+from pdpmean.release.exact_choice import choose_segments
+from pdpmean.sources.private_columns import private_numbers
 
 __all__ = ["find_quantile"]
 

@@ -6,10 +6,11 @@ import math
 
 from numpy.typing import ArrayLike
 
-from pdpmean.inputs import check_probability, public_records
+from pdpmean.core.checks import check_probability
 from pdpmean.paper.adpm import adpm
 from pdpmean.paper.estimate_range import estimate_range
 from pdpmean.randomness import Randomness
+from pdpmean.sources.private_columns import public_records
 
 __all__ = ["mean_bounded"]
 

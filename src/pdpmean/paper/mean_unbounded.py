@@ -8,10 +8,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pdpmean.core.checks import check_budget_range, check_probability
+from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import Floats, check_budget_range, check_probability, private_records
 from pdpmean.paper.mean_bounded import mean_bounded
 from pdpmean.randomness import Randomness, laplace_scale
+from pdpmean.sources.private_columns import private_records
 
 __all__ = ["bucket_counts", "bucket_ends", "bucket_of", "mean_unbounded", "sample_or_pad"]
 

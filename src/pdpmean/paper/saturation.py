@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pdpmean.inputs import check_budgets, check_positive
-from pdpmean.profile import Profile
+from pdpmean.core.checks import check_budgets, check_positive
+from pdpmean.core.profile import Profile
 
 __all__ = ["Saturation", "saturation"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from pdpmean.core.checks import check_budget
 from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import check_budget
 from pdpmean.randomness import Randomness, laplace_scale
 
 __all__ = ["sparse_vector"]

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pdpmean.core.checks import check_budgets, check_positive, check_probability
+from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import Floats, check_budgets, check_positive, check_probability
 from pdpmean.paper.mean_unbounded import bucket_ends
 from pdpmean.paper.saturation import saturation
 
@@ -29,7 +30,7 @@ def lower_bound(budgets: ArrayLike, sigma: float = 1.0) -> float:
     records and where every budget is 0.
 
     The printed proof does not reach these constants. `pdpmean.lower_bound` does, and exceeds the expression,
-    in the bounded model; `pdpmean.bounds.stepwise_lower_bound` does in the unbounded one for budgets up to 1
+    in the bounded model; `pdpmean.laws.lower_bound.stepwise_lower_bound` does in the unbounded one for budgets up to 1
     (docs/lower-bound.md, "The paper's expression").
     """
     check_positive("sigma", sigma)

@@ -7,9 +7,10 @@ from collections.abc import Hashable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import Floats
-from pdpmean.sources import Batch, BatchSource
+from pdpmean.passes.batch import Batch
+from pdpmean.passes.source import BatchSource
 
 __all__ = ["ArraySource"]
 

@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pdpmean.core.checks import ONE_FOR_ALL_HINT, tier_budgets, unknown_tier
+from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import ONE_FOR_ALL_HINT, Floats, tier_budgets, unknown_tier
-from pdpmean.sources import Batch
-from pdpmean.sources.columns import Places, check_numeric, listed, numbers
+from pdpmean.passes.batch import Batch
+from pdpmean.sources.arrow_columns import Places, check_numeric, listed, numbers
 
 __all__ = ["Layout"]
 

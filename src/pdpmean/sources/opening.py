@@ -6,10 +6,11 @@ import os
 from typing import Any
 
 from pdpmean.errors import InvalidInputError
-from pdpmean.sources import BatchSource
-from pdpmean.sources.delimited import DelimitedFile
-from pdpmean.sources.files import File, FileSource, find_paths
-from pdpmean.sources.formats import ArrowFile, ParquetFile
+from pdpmean.passes.source import BatchSource
+from pdpmean.sources.files.arrow import ArrowFile
+from pdpmean.sources.files.delimited import DelimitedFile
+from pdpmean.sources.files.parquet import ParquetFile
+from pdpmean.sources.files.source import File, FileSource, find_paths
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.tables import TableSource, is_table
 

@@ -70,7 +70,7 @@ def _hashes(ids: pa.Array) -> Hashes:
     if pa.types.is_integer(ids.type):
         numbers: Hashes = ids.to_numpy().view(np.uint64) * _MULTIPLIER
         return (numbers ^ (numbers >> np.uint64(32))) * _MULTIPLIER
-    from pdpmean.kernels import hash_texts
+    from pdpmean.core.kernels import hash_texts
 
     hashes = np.empty(len(ids), np.uint64)
     _, offsets, text = ids.buffers()

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pdpmean.core.threads import SMALLEST_BATCH, in_threads
 from pdpmean.errors import InvalidInputError
-from pdpmean.inputs import private_numbers
-from pdpmean.sources import Batch, BatchSource
+from pdpmean.passes.batch import Batch
+from pdpmean.passes.source import BatchSource
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.people import check_ids, has_repeated
-from pdpmean.threads import SMALLEST_BATCH, in_threads
+from pdpmean.sources.private_columns import private_numbers
 
 __all__ = ["TableSource", "is_table"]
 

@@ -1,0 +1,142 @@
+"""Checks of what is public: budgets, tiers, probabilities. Strict, since all of it may be told."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import sys
+from collections.abc import Iterable, Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pdpmean.core.types import Floats
+from pdpmean.errors import InvalidInputError
+
+__all__ = [
+    "LARGEST_BUDGET",
+    "ONE_FOR_ALL_HINT",
+    "SMALLEST_BUDGET",
+    "TIERS_HINT",
+    "check_budget",
+    "check_budget_range",
+    "check_budgets",
+    "check_positive",
+    "check_probability",
+    "tier_budgets",
+    "unknown_tier",
+]
+
+# Budgets are used only inside this range: a smaller one grants nothing that could be measured and is used
+# as 0, a larger finite one protects nothing and is used as the largest. Both ways the loss only shrinks.
+SMALLEST_BUDGET = 2.0**-40
+
+LARGEST_BUDGET = 2.0**40
+
+_SMALLEST_STEP = 2.0**-50
+
+TIERS_HINT = "for names of tiers give tiers={name: budget}"
+
+ONE_FOR_ALL_HINT = "one budget for all is given as budgets=0.5"
+
+
+def check_budgets(budgets: ArrayLike, first: int = 0) -> Floats:
+    """Public budgets as an array of doubles, ready for use: none negative, none missing, extremes tamed.
+
+    `first` is the number of the first record, for the message.
+    """
+    try:
+        array = (
+            np.ma.filled(budgets.astype(np.float64), math.nan) if np.ma.isMaskedArray(budgets) else np.asarray(budgets)
+        )
+        if array.dtype.kind not in "biufO":
+            raise TypeError
+        array = array.astype(np.float64)
+    except (OverflowError, TypeError, ValueError):
+        raise InvalidInputError(f"budgets must be numbers >= 0 (or inf); {TIERS_HINT}", name="budgets") from None
+    if array.ndim > 1:
+        raise InvalidInputError(
+            f"budgets must be a number or one column; got {array.ndim} dimensions",
+            name="budgets",
+            value=array.ndim,
+        )
+    wrong = ~(array >= 0)
+    if wrong.any():
+        record = int(np.argmax(wrong))
+        raise _wrong_budget(first + record if array.ndim else None, float(array.flat[record]))
+    array = np.atleast_1d(array)
+    usable = np.where(array < SMALLEST_BUDGET, 0.0, array)
+    return np.where(np.isfinite(usable), np.minimum(usable, LARGEST_BUDGET), usable)
+
+
+def _wrong_budget(record: int | None, budget: float) -> InvalidInputError:
+    """What to raise for the budget of a record, or for the one of all."""
+    found = "nan, which is no number" if math.isnan(budget) else f"{budget:g}"
+    if record is None:
+        message = f"budgets must be >= 0; got {found}"
+    else:
+        message = f"budgets must be >= 0; record {record} has {found} (the first record is 0). Use 0 to leave one out"
+    hint = f"; {TIERS_HINT}" if math.isnan(budget) else ""
+    return InvalidInputError(message + hint, name="budgets", value=budget)
+
+
+def check_budget_range(budget_range: tuple[float, float]) -> tuple[float, float]:
+    """The public interval that budgets are declared to lie in, 0 < smallest <= largest < inf."""
+    try:
+        low, high = (float(end) for end in budget_range)
+    except (OverflowError, TypeError, ValueError):
+        low, high = math.nan, math.nan
+    if not 0 < low <= high < math.inf:
+        raise InvalidInputError(
+            f"budget_range must be (smallest, largest) with 0 < smallest <= largest < inf; got {budget_range!r}",
+            name="budget_range",
+            value=budget_range,
+        )
+    return low, high
+
+
+def unknown_tier(name: str, known: Iterable[str]) -> InvalidInputError:
+    """What to raise when public tiers hold a name that is not listed."""
+    listed = list(known)
+    meant = "".join(f"; did you mean {close!r}?" for close in difflib.get_close_matches(name, listed, n=1))
+    return InvalidInputError(
+        f"the column of budgets holds the tier {name!r}, which tiers does not list: {', '.join(listed)}{meant}",
+        name="tiers",
+        value=name,
+    )
+
+
+def tier_budgets(tiers: Any) -> dict[str, float]:
+    """The budget of each tier, by its name as text, checked and ready for use."""
+    if not (isinstance(tiers, Mapping) and tiers):
+        raise InvalidInputError(f"tiers must be {{name: budget}}; got {tiers!r}", name="tiers", value=tiers)
+    for name, budget in tiers.items():
+        if not (isinstance(budget, Real) and float(budget) >= 0):
+            raise InvalidInputError(f"tiers must be budgets >= 0; {name!r} has {budget!r}", name="tiers", value=budget)
+    known = {str(name): float(budget) for name, budget in zip(tiers, check_budgets(list(tiers.values())), strict=True)}
+    if len(known) < len(tiers):
+        raise InvalidInputError("tiers must have different names, also when written as text", name="tiers", value=tiers)
+    return known
+
+
+def check_budget(budget: float) -> float:
+    """The budget of one step: at least 2**-50, or inf."""
+    if not (isinstance(budget, Real) and budget >= _SMALLEST_STEP):
+        raise InvalidInputError(f"budget must be at least 2**-50; got {budget!r}", name="budget", value=budget)
+    return float(budget)
+
+
+def check_probability(name: str, value: float) -> float:
+    """A number strictly between 0 and 1."""
+    if not (isinstance(value, Real) and 0 < value < 1):
+        raise InvalidInputError(f"{name} must lie strictly between 0 and 1; got {value!r}", name=name, value=value)
+    return float(value)
+
+
+def check_positive(name: str, value: float) -> float:
+    """A finite number above 0."""
+    if not (isinstance(value, Real) and 0 < value <= sys.float_info.max):
+        raise InvalidInputError(f"{name} must be positive and finite; got {value!r}", name=name, value=value)
+    return float(value)

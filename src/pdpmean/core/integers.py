@@ -1,0 +1,67 @@
+"""Integers: values as steps and weights as multiples of a unit, so that sums are exact, in any order."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdpmean.core.types import Floats
+from pdpmean.core.weights import round_down
+
+__all__ = [
+    "LARGEST_SHIFT",
+    "LOW_BITS",
+    "STEPS",
+    "WEIGHT_BITS",
+    "from_words",
+    "steps_of",
+    "steps_per_unit",
+    "weight_shift",
+    "weights_of",
+    "words_of",
+]
+
+# A value becomes one of 2 * STEPS + 1 integers, a weight an integer of at most WEIGHT_BITS bits. Sums are kept as two
+# words, the multiples of 2**LOW_BITS and the rest, which hold 2**37 records.
+STEPS = 2**24
+WEIGHT_BITS = 26
+LOW_BITS = 24
+LARGEST_SHIFT = 35  # so that the largest noise scale, 2 * STEPS * 2**shift, is at most 2**60
+
+
+def weight_shift(largest: float) -> int:
+    """Q such that weights up to `largest`, times 2**q, have at most `WEIGHT_BITS` bits and noise scales stay small."""
+    return min(WEIGHT_BITS - math.frexp(largest)[1], LARGEST_SHIFT)
+
+
+def steps_per_unit(half: float) -> tuple[float, float]:
+    """Steps per unit of a clip of that half width, as two factors, the first a power of two, so that none overflows."""
+    lift = 1.0 if half >= 2.0**-900 else 2.0**200
+    return lift, STEPS / (half * lift)
+
+
+def weights_of(allowances: Floats, share: Any, cap: Any, unit: Any) -> NDArray[np.int64]:
+    """``floor(min(share * allowance, cap) * unit)``, exactly or one less."""
+    weights: NDArray[np.int64] = np.floor(np.minimum(allowances * round_down(share), cap) * unit).astype(np.int64)
+    return weights
+
+
+def steps_of(values: Floats, middle: Any, lift: Any, per_unit: Any, missing: Any = 0.0) -> NDArray[np.int64]:
+    """Values clipped, as integers from -STEPS to STEPS; a missing one is `missing`."""
+    with np.errstate(all="ignore"):
+        steps = np.rint(np.clip((values - middle) * lift * per_unit, -STEPS, STEPS))
+    whole: NDArray[np.int64] = np.where(np.isnan(steps), missing, steps).astype(np.int64)
+    return whole
+
+
+def words_of(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """High and low words, whose sums do not overflow."""
+    return numbers >> LOW_BITS, numbers & (2**LOW_BITS - 1)
+
+
+def from_words(high: int, low: int) -> int:
+    """The number behind two words."""
+    return (high << LOW_BITS) + low

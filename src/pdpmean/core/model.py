@@ -1,0 +1,82 @@
+"""The two models of who is protected from what, and the allowance each gives a record."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from pdpmean.core.checks import LARGEST_BUDGET, SMALLEST_BUDGET, check_budget_range
+from pdpmean.core.types import Floats
+from pdpmean.errors import InvalidInputError
+from pdpmean.sources.private_columns import private_records, public_columns
+
+__all__ = ["BOUNDED", "Model", "ModelName", "make_model"]
+
+ModelName = Literal["bounded", "unbounded"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """Which neighbours are protected: "bounded" ones replace a record, "unbounded" ones add or remove one.
+
+    Every step is proved for adding or removing a record at its *allowance*: the budget itself if unbounded, half of
+    it if bounded, since replacing is removing and then adding.
+    """
+
+    name: ModelName
+    budget_range: tuple[float, float] | None = None
+
+    def records(self, values: Any, budgets: Any) -> tuple[Floats, Floats]:
+        """The columns as arrays of one length. Public budgets are checked by `Cells`, where they are first read."""
+        return public_columns(values, budgets) if self.budget_range is None else private_records(values, budgets)
+
+    @property
+    def limits(self) -> tuple[float, float, float]:
+        """A budget below the first leaves its record out, one above the second counts as that; times the third."""
+        return (SMALLEST_BUDGET, math.inf, 0.5) if self.budget_range is None else (*self.budget_range, 1.0)
+
+    def allowances(self, budgets: Floats) -> Floats:
+        """What each record may cost for being added or removed; 0 leaves it out."""
+        low, high, factor = self.limits
+        with np.errstate(all="ignore"):  # a NaN that signals would be told of
+            return np.where(budgets >= low, np.minimum(budgets, high) * factor, 0.0)
+
+    @property
+    def budget_per_allowance(self) -> int:
+        """How many units of budget one unit of allowance is."""
+        return 2 if self.budget_range is None else 1
+
+    @property
+    def largest_allowance(self) -> float:
+        """No allowance is above this, publicly."""
+        return math.inf if self.budget_range is None else self.budget_range[1]
+
+
+BOUNDED = Model("bounded")
+
+
+def make_model(name: str, budget_range: tuple[float, float] | None) -> Model:
+    """The model of that name; `budget_range` goes with the unbounded one, and must."""
+    if name == "bounded" and budget_range is None:
+        return BOUNDED
+    if name == "unbounded" and budget_range is not None:
+        low, high = check_budget_range(budget_range)
+        high = min(high, LARGEST_BUDGET)
+        if not SMALLEST_BUDGET <= low <= LARGEST_BUDGET:
+            raise InvalidInputError(
+                f"budget_range must start between 2**-40 and 2**40; got {low!r}",
+                name="budget_range",
+                value=budget_range,
+            )
+        return Model("unbounded", (low, high))
+    if name not in ("bounded", "unbounded"):
+        raise InvalidInputError(f"model must be 'bounded' or 'unbounded'; got {name!r}", name="model", value=name)
+    problem = (
+        "the unbounded model needs budget_range=(smallest, largest), the public range that people could choose from"
+        if name == "unbounded"
+        else "budget_range goes with model='unbounded'; in the bounded model the budgets themselves are public"
+    )
+    raise InvalidInputError(problem, name="budget_range", value=budget_range)

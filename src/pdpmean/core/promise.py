@@ -1,0 +1,57 @@
+"""The guarantee in words: what was promised to whom, and what is taken to be public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pdpmean.core.model import Model
+
+__all__ = ["Promise"]
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a release promises; `str` says it in words."""
+
+    model: Model
+    spent: Fraction
+    private: bool = True
+    groups: int | None = None
+    """How many groups there is a release of each, if there are groups."""
+    unique: bool = False
+    """No two records have the same person's id."""
+
+    def __str__(self) -> str:
+        if not self.private:
+            return "NOT PRIVATE: made with seeded randomness, for simulation only. Do not publish."
+        return " ".join([self._bound, self._public, self._one_record])
+
+    @property
+    def _bound(self) -> str:
+        factor = "exp(budget)" if self.spent == 1 else f"exp({float(self.spent):.6g} * budget)"
+        change = "replacing one person's value" if self._bounded else "one person's taking part or not"
+        return (
+            f"Pure personalized differential privacy, at every person's own budget: {change} changes the probability "
+            f"of any output by at most a factor {factor}{', all groups together' if self.groups else ''}."
+        )
+
+    @property
+    def _public(self) -> str:
+        if self._bounded:
+            group = " and group" if self.groups else ""
+            return f"Who takes part and everybody's budget{group} are taken to be public."
+        assert self.model.budget_range is not None
+        low, high = self.model.budget_range
+        groups = " and the list of groups are" if self.groups else " is"
+        return f"Only the range of budgets, {low:g} to {high:g},{groups} taken to be public."
+
+    @property
+    def _one_record(self) -> str:
+        if self.unique:
+            return "No two records have the same person's id."
+        return f"One record a person{', in one group,' if self.groups else ''} is assumed."
+
+    @property
+    def _bounded(self) -> bool:
+        return self.model.budget_range is None

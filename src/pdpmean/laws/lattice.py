@@ -1,0 +1,131 @@
+"""The finite doubles as ordered integers, and measures on them: where a private choice of a number is made.
+
+Every finite double has a *key*, an integer in the same order: its bit pattern, negated for negative ones. A
+`Lattice` gives every key in its pieces a positive integer *multiplicity*, so that a private choice prefers some
+numbers beforehand, at no cost in privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdpmean.core.types import Floats
+
+__all__ = ["Lattice", "double_of", "everywhere", "keys_of", "linear", "positive"]
+
+_LARGEST_KEY = int(np.float64(np.finfo(np.float64).max).view(np.int64))
+_BELOW_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
+
+# Multiplicity by |exponent|: 4 times more for each of these limits that an exponent stays within. Knowing nothing, a
+# number of ordinary size is likelier than one of 1e200.
+_ORDINARY = (24, 48, 96, 192)
+_AROUND_ZERO = 2**40  # so are as many of the smallest doubles: zero is an ordinary number
+
+
+def keys_of(numbers: Floats) -> NDArray[np.int64]:
+    """The key of each number; infinities lie just beyond the largest doubles."""
+    bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.int64)
+    return np.where(bits < 0, -(bits & _BELOW_SIGN), bits)
+
+
+def double_of(key: int) -> float:
+    """The finite double with this key."""
+    size = float(np.array(abs(key), dtype=np.int64).view(np.float64))
+    return -size if key < 0 else size
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Keys ``starts[j] <= key < starts[j + 1]`` count `multiplicities[j]` times each; nothing lies outside."""
+
+    starts: tuple[int, ...]
+    multiplicities: tuple[int, ...]
+
+    @cached_property
+    def _measures(self) -> list[int]:
+        """The measure below each start."""
+        total, measures = 0, [0]
+        for low, high, count in zip(self.starts, self.starts[1:], self.multiplicities, strict=False):
+            total += (high - low) * count
+            measures.append(total)
+        return measures
+
+    @property
+    def total(self) -> int:
+        """The measure of everything."""
+        return self._measures[-1]
+
+    def below(self, key: int) -> int:
+        """The measure of the keys below `key`."""
+        piece = bisect_right(self.starts, key) - 1
+        if piece < 0:
+            return 0
+        if piece >= len(self.multiplicities):
+            return self.total
+        return self._measures[piece] + (key - self.starts[piece]) * self.multiplicities[piece]
+
+    def key_at(self, position: int) -> int:
+        """The key whose measure covers `position`, counted from the first."""
+        piece = bisect_right(self._measures, position) - 1
+        return self.starts[piece] + (position - self._measures[piece]) // self.multiplicities[piece]
+
+    def log_measures(self, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> Floats:
+        """Logarithms of the measures from each low key to the high one, both within the lattice."""
+        stops, counts = self._pieces
+        pieces = np.searchsorted(stops[:-1], lows, side="right")
+        measures = (highs.view(np.uint64) - lows.view(np.uint64)).astype(np.float64) * counts[pieces]
+        with np.errstate(divide="ignore"):
+            logs = np.log(measures, out=measures)
+        # The few that reach over the end of a piece are measured in integers.
+        for index in np.flatnonzero(highs > stops[pieces]).tolist():
+            logs[index] = math.log(self.below(int(highs[index])) - self.below(int(lows[index])))
+        return logs
+
+    @cached_property
+    def _pieces(self) -> tuple[NDArray[np.int64], Floats]:
+        """Where each piece ends, and the multiplicities."""
+        return np.array(self.starts[1:], dtype=np.int64), np.array(self.multiplicities, dtype=np.float64)
+
+
+@lru_cache(maxsize=1)
+def everywhere() -> Lattice:
+    """All finite doubles, ordinary exponents first."""
+    half = positive()
+    mirrored = [1 - start for start in reversed(half.starts)]
+    # Key 0 is both zeros; it belongs to the positive half.
+    return Lattice((*mirrored[:-1], *half.starts), (*reversed(half.multiplicities), *half.multiplicities))
+
+
+@lru_cache(maxsize=1)
+def positive() -> Lattice:
+    """All finite doubles from 0 on, ordinary exponents first."""
+    limits = [-limit for limit in reversed(_ORDINARY)] + [limit + 1 for limit in _ORDINARY]
+    starts = [0, _AROUND_ZERO, *(int(keys_of(np.array([2.0**limit]))[0]) for limit in limits), _LARGEST_KEY + 1]
+    tiers = [4**tier for tier in range(len(_ORDINARY) + 1)]
+    return Lattice(tuple(starts), (tiers[-1], *tiers, *tiers[-2::-1]))
+
+
+def linear(low: float, high: float) -> Lattice:
+    """The doubles of [low, high], each as often as it is wide, down to 2**-30 of the widest: nearly uniform."""
+    first, last = (int(key) for key in keys_of(np.array([low, high])))
+    widest = math.frexp(max(abs(low), abs(high)))[1]
+    # From 2**-1021 down all doubles are equally wide; the largest double is below 2**1024, which is none.
+    exponents = sorted({max(widest - step, -1021) for step in range(30, 0, -1)})
+    upward = [0, *(int(key) for key in keys_of(np.ldexp(1.0, np.array(exponents))))]
+    cuts = sorted(
+        {first, last + 1, *(key for key in upward if first < key <= last)}
+        | {1 - key for key in upward if first < 1 - key <= last}
+    )
+    counts = [2 ** (max(bisect_right(upward, abs(key)), 1) - 1) for key in (_middle(a, b) for a, b in pairwise(cuts))]
+    return Lattice(tuple(cuts), tuple(counts))
+
+
+def _middle(low: int, high: int) -> int:
+    return (low + high - 1) // 2

@@ -1,0 +1,4 @@
+"""Passes: what is done to every record: count budgets, keep a sample, sum. Sees private data.
+
+May import: core, randomness.
+"""

@@ -1,0 +1,123 @@
+"""Cells: budgets counted on a fine logarithmic grid, the same in every engine, bit for bit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdpmean.core.checks import LARGEST_BUDGET, SMALLEST_BUDGET, check_budgets
+from pdpmean.core.model import Model
+from pdpmean.core.threads import SMALLEST_BATCH
+from pdpmean.core.types import Counts, Floats
+from pdpmean.passes.batch import Batch
+from pdpmean.passes.source import Source
+
+__all__ = ["Cells", "Held"]
+
+_SHIFT, _GROUPED_SHIFT = 46, 48  # bits of a double's fraction that do not count
+
+
+@dataclass(frozen=True)
+class Held:
+    """Allowances, each rounded down to the end of its cell, and how many hold each: as private as budgets are."""
+
+    levels: Floats
+    middles: Floats
+    counts: Counts
+    rise: float
+    """What a cell's middle is over its lower end, on average."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Budgets to cells, by the bits of their allowance alone, so that every engine agrees; cell 0 is left out.
+
+    A cell is a double's exponent and the first bits of its fraction: 64 cells an octave, 16 where there are groups. The
+    last one is infinity, and the one before holds whatever is above the largest budget.
+    """
+
+    model: Model
+    groups: int | None = None
+
+    @property
+    def shift(self) -> int:
+        """How many bits of a double do not count."""
+        return _SHIFT if self.groups is None else _GROUPED_SHIFT
+
+    @property
+    def base(self) -> int:
+        """What a double's leading bits are above its cell."""
+        return _leading_bits(SMALLEST_BUDGET / 2, self.shift) - 1
+
+    @property
+    def top(self) -> int:
+        """The last cell of finite allowances."""
+        return _leading_bits(LARGEST_BUDGET, self.shift) - self.base
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Groups (and one for all others) by cells."""
+        return 1 if self.groups is None else self.groups + 1, self.top + 2
+
+    def cells_of(self, budgets: Floats) -> NDArray[np.int64]:
+        """The cell of each budget."""
+        allowances = np.ascontiguousarray(self.model.allowances(budgets))
+        finite = np.minimum((allowances.view(np.int64) >> self.shift) - self.base, self.top)
+        cells: NDArray[np.int64] = np.maximum(finite + np.isinf(allowances), 0)
+        return cells
+
+    @property
+    def levels(self) -> Floats:
+        """The lower end of each cell, below which none of its allowances is."""
+        levels = ((np.arange(self.top + 2) + self.base) << self.shift).view(np.float64)
+        levels[0], levels[-1] = 0.0, math.inf
+        return levels
+
+    @property
+    def middles(self) -> Floats:
+        """The middle of each cell, none beyond the largest budget unless it is infinite."""
+        levels = self.levels
+        middles: Floats = np.minimum((levels + np.append(levels[1:], math.inf)) / 2, LARGEST_BUDGET)
+        middles[0], middles[-1] = 0.0, math.inf
+        return middles
+
+    def census(self, source: Source) -> list[Held]:
+        """Who holds what, one entry a group."""
+        table = source.census(self)[: self.groups]
+        levels, middles = self.levels, self.middles
+        rise = 1 + math.ldexp(math.log(2) / 2, self.shift - 52)
+        return [
+            Held(levels[used], middles[used], counts[used], rise)
+            for counts in table
+            for used in (np.flatnonzero(counts),)
+        ]
+
+    def tally(self, batch: Batch, table: Counts) -> None:
+        """Count the records of a batch; checks public budgets."""
+        public = self.model.budget_range is None
+        if batch.budgets.size >= SMALLEST_BATCH:
+            wrong = self._count_compiled(batch, table)
+            if wrong and public:
+                check_budgets(batch.budgets, batch.first)
+            return
+        if public:
+            check_budgets(batch.budgets, batch.first)
+        cells = self.cells_of(batch.budgets)
+        if batch.groups is not None:
+            cells += batch.groups * np.int64(table.shape[1])
+        table += np.bincount(cells, minlength=table.size).reshape(table.shape)
+
+    def _count_compiled(self, batch: Batch, table: Counts) -> int:
+        from pdpmean.core.kernels import count_cells, count_group_cells
+
+        rule = (*self.model.limits, np.uint64(self.shift), self.base, self.top)
+        if batch.groups is None:
+            return int(count_cells(batch.budgets, *rule, table[0]))
+        return int(count_group_cells(batch.budgets, batch.groups, *rule, table))
+
+
+def _leading_bits(number: float, shift: int) -> int:
+    return int(np.array([number]).view(np.int64)[0]) >> shift

@@ -1,0 +1,88 @@
+"""Summing: what each record adds to the sums, in exact integers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pdpmean.core.integers import STEPS, steps_of, weights_of, words_of
+from pdpmean.core.model import Model
+from pdpmean.core.threads import SMALLEST_BATCH
+from pdpmean.core.types import Counts, Floats
+from pdpmean.core.weights import round_down
+from pdpmean.passes.batch import Batch
+from pdpmean.release.average import Clip
+
+__all__ = ["Summing"]
+
+# The compiled loops first add up so many products, each of at most 2**(24 + 26), in a signed 64-bit word: their sum is
+# below 2**63.
+_BLOCK = 2**13 - 1
+
+_NOTHING = (1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0)  # a cap of 0, also for budgets without limit
+
+
+@dataclass(frozen=True)
+class Summing:
+    """What records add to the sums: of W z, of W, and of W times the extra; z are values, clipped, in steps.
+
+    The extra is ``STEPS - |z|`` or, if `squares`, ``z**2 / STEPS``; and unless `squares`, the sum of W is over the
+    values near the middle. There is one rule a group, and a last one that adds nothing for everybody else; or a single
+    rule, where there are no groups. A rule is a share, a cap, the unit of weights, the middle, steps per unit as two
+    factors, and a mark: within how many steps is near or, if `squares`, at which step missing values count.
+    """
+
+    model: Model
+    squares: bool
+    rules: Floats
+
+    @classmethod
+    def of(cls, clips: Sequence[Clip | None], *, grouped: bool) -> Summing:
+        """The sums of these clips, one a group; nothing where there is none."""
+        given = [clip for clip in clips if clip]
+        rules = [clip.rule if clip else _NOTHING for clip in (*clips, *([None] if grouped else []))]
+        return cls(given[0].model, given[0].near is None, np.array(rules))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Groups by sums: of W z in two words, of W, of W times the extra in two words."""
+        return len(self.rules), 5
+
+    def tally(self, batch: Batch, table: Counts) -> None:
+        """Add a batch to the sums."""
+        if batch.values.size >= SMALLEST_BATCH:
+            self._tally_compiled(batch, table)
+            return
+        where = np.zeros(1, dtype=np.int32) if batch.groups is None else batch.groups
+        share, cap, unit, middle, lift, per_unit, mark = self.rules[where].T
+        weights = weights_of(self.model.allowances(batch.budgets), share, cap, unit)
+        steps = steps_of(batch.values, middle, lift, per_unit, mark if self.squares else 0.0)
+        if self.squares:
+            counted, extra = weights, weights * (steps**2 // STEPS)
+        else:
+            weights = np.where(np.isnan(batch.values), 0, weights)
+            counted, extra = np.where(np.abs(steps) < mark, weights, 0), weights * (STEPS - np.abs(steps))
+        for column, numbers in enumerate([*words_of(weights * steps), counted, *words_of(extra)]):
+            # Below 2**26 each, and so few that their sums are exact as doubles.
+            groups = np.broadcast_to(where, weights.shape)
+            table[:, column] += np.bincount(groups, weights=numbers, minlength=len(table)).astype(np.int64)
+
+    def _tally_compiled(self, batch: Batch, table: Counts) -> None:
+        from pdpmean.core.kernels import sum_blocks, sum_groups
+
+        columns, limits = (batch.values, batch.budgets), self.model.limits
+        if batch.groups is None:
+            sum_blocks(*columns, *limits, tuple(self._compiled_rules[0, :6].tolist()), self.squares, _BLOCK, table[0])
+        else:
+            sum_groups(*columns, batch.groups, *limits, self._compiled_rules, self.squares, _BLOCK, table)
+
+    @cached_property
+    def _compiled_rules(self) -> Floats:
+        """The same with shares and caps in units, which are powers of two, so that nothing is rounded; padded to 8."""
+        share, cap, unit, *rest = self.rules.T
+        rules = np.zeros((len(self.rules), 8))
+        rules[:, :6] = np.column_stack([round_down(share) * unit, cap * unit, *rest])
+        return rules

@@ -1,0 +1,198 @@
+"""Forecast: what shares of the budget and a clip width lead to, in plain doubles, before a value is read.
+
+The error of the mean is Laplace noise plus sampling, a little larger because centre and scale are themselves estimates.
+All errors are in units of the population's standard deviation. The formulas are in docs/how-it-works.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pdpmean.core.checks import check_probability
+from pdpmean.core.choices import Choices, ShapeName
+from pdpmean.core.model import Model
+from pdpmean.core.profile import Profile
+from pdpmean.core.weights import locating_weights
+from pdpmean.laws.clipped_normal import centered
+from pdpmean.laws.error_law import half_width
+from pdpmean.laws.joint_noise import JointNoise
+from pdpmean.planning.census import Buckets, Census
+from pdpmean.planning.prediction import Sums, miss_probability, product_error, tent_error, tent_trust
+
+__all__ = ["LARGEST_SAMPLE", "LARGEST_WEIGHT", "Forecast", "Forecaster", "weighed"]
+
+# Of more records than so many `locate` looks at a sample: of so many, or so many times the root of all. What a sample
+# errs in centre and scale reaches the mean as a product, and only by what is clipped; of any shape the outermost count.
+_ALL_UP_TO, LARGEST_SAMPLE = 16_000, 50_000
+_SAMPLES: dict[ShapeName, tuple[int, float]] = {"gaussian": (5_000, 3.0), "any": (16_000, 20.0)}
+_KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
+LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
+_LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
+_INFLATION = 0.8  # how much of the product of the two locating errors reaches the mean, by simulation
+_ANY_CONSTANT = 200.0
+# Of the noisy total, so many standard deviations may not be there, for the chance of a miss; by simulation. And so much
+# of the locating weights is counted on where the census says next to nothing.
+_DOUBTED, _LEAST_SURE = 1.25, 0.05
+_OUT_OF_REACH = 2.0**100  # nats; finite, since budgets may be infinite
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How good an estimate will be, and the numbers that it rests on."""
+
+    shape: ShapeName
+    support: tuple[float, float] | None
+    clip_width: float
+    """Values are clipped so many standard deviations from the centre."""
+    locate_cap: float
+    weight_cap: float
+    spared_from: float
+    """Who weighs more than this in the sum spends the rest in `locate`: the cap on the weights, or out of reach."""
+    thinning: float
+    center: Sums
+    scale: Sums
+    mean: Sums
+    sure: float
+    """The part of the locating weights to count on, for the worst budgets that a noisy census may stand for."""
+    noise_scale: float
+    """Of Laplace noise with the predicted standard deviation."""
+    sampling_std: float
+    """Predicted standard deviation of the error due to who is in the sample."""
+
+    @property
+    def noise_std(self) -> float:
+        """Predicted standard deviation of the noise."""
+        return math.sqrt(2) * self.noise_scale
+
+    @property
+    def expected_std(self) -> float:
+        """Predicted standard deviation of the error."""
+        return math.hypot(self.noise_std, self.sampling_std)
+
+    def half_width(self, level: float = 0.95) -> float:
+        """Predicted half width of the confidence interval."""
+        return half_width(check_probability("level", level), self.noise_scale, self.sampling_std)
+
+    @property
+    def effective_records(self) -> float:
+        """How many equally weighted records would have the same sampling error."""
+        return self.mean.weight**2 / self.mean.square
+
+    def failure_probability(self, ratio: float = 1e4) -> float:
+        """The chance that `locate` misses, for a mean `ratio` standard deviations from 0 (or a support so wide)."""
+        return miss_probability(
+            self.center.scaled(self.sure),
+            self.scale.scaled(self.sure) if self.shape == "gaussian" else None,
+            ratio,
+            supported=self.support is not None,
+        )
+
+    def allows(self, ratio: float = 1e4, chance: float = 0.05) -> bool:
+        """Whether an answer is to be expected for such a mean."""
+        return self.failure_probability(ratio) <= chance
+
+
+@dataclass(frozen=True)
+class Forecaster:
+    """Forecasts for one census."""
+
+    census: Census
+    model: Model
+    shape: ShapeName
+    support: tuple[float, float] | None
+    choices: Choices
+    room: int = LARGEST_SAMPLE
+    """How many records `locate` may look at, about."""
+
+    @cached_property
+    def useful_total(self) -> float:
+        """What the allowances add up to, none counted beyond where more no longer helps."""
+        profile = self.census.profile
+        tau = min(profile.saturation(100 * _LOCATE_CONSTANT)[0], LARGEST_WEIGHT)
+        return profile.capped_sums(tau)[0]
+
+    def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:
+        """What these shares lead to, and a clip of so many standard deviations; and to `spare` what is capped."""
+        variance, slope, constant = 1.0, 1.0, _ANY_CONSTANT
+        noise = JointNoise(shares.get("weights", 0.0) / shares["sum"])
+        if self.shape == "gaussian":
+            variance, slope = centered(width).variance, centered(width).inside
+            constant = (noise.sum_std * width) ** 2 / variance
+        weight_cap, mean = self._averaging(shares["sum"], constant)
+        spared_from = weight_cap if spare else _OUT_OF_REACH
+        locate_cap, thinning, located, sure = self._locating(shares, spared_from)
+        parts = [shares[name] / (shares["center"] + shares["scale"]) for name in ("center", "scale")]
+        center, scale = (located.scaled(part) for part in parts)
+        sampling = math.sqrt(variance * mean.square) / (slope * mean.weight)
+        extra = 0.0
+        if self.shape == "gaussian":
+            tents = mean.weight * centered(width).tent / width
+            trust = 1.0 if self.census.share else tent_trust(scale, width, tents)
+            extra = _INFLATION * product_error(center, scale, width, math.sqrt(trust) * tent_error(tents))
+        return Forecast(
+            shape=self.shape,
+            support=self.support,
+            clip_width=width,
+            locate_cap=locate_cap,
+            weight_cap=weight_cap,
+            spared_from=spared_from,
+            thinning=thinning,
+            center=center,
+            scale=scale,
+            mean=mean,
+            sure=sure,
+            noise_scale=noise.sum_std / math.sqrt(2) * width / (slope * mean.weight),
+            sampling_std=math.hypot(sampling, extra),
+        )
+
+    def _averaging(self, share: float, constant: float) -> tuple[float, Sums]:
+        """The cap on the weights ``share * allowance`` that minimises the variance, and the sums it leaves."""
+        profile = self.census.profile
+        cap = profile.saturation(constant, share)[0]
+        if self.choices.saturation:
+            cap = self.choices.saturation / self.model.budget_per_allowance * share
+        cap = min(cap, LARGEST_WEIGHT)
+        return cap, Sums(*profile.capped_sums(cap, share))
+
+    def _locating(self, shares: Mapping[str, float], spared_from: float) -> tuple[float, float, Sums, float]:
+        """The cap on the locating weights, how densely to keep records, the sums, and what to count on of them."""
+        rule = shares["center"] + shares["scale"], shares["sum"], spared_from
+        profile, share = weighed(self.census.profile, *rule)
+        largest = float(locating_weights(self.census.largest(self.model), *rule))
+        # At most the largest weight, since coins are soon decided where no rate is large.
+        cap = min(profile.saturation(_LOCATE_CONSTANT, share)[0], LARGEST_WEIGHT, largest)
+        weight, square = profile.capped_sums(cap, share)
+        people = profile.people
+        fewest, rate = _SAMPLES[self.shape]
+        wanted = people if people <= _ALL_UP_TO else max(fewest, rate * math.sqrt(people))
+        sample = min(wanted, self.room)
+        thinning = sample / weight if people > sample else _KEEP_ALL
+        # A sample of so many records has no smaller relative squared weight.
+        sums = Sums(weight, max(square, weight**2 / sample))
+        least = _least_weight(self.census.buckets, self.census.doubt, cap, rule) if self.census.buckets else weight
+        return cap, thinning, sums, min(max(least / weight, _LEAST_SURE), 1.0)
+
+
+def _least_weight(buckets: Buckets, doubt: float, cap: float, rule: tuple[float, float, float]) -> float:
+    """What all records weigh in `locate`, if the budgets in each bucket are the worst there may be.
+
+    The weight over the budget first grows with it, as more is left, and falls beyond the cap: it is least at an end.
+    And some of the budget, if it is noise, may not be there: of that which weighs most.
+    """
+    ends = np.array([buckets.lows, buckets.highs])
+    worth = np.min(np.minimum(locating_weights(ends, *rule), cap) / ends, axis=0)
+    order = np.argsort(-worth)
+    there = np.diff(np.maximum(np.cumsum(buckets.sums[order]) - _DOUBTED * doubt, 0.0), prepend=0.0)
+    return float((there * worth[order]).sum())
+
+
+def weighed(profile: Profile, share: float, sum_share: float, spared_from: float) -> tuple[Profile, float]:
+    """The people, and a share: that of their level is what they may cost in `locate`."""
+    if spared_from >= _OUT_OF_REACH:
+        return profile, share
+    return Profile(locating_weights(profile.levels, share, sum_share, spared_from), profile.counts), 1.0

@@ -1,0 +1,177 @@
+"""What a plan says: the choices it made, and the errors it predicts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from pdpmean.core.choices import Choices
+from pdpmean.core.model import Model
+from pdpmean.core.profile import ALIKE, Profile
+from pdpmean.core.text import as_html
+from pdpmean.laws.error_law import half_width
+from pdpmean.laws.joint_noise import JointNoise
+from pdpmean.laws.lattice import Lattice, everywhere, keys_of, linear, positive
+from pdpmean.laws.lower_bound import lower_bound
+from pdpmean.planning.census import Census
+from pdpmean.planning.forecast import Forecast, weighed
+from pdpmean.planning.prediction import SUPPORT_OCTAVES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["CENTER_GRAIN", "Plan", "Shares"]
+
+CENTER_GRAIN = 2**26  # neighbouring doubles that a centre is not told apart by, at most
+
+
+class Shares(dict[str, Fraction]):
+    """The part of every budget that each step may use; exact, and not to be changed."""
+
+    def __setitem__(self, *_: object) -> NoReturn:
+        raise TypeError("shares cannot be changed; see Choices")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Shares, (dict(self),)
+
+
+@dataclass(frozen=True, repr=False)
+class Plan(Forecast):
+    """How an estimate will be made and how good it will be; errors are in units of the standard deviation."""
+
+    model: Model
+    shares: Shares
+    """The part of every budget that each step may use, by name, as exact fractions."""
+    census: Census = field(compare=False)
+    choices: Choices
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and words, ready for JSON; errors in standard deviations."""
+        return {
+            "model": self.model.name,
+            "shape": self.shape,
+            "total_budget": self.total,
+            "expected_std": self.expected_std,
+            "noise_std": self.noise_std,
+            "sampling_std": self.sampling_std,
+            "half_width_95": self.half_width(),
+            "lower_bound": self.lower_bound,
+            "failure_probability": self.failure_probability(),
+            "effective_records": self.effective_records,
+            "saturation": self.saturation,
+            "clip_width": self.clip_width,
+            "shares": {name: float(share) for name, share in self.shares.items()},
+        }
+
+    def plot(self) -> Figure:
+        """A matplotlib figure: the error with more or fewer people, and what a budget counts."""
+        from pdpmean.show.plots import plot_plan
+
+        return plot_plan(self)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What the plan says, in words: one row a fact."""
+        return [
+            ("total budget", f"{self.total:,.6g}, where a person's counts up to {self.saturation:.3g}"),
+            ("expected error (std)", f"{self.expected_std:.4g} standard deviations of the population"),
+            ("made of", f"noise {self.noise_std:.4g} and sampling {self.sampling_std:.4g}"),
+            ("95 % interval", f"+- {self.half_width():.4g}"),
+            ("at best", f"every private estimator is off by {self.lower_bound:.4g} or more, one time in four"),
+            ("chance of a miss", f"{self.failure_probability():.2g}, for a mean 10,000 standard deviations from 0"),
+            ("shares of the budget", ", ".join(f"{name} {float(share):.3g}" for name, share in self.shares.items())),
+        ]
+
+    def __repr__(self) -> str:
+        return f"<Plan {self.model.name}, {self.shape}: expected error {self.expected_std:.4g} standard deviations>"
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<22}{text}" for name, text in self.rows())
+
+    def _repr_html_(self) -> str:
+        return as_html(self.rows())
+
+    @property
+    def total(self) -> float:
+        """What all budgets add up to; in the unbounded model, by the noisy census."""
+        return self.census.profile.total * self.model.budget_per_allowance
+
+    @property
+    def people(self) -> float:
+        """How many there are, those who grant nothing included; in the unbounded model, by the noisy census."""
+        return self.census.profile.people + self.census.left_out
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """An error that every private estimator exceeds one time in four, for these budgets."""
+        profile = self.census.profile
+        # Hardly changed by rounding how many hold at most so much.
+        people = np.diff(np.rint(np.cumsum(profile.counts)), prepend=0.0)
+        budgets = profile.levels * self.model.budget_per_allowance
+        held = np.flatnonzero(people)
+        return lower_bound({float(budgets[j]): int(people[j]) for j in held}, model=self.model.name)
+
+    @property
+    def ratio_to_lower_bound(self) -> float:
+        """The error exceeded one time in four, over the one that no private estimator stays below so often."""
+        return half_width(0.75, self.noise_scale, self.sampling_std) / self.lower_bound
+
+    @property
+    def noise(self) -> JointNoise:
+        """What the noise on the sum, and on the total weight if that is private, is like."""
+        return JointNoise(float(self.shares.get("weights", Fraction(0)) / self.shares["sum"]))
+
+    @property
+    def saturation(self) -> float:
+        """The budget above which more no longer counts."""
+        return self.weight_cap / float(self.shares["sum"]) * self.model.budget_per_allowance
+
+    @property
+    def largest_weight(self) -> float:
+        """No record weighs more in the average, publicly."""
+        return min(self.weight_cap, float(self.shares["sum"]) * self.census.largest(self.model))
+
+    @cached_property
+    def locating(self) -> tuple[float, float, float]:
+        """What `locating_weights` makes weights of: two shares, and from where on the second is spared."""
+        spared_from = max(self.spared_from, self.weight_cap)  # what is not spent in the sum, and no more
+        return float(self.shares["center"] + self.shares["scale"]), float(self.shares["sum"]), spared_from
+
+    def located(self, profile: Profile) -> float:
+        """What people of this profile weigh in `locate`, by this plan."""
+        people, share = weighed(profile, *self.locating)
+        return people.capped_sums(self.locate_cap, share)[0]
+
+    @cached_property
+    def located_people(self) -> float:
+        """What the people it was made for weigh in `locate`."""
+        return self.located(self.census.profile)
+
+    def is_like(self, profile: Profile) -> bool:
+        """Whether this plan's choices are hardly worse than the best for people of this profile."""
+        own, tau = self.census.profile, self.weight_cap / float(self.shares["sum"])
+        return own.is_like(profile, tau) and math.isclose(self.located_people, self.located(profile), rel_tol=ALIKE)
+
+    @property
+    def center_lattice(self) -> Lattice:
+        """Where the centre is sought."""
+        return linear(*self.support) if self.support else everywhere()
+
+    @property
+    def center_grain(self) -> int:
+        """How many neighbouring doubles the centre does not tell apart: 2**-26 of it, less in a narrow support."""
+        starts = self.center_lattice.starts
+        return min(CENTER_GRAIN, 1 << max(0, (starts[-1] - starts[0]).bit_length() - 20))
+
+    @property
+    def spread_lattice(self) -> Lattice:
+        """Where the spread is sought."""
+        if not self.support:
+            return positive()
+        width = self.support[1] / 2 - self.support[0] / 2
+        low, high = keys_of(np.array([math.ldexp(width, -SUPPORT_OCTAVES), width])).tolist()
+        return Lattice((low, high + 1), (1,))

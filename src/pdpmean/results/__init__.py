@@ -1,0 +1,4 @@
+"""Results: what users hold after an estimate.
+
+May import: core, laws, planning.
+"""

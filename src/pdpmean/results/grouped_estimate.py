@@ -1,0 +1,175 @@
+"""Results by group: one estimate a group, or why there is none."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pdpmean.core.checks import check_probability
+from pdpmean.core.promise import Promise
+from pdpmean.core.text import rounded, short
+from pdpmean.laws.error_law import intervals
+from pdpmean.results.mean_estimate import MeanEstimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["GroupedEstimate"]
+
+
+_NAMED = 5  # groups that a warning names
+
+
+@dataclass(frozen=True, repr=False)
+class GroupedEstimate(Mapping[Any, MeanEstimate]):
+    """The estimate of every group that was asked for, in that order; `refused` says why some have none.
+
+    A mapping from group to `MeanEstimate`. `to_arrow` and `to_pandas` give one row a group.
+    """
+
+    groups: tuple[Hashable, ...]
+    """What was asked for."""
+    estimates: dict[Hashable, MeanEstimate]
+    """The estimate of each group that has one."""
+    refused: dict[Hashable, str]
+    """Why each of the others has none."""
+    promise: Promise
+
+    @classmethod
+    def of(
+        cls,
+        groups: tuple[Hashable, ...],
+        estimates: Sequence[MeanEstimate | None],
+        outcomes: Sequence[object],
+        promise: Promise,
+    ) -> GroupedEstimate:
+        """The estimates, and the reasons where there are none."""
+        made = {group: estimate for group, estimate in zip(groups, estimates, strict=True) if estimate}
+        refused = {group: str(outcome) for group, outcome in zip(groups, outcomes, strict=True) if group not in made}
+        return cls(groups, made, refused, promise)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the estimates warn of, and for which groups."""
+        texts = dict.fromkeys(text for estimate in self.estimates.values() for text in estimate.warnings)
+        return tuple(f"{text} (groups: {', '.join(self._warned(text))})" for text in texts)
+
+    def _warned(self, text: str) -> list[str]:
+        named = [str(group) for group, estimate in self.estimates.items() if text in estimate.warnings]
+        return named if len(named) <= _NAMED else [*named[:_NAMED], f"and {len(named) - _NAMED} more"]
+
+    @property
+    def guarantee(self) -> str:
+        """What was promised to whom, in words."""
+        return str(self.promise)
+
+    @property
+    def private(self) -> bool:
+        """Whether the randomness protects anyone."""
+        return self.promise.private
+
+    def __getitem__(self, group: Any) -> MeanEstimate:
+        if group in self.refused:
+            raise KeyError(f"{group!r} has no estimate: {self.refused[group]}")
+        return self.estimates[group]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.estimates)
+
+    def __len__(self) -> int:
+        return len(self.estimates)
+
+    def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
+        """One row a group, as plain numbers and words; those of a refused group are None."""
+        intervals = self.intervals(level)
+        return [self._row(group, *intervals.get(group, (None, None))) for group in self.groups]
+
+    def intervals(self, level: float = 0.95) -> dict[Hashable, tuple[float, float]]:
+        """The interval of each group that has an estimate; as `MeanEstimate.interval`, all at once."""
+        laws = [estimate.law for estimate in self.estimates.values()]
+        return dict(zip(self.estimates, intervals(laws, check_probability("level", level)), strict=True))
+
+    def _row(self, group: Hashable, low: float | None, high: float | None) -> dict[str, Any]:
+        estimate = self.estimates.get(group)
+        return {
+            "group": group,
+            "mean": estimate and estimate.mean,
+            "low": low,
+            "high": high,
+            "std": estimate and estimate.std,
+            "noise_std": estimate and estimate.noise_std,
+            "sampling_std": estimate and estimate.sampling_std,
+            "scale": estimate and estimate.scale,
+            "refused": self.refused.get(group),
+            "warning": "; ".join(estimate.warnings) or None if estimate else None,
+        }
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Plain numbers and words, ready for JSON."""
+        return {
+            "level": level,
+            "groups": self.rows(level),
+            "private": self.private,
+            "guarantee": self.guarantee,
+        }
+
+    def to_arrow(self, level: float = 0.95) -> Any:
+        """An Arrow table, one row a group."""
+        import pyarrow as pa
+
+        numbers = ("mean", "low", "high", "std", "noise_std", "sampling_std", "scale")
+        rows = self.rows(level)
+        columns: dict[str, Any] = {"group": pa.array([row["group"] for row in rows])}
+        columns |= {name: pa.array([row[name] for row in rows], pa.float64()) for name in numbers}
+        columns |= {name: pa.array([row[name] for row in rows], pa.string()) for name in ("refused", "warning")}
+        return pa.table(columns)
+
+    def to_pandas(self, level: float = 0.95) -> Any:
+        """A pandas frame, one row a group."""
+        return self.to_arrow(level).to_pandas()
+
+    def plot(self, level: float = 0.95) -> Figure:
+        """A matplotlib figure: a dot and an interval for every group; those refused are named."""
+        from pdpmean.show.plots import plot_groups
+
+        return plot_groups(self, level)
+
+    def _cells(self, level: float = 0.95) -> list[tuple[str, ...]]:
+        head = ("group", "mean", f"{100 * level:.6g} % interval", "error (std)", "")
+        ends = self.intervals(level)
+        return [head, *(self._line(group, ends.get(group, ())) for group in self.groups)]
+
+    def _line(self, group: Hashable, ends: tuple[float, ...]) -> tuple[str, ...]:
+        if group in self.refused:
+            return str(group), "-", "", "", f"refused: {self.refused[group]}"
+        estimate = self.estimates[group]
+        low, high = (rounded(end, estimate.std) for end in ends)
+        mean = rounded(estimate.mean, estimate.std)
+        return str(group), mean, f"{low} to {high}", short(estimate.std), "; ".join(estimate.warnings)
+
+    def __repr__(self) -> str:
+        marks = f", {len(self.refused)} refused" * bool(self.refused) + ", NOT PRIVATE" * (not self.private)
+        return f"<GroupedEstimate of {len(self.groups)} groups{marks}>"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, level: float = 0.95) -> str:
+        """One line a group, aligned, with the intervals of this level."""
+        table = self._cells(level)
+        widths = [max(len(row[i]) for row in table) for i in range(4)]
+        lines = [
+            "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]).rstrip()
+            for row in table
+        ]
+        banner = [] if self.private else ["NOT PRIVATE: seeded randomness, for simulation only", ""]
+        return "\n".join([*banner, *lines, "", textwrap.fill(self.guarantee, 100)])
+
+    def _repr_html_(self) -> str:
+        head, *body = self._cells()
+        rows = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in body)
+        titles = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+        return f"<table><tr>{titles}</tr>{rows}</table><p>{html.escape(self.guarantee)}</p>"

@@ -1,0 +1,136 @@
+"""An estimate of one mean: the number, how sure it is, what it cost and what was promised."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from pdpmean.core.checks import check_probability
+from pdpmean.core.promise import Promise
+from pdpmean.core.text import as_html, rounded, short
+from pdpmean.laws.error_law import ErrorLaw, finite
+from pdpmean.planning.plan import Plan
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["MeanEstimate"]
+
+
+@dataclass(frozen=True, repr=False)
+class MeanEstimate:
+    """An estimate of a population's mean. Prints itself; `to_dict` has it as plain numbers and words."""
+
+    mean: float
+    """The estimate."""
+    center: float
+    """Where the population was located, a private median."""
+    scale: float
+    """The population's standard deviation, as it was found on the way."""
+    law: ErrorLaw
+    plan: Plan
+    """How it was made, and what was expected of it."""
+    promise: Promise
+    selection_bound: float
+    """How far off the mean is at most, on top of its error, if larger budgets go with larger values."""
+    warnings: tuple[str, ...]
+    """What the released numbers say against the assumed shape."""
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """The interval that holds the population's mean with probability `level`, if the shape is right."""
+        return self.law.interval(check_probability("level", level))
+
+    @property
+    def noise_std(self) -> float:
+        """Standard deviation of the error due to noise."""
+        return self.law.noise_std
+
+    @property
+    def sampling_std(self) -> float:
+        """Standard deviation of the error due to who is in the sample."""
+        return self.law.sampling_std
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the error."""
+        return finite(math.hypot(self.noise_std, self.sampling_std))
+
+    @property
+    def spent(self) -> Fraction:
+        """The part of every budget that was used."""
+        return self.promise.spent
+
+    @property
+    def private(self) -> bool:
+        """Whether the randomness protects anyone."""
+        return self.promise.private
+
+    @property
+    def guarantee(self) -> str:
+        """What was promised to whom, in words."""
+        return str(self.promise)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and words, ready for JSON."""
+        low, high = self.interval()
+        return {
+            "mean": self.mean,
+            "interval_95": [low, high],
+            "std": self.std,
+            "noise_std": self.noise_std,
+            "sampling_std": self.sampling_std,
+            "center": self.center,
+            "scale": self.scale,
+            "selection_bound": self.selection_bound,
+            "model": self.plan.model.name,
+            "shape": self.plan.shape,
+            "budget_range": list(self.plan.model.budget_range) if self.plan.model.budget_range else None,
+            "support": list(self.plan.support) if self.plan.support else None,
+            "spent": float(self.spent),
+            "shares": {name: float(share) for name, share in self.plan.shares.items()},
+            "warnings": list(self.warnings),
+            "private": self.private,
+            "guarantee": self.guarantee,
+        }
+
+    def plot(self) -> Figure:
+        """A matplotlib figure: the mean with its intervals, and what its error is made of."""
+        from pdpmean.show.plots import plot_estimate
+
+        return plot_estimate(self)
+
+    def _rows(self, level: float = 0.95) -> list[tuple[str, str]]:
+        low, high = (rounded(end, self.std) for end in self.interval(level))
+        noise, sampling = short(self.noise_std), short(self.sampling_std)
+        rows = [
+            ("mean", rounded(self.mean, self.std)),
+            (f"{100 * level:.6g} % interval", f"{low} to {high}"),
+            ("error (std)", f"{short(self.std)}, of which noise {noise}, sampling {sampling}"),
+            ("population's std", short(self.scale, 4)),
+            ("selection", f"off by up to {short(self.selection_bound)} more if budgets and values go together"),
+            *(("warning", text) for text in self.warnings),
+            ("guarantee", self.guarantee),
+        ]
+        return rows if self.private else [("NOT PRIVATE", "seeded randomness, for simulation only"), *rows]
+
+    def __repr__(self) -> str:
+        mark = "" if self.private else ", NOT PRIVATE"
+        return f"<MeanEstimate {rounded(self.mean, self.std)} +- {short(self.std)}{mark}>"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, level: float = 0.95) -> str:
+        """The estimate as aligned lines, with the interval of this level."""
+        rows = self._rows(level)
+        width = max(len(name) for name, _ in rows) + 2
+        return "\n".join(
+            textwrap.fill(text, 100, initial_indent=name.ljust(width), subsequent_indent=" " * width)
+            for name, text in rows
+        )
+
+    def _repr_html_(self) -> str:
+        return as_html(self._rows())

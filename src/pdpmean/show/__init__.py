@@ -1,0 +1,4 @@
+"""Show: pages and pictures of plans and results.
+
+May import: core, laws, planning, results.
+"""

@@ -1,0 +1,226 @@
+"""Panels: one picture each, drawn into matplotlib's axes; `plots` and `svg` put them on paper. Needs the extra `plot`.
+
+Every line has its own style or marker, so that a picture says the same in black and white. Drawn are only numbers that
+are public or released.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pdpmean.core.text import rounded, short
+from pdpmean.errors import MissingPackageError
+from pdpmean.laws.error_law import half_width
+from pdpmean.planning.make import with_people
+
+try:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
+except ModuleNotFoundError as missing:
+    raise MissingPackageError("matplotlib", extra="plot") from missing
+
+if TYPE_CHECKING:
+    from pdpmean.core.types import Floats
+    from pdpmean.planning.plan import Plan
+    from pdpmean.results.grouped_estimate import GroupedEstimate
+    from pdpmean.results.mean_estimate import MeanEstimate
+
+__all__ = [
+    "ACCENT",
+    "INK",
+    "draw_error",
+    "draw_groups",
+    "draw_intervals",
+    "draw_parts",
+    "draw_weights",
+    "empty_figure",
+    "label_axes",
+    "log_axis",
+    "write_beside",
+]
+
+INK, ACCENT = "#000000", "#1f5fa6"
+LEVELS = (0.8, 0.95, 0.99)
+_ONE_IN_FOUR = 0.75  # the level at which the lower bound is stated, and so every line beside it
+_FACTORS = np.geomspace(1 / 16, 16, 25)  # how many times as many people
+_MARKS = 40  # budgets marked on the curve of weights, at most
+_LONGEST = 24  # characters of a group's name
+
+
+# Plans
+
+
+def draw_error(axes: Axes, plan: Plan) -> None:
+    """The predicted error and its parts against total budget: the same budgets, more or fewer people."""
+    plans = [with_people(plan, factor) for factor in _FACTORS]
+    kept = [found for found in plans if found]
+    # Where somebody is public the total is infinite, and people are counted instead.
+    finite = math.isfinite(plan.total)
+    unit = plan.total if finite else 1.0
+    x = unit * np.array([factor for factor, found in zip(_FACTORS, plans, strict=True) if found])
+    for label, style, error in _ERRORS:
+        axes.plot(x, [error(found) for found in kept], label=label, **style)
+    axes.plot(unit, _ERRORS[0][2](plan), "o", color=ACCENT, ms=8, label="this plan")
+    if len(kept) < len(plans):
+        edge = float(x[0] / math.sqrt(_FACTORS[1] / _FACTORS[0]))
+        axes.axvspan(unit * _FACTORS[0], edge, fc="none", ec=INK, alpha=0.4, hatch="///", lw=0, label="refused")
+    log_axis(axes, "x", (1.0, 3.0))
+    log_axis(axes, "y", (1.0, 3.0))
+    axes.set_xlim(unit * _FACTORS[0], unit * _FACTORS[-1])
+    axes.set_ylim(top=4 * axes.get_ylim()[1])  # room for the legend, above lines that fall
+    label_axes(axes, "total budget" if finite else "people, in multiples of those at hand", "in standard deviations")
+    axes.legend(frameon=False, handlelength=3.2, loc="upper right", borderaxespad=0)
+
+
+def _quarter(noise: float, sampling: float) -> float:
+    return half_width(_ONE_IN_FOUR, noise, sampling)
+
+
+_ERRORS: tuple[tuple[str, dict[str, Any], Callable[[Plan], float]], ...] = (
+    ("expected", {"color": ACCENT, "ls": "-", "lw": 2.4}, lambda plan: _quarter(plan.noise_scale, plan.sampling_std)),
+    ("sampling alone", {"color": INK, "ls": "-."}, lambda plan: _quarter(0.0, plan.sampling_std)),
+    ("noise alone", {"color": INK, "ls": "--"}, lambda plan: _quarter(plan.noise_scale, 0.0)),
+    ("lower bound", {"color": INK, "ls": ":", "lw": 2}, lambda plan: plan.lower_bound),
+)
+
+
+def draw_weights(axes: Axes, plan: Plan) -> None:
+    """The weight of a person against their budget, up to the saturation and beyond."""
+    granted, full = _marked(plan), plan.saturation
+    ends = np.append(granted, full)
+    low, high = ends.min() / 2, ends.max() * 2
+    budgets = np.geomspace(low, high, 200)
+    axes.plot(budgets, np.minimum(budgets / full, 1), color=ACCENT, lw=2.4, label="weight")
+    axes.plot(granted, np.minimum(granted / full, 1), "o", color=INK, ms=5, label="budgets granted")
+    axes.plot(full, 1, "D", color=INK, ms=10, mfc="none", label=f"saturation, {full:.3g}")
+    log_axis(axes, "x", (1.0, 2.0, 5.0) if high < 100 * low else (1.0,))
+    axes.set_xlim(low, high)
+    axes.set_ylim(0, 1.1)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+    label_axes(axes, "budget of a person", "of full weight")
+    axes.legend(frameon=False, loc="lower right")
+
+
+def _marked(plan: Plan) -> Floats:
+    """The budgets to mark: all finite ones if they are few, otherwise those of people evenly spaced among all."""
+    profile = plan.census.profile
+    levels = profile.levels
+    if levels.size > _MARKS:
+        ranks = (np.arange(_MARKS) + 0.5) / _MARKS * profile.people
+        levels = np.unique(levels[np.searchsorted(np.cumsum(profile.counts), ranks)])
+    return levels[np.isfinite(levels)] * plan.model.budget_per_allowance
+
+
+# Estimates
+
+
+def draw_intervals(axes: Axes, estimate: MeanEstimate, levels: Iterable[float] = LEVELS) -> None:
+    """The mean, and the interval at each level, with its ends in numbers."""
+    unit, rows, reach = estimate.std or 1.0, sorted(levels), 0.0
+    for row, level in enumerate(rows):
+        ends = estimate.interval(level)
+        # In errors from the mean, so that numbers of any size will do.
+        low, high = (end / unit - estimate.mean / unit for end in ends)
+        axes.plot([low, high], [row, row], color=ACCENT, lw=18 - 14 * row / len(rows), solid_capstyle="butt")
+        write_beside(axes, (low, row), rounded(ends[0], unit), "left")
+        write_beside(axes, (high, row), rounded(ends[1], unit), "right")
+        reach = max(reach, -low, high)
+    axes.vlines(0, -0.5, len(rows) - 0.6, color=INK, ls="--", lw=1)
+    axes.text(0, len(rows) - 0.5, rounded(estimate.mean, unit), ha="center", weight="bold", size="large")
+    axes.set_xlim(-2 * (reach or 1.0), 2 * (reach or 1.0))
+    _rows(axes, [f"{100 * level:g} %" for level in rows])
+
+
+def draw_parts(axes: Axes, estimate: MeanEstimate) -> None:
+    """The standard deviation of the error, and of the two parts whose squares add up to its square."""
+    parts = {"together": estimate.std, "sampling": estimate.sampling_std, "noise": estimate.noise_std}
+    unit = estimate.std or 1.0
+    for row, size in enumerate(parts.values()):
+        axes.barh(row, size / unit, height=0.5, color=ACCENT if row == 0 else "none", ec=ACCENT, lw=1.5)
+        write_beside(axes, (size / unit, row), short(size), "right")
+    axes.set_xlim(0, 1.3)
+    _rows(axes, list(parts))
+    axes.set_xlabel("standard deviations; the squares add up", loc="left")
+
+
+def write_beside(axes: Axes, point: tuple[float, float], text: str, side: str) -> None:
+    """Text to the "left" or "right" of a point."""
+    shift, align = (6, "left") if side == "right" else (-6, "right")
+    axes.annotate(text, point, (shift, -1), textcoords="offset points", ha=align, va="center", annotation_clip=False)
+
+
+# Groups
+
+
+def draw_groups(axes: Axes, grouped: GroupedEstimate, level: float) -> None:
+    """A dot and an interval for every group, the first on top; those refused are named."""
+    rows = grouped.rows(level)[::-1]
+    unit = _power([row["mean"] for row in rows if row["mean"] is not None])
+    for place, row in enumerate(rows):
+        if row["mean"] is None:
+            axes.text(0.02, place, "refused", va="center", style="italic", transform=axes.get_yaxis_transform())
+            continue
+        axes.plot([row["low"] / unit, row["high"] / unit], [place, place], color=ACCENT, lw=2.4)
+        axes.plot(row["mean"] / unit, place, "o", color=ACCENT, ms=7)
+    axes.set_yticks(range(len(rows)), [_shown(row["group"]) for row in rows])
+    axes.set_ylim(-0.7, len(rows) - 0.3)
+    if grouped.estimates:
+        axes.locator_params(axis="x", nbins=5)
+        axes.grid(axis="x", alpha=0.3)
+    else:
+        axes.xaxis.set_major_locator(NullLocator())
+    label_axes(axes, f"mean, with its {100 * level:g} % interval" + (f", times {unit:g}" if unit != 1 else ""), "")
+
+
+def _power(numbers: list[float]) -> float:
+    """A power of ten to draw numbers in units of; 1 unless they are very large or very small."""
+    largest = max(map(abs, numbers), default=1.0)
+    return 1.0 if largest == 0 or 1e-3 <= largest < 1e6 else 10.0 ** max(math.floor(math.log10(largest)), -300)
+
+
+def _shown(group: Hashable) -> str:
+    """The name of a group on one line, without what a font lacks or what would be read as a formula."""
+    name = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(group))
+    return (name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…").replace("$", r"\$")
+
+
+# Paper
+
+
+def empty_figure(width: float, height: float) -> Figure:
+    """A figure of so many inches that pyplot knows nothing of."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _rows(axes: Axes, names: list[str]) -> None:
+    """Named rows, and no frame: the numbers stand beside what they belong to."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(-0.6, len(names) - 0.3)
+    axes.tick_params(axis="y", length=0)
+    axes.xaxis.set_major_locator(NullLocator())
+    axes.spines[:].set_visible(False)
+
+
+def label_axes(axes: Axes, x: str, y: str) -> None:
+    """Two axes with their names, and no frame."""
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def log_axis(axes: Axes, direction: str, steps: tuple[float, ...]) -> None:
+    """A logarithmic axis, its ticks at `steps` times powers of ten, in plain numbers."""
+    axes.set(**{f"{direction}scale": "log"})
+    axis = axes.xaxis if direction == "x" else axes.yaxis
+    axis.set_major_locator(LogLocator(subs=steps))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda number, _: _plain(number)))
+
+
+def _plain(number: float) -> str:
+    return f"{number / 1e6:g} M" if number >= 1e6 else f"{number:,.0f}" if number >= 1 else f"{number:g}"

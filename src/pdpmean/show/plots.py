@@ -1,0 +1,125 @@
+"""Pictures of plans, estimates and comparisons, as matplotlib figures. Needs the extra `plot`.
+
+Nothing is shown on a screen or kept by pyplot: a figure is returned, to be saved or displayed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pdpmean.show.panels import (
+    ACCENT,
+    INK,
+    draw_error,
+    draw_groups,
+    draw_intervals,
+    draw_parts,
+    draw_weights,
+    empty_figure,
+    label_axes,
+    log_axis,
+    write_beside,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from pdpmean.planning.plan import Plan
+    from pdpmean.results.grouped_estimate import GroupedEstimate
+    from pdpmean.results.mean_estimate import MeanEstimate
+    from pdpmean.study.compare import Comparison
+
+__all__ = ["plot_comparison", "plot_estimate", "plot_groups", "plot_plan"]
+
+_TALLEST = 600.0  # inches, of a figure: more is refused when it is saved as pixels
+_STYLES: tuple[dict[str, Any], ...] = (
+    {"ls": "-", "marker": "o", "color": ACCENT, "lw": 2.4},
+    {"ls": "--", "marker": "s", "color": INK},
+    {"ls": "-.", "marker": "^", "color": INK},
+    {"ls": ":", "marker": "v", "color": INK},
+    {"ls": "--", "marker": "x", "color": INK},
+    {"ls": ":", "marker": "D", "color": INK},
+)
+
+
+def plot_plan(plan: Plan) -> Figure:
+    """Two panels: the error with more or fewer people, and what a budget counts."""
+    return _side_by_side(plan, {"Error that one run in four exceeds": draw_error, "What a budget counts": draw_weights})
+
+
+def plot_estimate(estimate: MeanEstimate) -> Figure:
+    """Two panels: the mean with its intervals, and what its error is made of."""
+    panels = {"The mean, with 80, 95 and 99 % intervals": draw_intervals, "What its error is made of": draw_parts}
+    figure = _side_by_side(estimate, panels, height=3.0)
+    return figure if estimate.private else _marked(figure)
+
+
+def plot_groups(grouped: GroupedEstimate, level: float = 0.95) -> Figure:
+    """A dot and an interval for every group; those refused are named."""
+    figure = empty_figure(7.2, min(1.1 + 0.3 * len(grouped.groups), _TALLEST))
+    draw_groups(figure.subplots(), grouped, level)
+    return figure if grouped.private else _marked(figure)
+
+
+def plot_comparison(comparison: Comparison | Sequence[Comparison]) -> Figure:
+    """The error of each method over the lower bound; with several comparisons, against the number of people."""
+    figure = empty_figure(6.4, 4.2)
+    axes = figure.subplots()
+    if isinstance(comparison, Sequence):
+        _draw_by_people(axes, comparison)
+    else:
+        _draw_by_method(axes, comparison)
+    axes.set_title("Error over the lower bound", loc="left", pad=12)
+    return figure
+
+
+def _side_by_side(drawn: Any, panels: Mapping[str, Callable[[Axes, Any], None]], *, height: float = 3.9) -> Figure:
+    figure = empty_figure(5.2 * len(panels), height)
+    for axes, (title, draw) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
+        draw(axes, drawn)
+        axes.set_title(title, loc="left", pad=12)
+    return figure
+
+
+def _marked(figure: Figure) -> Figure:
+    figure.suptitle("NOT PRIVATE: seeded randomness, for simulation only", weight="bold")
+    return figure
+
+
+# Comparisons
+
+
+def _draw_by_method(axes: Axes, comparison: Comparison) -> None:
+    rows = comparison.rows()[::-1]
+    bound = comparison.lower_bound
+    spans = [(found["over_bound"], *(end / bound for end in found["error_interval"])) for found in rows]
+    ends = [1.0, 2.0, *(ratio for span in spans for ratio in span if 0 < ratio < math.inf)]
+    for row, (ratio, low, high) in enumerate(spans):
+        if 0 < ratio < math.inf:
+            end = min(high, max(ends))
+            axes.plot([max(low, min(ends)), end], [row, row], color=INK, lw=1, marker="|", label="_interval")
+            axes.plot(ratio, row, "o", color=ACCENT, ms=8, label="_error")
+            write_beside(axes, (end, row), f"{ratio:.3g}", "right")
+        else:
+            write_beside(axes, (1, row), "no answer", "right")
+    log_axis(axes, "x", (1.0, 2.0, 5.0))
+    axes.set_xlim(min(ends), 1.2 * max(ends))
+    axes.set_yticks(range(len(rows)), [str(row["method"]) for row in rows])
+    axes.set_ylim(-0.6, len(rows) - 0.4)
+    label_axes(axes, "error that one run in four exceeds, with a 95 % interval, over the lower bound", "")
+
+
+def _draw_by_people(axes: Axes, comparisons: Sequence[Comparison]) -> None:
+    found: dict[str, list[tuple[int, float]]] = {}
+    for comparison in sorted(comparisons, key=lambda one: one.people):
+        for row in comparison.rows():
+            found.setdefault(str(row["method"]), []).append((comparison.people, float(row["over_bound"])))
+    for place, (method, points) in enumerate(found.items()):
+        axes.plot(*zip(*points, strict=True), label=method, **_STYLES[place % len(_STYLES)])
+    log_axis(axes, "x", (1.0, 3.0))
+    log_axis(axes, "y", (1.0, 2.0, 5.0))
+    label_axes(axes, "people", "over the lower bound")
+    axes.legend(frameon=False, handlelength=3.2)

@@ -1,0 +1,1 @@
+"""Files: paths and globs, one module per format."""

@@ -1,0 +1,206 @@
+"""Files: paths and globs, one format by its suffix, read anew and unchanged in every pass."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from pdpmean.core.threads import SMALLEST_BATCH, in_threads, read_ahead
+from pdpmean.errors import InvalidInputError
+from pdpmean.passes.batch import Batch, joined
+from pdpmean.passes.reserve import Reserve
+from pdpmean.passes.source import BatchSource, Result, Work
+from pdpmean.randomness import Randomness
+from pdpmean.sources.layout import Layout
+from pdpmean.sources.people import check_ids, has_repeated
+
+__all__ = ["File", "FileSource", "find_paths"]
+
+_MANY = 8  # streams, of which no one takes so long that the others wait for it
+
+Fingerprint = tuple[int, int, int]
+Records = Iterator[pa.RecordBatch]
+Part = TypeVar("Part")
+
+
+class File(ABC):
+    """A file of one format: what it holds, and streams over it. What goes wrong is told without a word of its data."""
+
+    format: str
+    rows: int | None = None
+    """How many records it has, where that is known without reading them."""
+
+    def __init__(self, path: str, layout: Layout) -> None:
+        self.path, self.layout = path, layout
+        self.fingerprint = _fingerprint(path)
+        if self.fingerprint[0] == 0:
+            raise self.problem("is empty")
+        self.schema: pa.Schema = self.attempt(self.read_schema)
+        layout.check_names(self.schema.names, path)
+        layout.check_types(self.schema)
+
+    @abstractmethod
+    def read_schema(self) -> pa.Schema:
+        """The names and types of its columns."""
+
+    @abstractmethod
+    def streams(self, names: Sequence[str]) -> Iterator[Records]:
+        """Its records, as streams that can be read side by side, and whose records go one after the other."""
+
+    def problem(self, text: str) -> InvalidInputError:
+        """What to raise when there is something wrong with the file."""
+        return InvalidInputError(f"{self.path} {text}", name="values", value=self.path)
+
+    def attempt(self, work: Callable[[], Any]) -> Any:
+        """What `work` gives. Errors of the reader may quote entries, so they are not passed on, nor chained."""
+        try:
+            return work()
+        except (InvalidInputError, MemoryError):
+            raise
+        except Exception:  # told below, outside of its context
+            pass
+        self.check_unchanged()
+        raise self.problem(f"cannot be read as {self.format}")
+
+    def guarded(self, stream: Records) -> Records:
+        """The same stream, with the errors of `attempt`."""
+        while (records := self.attempt(lambda: next(stream, None))) is not None:
+            yield records
+
+    def check_unchanged(self) -> None:
+        """Raise if this is not the file that it was: passes over different records would mean nothing."""
+        if _fingerprint(self.path) != self.fingerprint:
+            raise self.problem("changed while it was read; start again with a file that stays as it is")
+
+
+def _fingerprint(path: str) -> Fingerprint:
+    try:
+        with open(path, "rb"):
+            found = os.stat(path)
+    except OSError as error:
+        reason = error.strerror or "no reason given"
+    else:
+        return found.st_size, found.st_mtime_ns, found.st_ino
+    raise InvalidInputError(f"{path} cannot be read: {reason}", name="values", value=path)
+
+
+class FileSource(BatchSource):
+    """The records of one file or several, read as streams in bounded memory."""
+
+    def __init__(self, files: Sequence[File], layout: Layout) -> None:
+        self._files, self._layout = files, layout
+        self.groups = None if layout.groups is None else len(layout.groups)
+        counts = [file.rows for file in files]
+        self.rows = None if None in counts else sum(count or 0 for count in counts)
+
+    def prepare_sample(self, randomness: Randomness) -> None:
+        """Set records aside in the next census, as reading them again would take long."""
+        if Reserve.has_room(self.groups, self.rows):
+            self.empty_reserve = Reserve(randomness, self.groups, self.rows)
+
+    def batches(self, *, values: bool = True) -> Iterator[Batch]:
+        """The records, converted in threads; the files must be what they were when they were first opened."""
+        records = read_ahead(self._streams(self._layout.names(values=values)))
+        return self._unchanged(_merged(in_threads(partial(self._layout.batch, values=values), records)), _size)
+
+    def worked(self, make: Callable[[], Work[Result]], *, values: bool) -> Iterator[tuple[int, Result]]:
+        """As elsewhere; where there are many streams, each is read, converted and worked on in one thread."""
+        streams = self._streams(self._layout.names(values=values))
+        first = list(islice(streams, _MANY))
+        if len(first) < _MANY:
+            return super().worked(make, values=values)
+
+        def results(records: Records, work: Work[Result]) -> Iterator[tuple[int, Result]]:
+            for batch in _merged(self._layout.batch(part, values=values) for part in records):
+                yield batch.budgets.size, work(batch)
+
+        found = read_ahead(results(stream, make()) for stream in chain(first, streams))
+        return self._unchanged(found, lambda result: result[0])
+
+    def _unchanged(self, parts: Iterator[Part], size: Callable[[Part], int]) -> Iterator[Part]:
+        """The same, until files are found to be others, after the last; counts records."""
+        seen = 0
+        for part in parts:
+            seen += size(part)
+            yield part
+        self._check_unchanged()
+        self.rows = seen
+
+    def _streams(self, names: Sequence[str]) -> Iterator[Records]:
+        return (file.guarded(stream) for file in self._files for stream in file.streams(names))
+
+    def _check_unchanged(self) -> None:
+        for file in self._files:
+            file.check_unchanged()
+
+    def duplicate_person(self) -> bool:
+        """Whether two records have the same id."""
+        name = self._layout.person
+        assert name is not None
+        check_ids([file.schema.field(name).type for file in self._files], name)
+        repeated = has_repeated(lambda: (records.column(name) for records in read_ahead(self._streams([name]))), name)
+        self._check_unchanged()
+        return repeated
+
+
+def _size(batch: Batch) -> int:
+    return batch.budgets.size
+
+
+def _merged(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """The same records in fewer batches, each large enough for the compiled loops."""
+    held: list[Batch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(part.budgets.size for part in held) >= SMALLEST_BATCH:
+            yield joined(held, grouped=batch.groups is not None)
+            held = []
+    if held:
+        yield joined(held, grouped=held[0].groups is not None)
+
+
+def find_paths(patterns: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """The files that paths, globs and folders name, each once, in the order of their names in each."""
+    paths = [path for pattern in patterns for path in _matches(os.path.expanduser(os.fspath(pattern)))]
+    if len({os.path.realpath(path) for path in paths}) < len(paths):
+        raise InvalidInputError("a file is named twice; nobody may be counted twice", name="values", value=paths)
+    return paths
+
+
+def _matches(pattern: str) -> list[str]:
+    """A folder means the files in it, at any depth; names that start with a dot or an underscore are not data."""
+    found = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
+    paths = [path for match in found for path in (_inside(match) if os.path.isdir(match) else [match])]
+    if not paths:
+        problem = f"there is no file in {pattern!r}" if found else f"no file matches {pattern!r}{_close_to(pattern)}"
+        hint = "; standard input cannot be read, since data are passed over more than once" * (pattern == "-")
+        raise InvalidInputError(problem + hint, name="values", value=pattern)
+    return paths
+
+
+def _close_to(path: str) -> str:
+    """The file beside it that may be meant."""
+    folder, name = os.path.split(path)
+    with suppress(OSError):
+        for close in difflib.get_close_matches(name, os.listdir(folder or "."), n=1, cutoff=0.7):
+            return f"; did you mean {os.path.join(folder, close)!r}?"
+    return ""
+
+
+def _inside(folder: str) -> list[str]:
+    inner = (path.relative_to(folder) for path in Path(folder).rglob("*"))
+    return [
+        os.path.join(folder, path)
+        for path in sorted(inner)
+        if not any(part.startswith((".", "_")) for part in path.parts) and os.path.isfile(os.path.join(folder, path))
+    ]

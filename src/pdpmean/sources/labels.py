@@ -1,0 +1,64 @@
+"""Labels: which of the listed groups each record belongs to."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdpmean.core.threads import in_threads
+
+__all__ = ["codes_of"]
+
+_PART = 2**20  # entries of an array looked up at a time
+
+
+def codes_of(column: Any, groups: Sequence[Hashable], *, role: str = "groups", name: str = "by") -> NDArray[np.int32]:
+    """The number of each entry's group, found by its text; one beyond the last for an entry of no group asked for.
+
+    In a column of numbers it is found as a number, since a missing entry may have made doubles of whole numbers. For
+    messages, `role` is the argument that lists the groups, and `name` that of the column.
+    """
+    kind = getattr(column, "dtype", None)
+    if isinstance(kind, np.dtype) and kind.kind in "biufU":
+        return _codes_in_array(np.asanyarray(column), groups, role, name)
+    numbers = {str(label): number for number, label in enumerate(groups)}
+    entries = column.tolist() if hasattr(column, "tolist") else column
+
+    def code(entry: Any) -> int:
+        try:
+            return numbers.get(str(entry), len(groups))
+        except Exception:  # whatever an entry does, it is one of no group
+            return len(groups)
+
+    return np.fromiter((code(entry) for entry in entries), np.int32)
+
+
+def _codes_in_array(column: NDArray[Any], groups: Sequence[Hashable], role: str, name: str) -> NDArray[np.int32]:
+    """The same for an array of one type, some thousands at a time, in threads."""
+    import pyarrow as pa
+
+    from pdpmean.sources.arrow_columns import Places, listed
+
+    kind = pa.string() if column.dtype.kind == "U" else pa.from_numpy_dtype(column.dtype)
+    places = Places(listed(tuple(str(label) for label in groups), kind, role, name))
+
+    def codes(start: int) -> NDArray[np.int32]:
+        part = column[start : start + _PART]
+        try:
+            return places.of(pa.array(part, kind))
+        except UnicodeError:
+            return places.of(pa.array(_as_text(part), kind))
+
+    return np.concatenate([np.empty(0, np.int32), *in_threads(codes, range(0, column.size, _PART))])
+
+
+def _as_text(column: NDArray[Any]) -> NDArray[Any]:
+    """The same with a character that no name has for whatever is none: an array can hold what no text can."""
+    native = np.array(column, dtype=column.dtype.newbyteorder("="), subok=True)
+    points = np.ma.getdata(native).view(np.uint32)
+    points[(points >> 11 == 0xD800 >> 11) | (points > sys.maxunicode)] = 0xFFFF
+    return native

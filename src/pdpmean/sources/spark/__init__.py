@@ -1,0 +1,1 @@
+"""Spark: DataFrames, counted and summed by Spark itself."""

@@ -1,0 +1,109 @@
+"""The rules of the passes as Spark SQL: the same IEEE operations in the same order, so the same integers.
+
+Spark differs from IEEE in comparisons alone: there a NaN is above infinity, so that it is always asked for; and last,
+since what most records are comes first. Records have the columns `value` and `budget`, doubles without nulls, and
+whatever their group adds. In a list of columns, one may use those before it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdpmean.core.checks import LARGEST_BUDGET
+from pdpmean.core.integers import LOW_BITS, STEPS
+from pdpmean.core.model import Model
+from pdpmean.passes.cells import Cells
+from pdpmean.passes.summing import Summing
+from pdpmean.sources.spark.positions import BLOCK_BITS, ROW_BITS, Toss
+
+__all__ = ["BLOCK", "HEADS", "MARKS", "POSITION", "RULE", "SUMS", "key_columns", "read_keys", "sum_columns", "tossed"]
+
+RULE = ("share", "cap", "unit", "middle", "lift", "per_unit", "mark")  # as in `Summing.rules`, the share rounded down
+SUMS = ("high", "low", "counted", "extra_high", "extra_low")
+
+# Where a record lies, and of that: some positions, few in each partition, that tell how long it is (`Grid.of`);
+# the block of a word of coins; and whether its own coin is heads.
+POSITION = "monotonically_increasing_id() as position"
+_ROW = f"(position & {2**ROW_BITS - 1}L)"
+MARKS = f"if({_ROW} & ({_ROW} - 1L) = 0L, position, -1L) as mark"
+BLOCK = f"position >> {BLOCK_BITS}"
+HEADS = f"(heads >> cast(position & {2**BLOCK_BITS - 1}L as int)) & 1L = 1L"
+
+# What makes a key an integer that fits a word, since Spark groups by words faster than by doubles.
+_ROOT_UNIT = 2.0**36
+_WRONG = -1
+
+
+def _double(number: float) -> str:
+    return "double('Infinity')" if math.isinf(number) else f"{number!r}D"
+
+
+def _allowance(model: Model) -> str:
+    """As `Model.allowances`."""
+    low, high, factor = model.limits
+    beyond = f"if(budget > {_double(high)} and not isnan(budget), {_double(high * factor)}, 0D)"
+    return f"if(budget >= {_double(low)} and budget <= {_double(high)}, budget * {_double(factor)}, {beyond})"
+
+
+def key_columns(rule: Cells) -> list[str]:
+    """Columns up to `key`, an integer that tells the cell of a record.
+
+    Times ``2**shift + 1``, and subtracted twice, an allowance is rounded to the nearest double with as few bits as a
+    cell's lower end has (Veltkamp's splitting). Where that is above the allowance, the cell is the one below, and the
+    key negative. Infinity becomes twice the largest budget, which no other allowance is. The root brings all of them
+    into the range of a word.
+    """
+    largest, beyond = _double(LARGEST_BUDGET), _double(2 * LARGEST_BUDGET)
+    key = "if(nearest > tame, -root, root)"
+    if rule.model.budget_range is None:
+        key = f"if(allowance > 0D or (budget >= 0D and not isnan(budget)), {key}, {_WRONG}L)"
+    return [
+        f"{_allowance(rule.model)} as allowance",
+        f"if(allowance <= {largest}, allowance, if(allowance < {_double(math.inf)}, {largest}, {beyond})) as tame",
+        f"tame * {_double(2.0**rule.shift + 1)} as raised",
+        "raised - (raised - tame) as nearest",
+        f"floor(sqrt(nearest) * {_double(_ROOT_UNIT)}) as root",
+        f"{key} as key",
+    ]
+
+
+def read_keys(keys: NDArray[np.int64], rule: Cells) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The cell that each key tells, and whether it is of public budgets that are none."""
+    nearest = (np.abs(keys) / _ROOT_UNIT) ** 2
+    # The root was rounded, so its square is, to the bits that count.
+    leading = (nearest.view(np.int64) + (1 << rule.shift - 1)) >> rule.shift
+    return np.clip(leading - (keys < 0) - rule.base, 0, rule.top + 1), keys == _WRONG
+
+
+def sum_columns(rule: Summing) -> list[str]:
+    """Columns up to `SUMS`, what a record, which has the columns of `RULE`, adds to each: as `Summing.tally`."""
+    steps = _double(float(STEPS))
+    weight = f"floor(least({_allowance(rule.model)} * share, cap) * unit)"
+    if rule.squares:
+        missing, counted, extra = "floor(mark)", "weight", f"weight * (step * step >> {LOW_BITS})"
+    else:
+        missing, counted, extra = "0L", "if(abs(step) < mark, weight, 0L)", f"weight * ({STEPS}L - abs(step))"
+        weight = f"if(isnan(value), 0L, {weight})"
+    return [
+        f"{weight} as weight",
+        "(value - middle) * lift * per_unit as place",
+        f"if(place <= {steps}, floor(rint(greatest(place, -{steps}))), if(isnan(place), {missing}, {STEPS}L)) as step",
+        *_words("weight * step", "total", ("high", "low")),
+        f"{counted} as counted",
+        *_words(extra, "extra", ("extra_high", "extra_low")),
+    ]
+
+
+def _words(number: str, name: str, words: tuple[str, str]) -> list[str]:
+    """As `integers.words_of`."""
+    high, low = words
+    return [f"{number} as {name}", f"{name} >> {LOW_BITS} as {high}", f"{name} & {2**LOW_BITS - 1}L as {low}"]
+
+
+def tossed(toss: Toss) -> str:
+    """Whether there was a coin for the record at `position`; there was where the budget is missing, whose rate is 0."""
+    ends = f"position < {toss.grid.partitions << ROW_BITS}L and {_ROW} < {toss.grid.rows}L"
+    return f"{ends} and (budget <= {_double(toss.largest)} or isnan(budget))"

@@ -1,0 +1,105 @@
+"""Positions: a first coin for each record of an engine, tossed before the engine reads any of them.
+
+Where few of many records are kept, most of the work is sending the others to where coins are tossed. So a coin that is
+heads with probability ``2**-bits`` is tossed for every *position*, a partition and a row in it, and the engine itself
+leaves out the records at positions that got tails. A record of rate p that is left is then kept with probability
+``p * 2**bits``. Records beyond the positions, and those whose p is above ``2**-bits``, have no first coin.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pdpmean.core.threads import in_threads
+from pdpmean.core.types import Counts
+from pdpmean.passes.cells import Cells
+from pdpmean.passes.thinning import Thinning
+from pdpmean.randomness import Randomness, places_below
+
+__all__ = ["BLOCK_BITS", "ROW_BITS", "Grid", "Toss", "plan_toss"]
+
+ROW_BITS = 33  # of a position, as Spark numbers them; above is the partition
+BLOCK_BITS = 6  # neighbouring positions whose coins are told by one word
+_WORTH = 2**20  # records: to leave out fewer saves no time
+_MOST_HEADS = 2**20  # expected, so that they are quickly sent to everywhere
+_ROOM = 4  # times as many positions as records, where partitions are of different sizes
+_PIECE = 2**22
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The positions for which there are coins: so many rows in each of so many partitions."""
+
+    partitions: int
+    rows: int
+
+    @classmethod
+    def of(cls, marks: NDArray[np.int64], records: int) -> Grid:
+        """All positions of so many records, by those of them whose row is 0 or a power of two; others are -1.
+
+        At most twice as many rows as the longest partition has; fewer where most are much shorter. None at all where
+        one may be so long that its last positions are those of the next, as two records would then share a coin.
+        """
+        partitions = (int(marks.max(initial=-1)) >> ROW_BITS) + 1
+        longest = max(1, 2 * int((marks[marks >= 0] & (2**ROW_BITS - 1)).max(initial=0)))
+        if longest >= 2**ROW_BITS:
+            return cls(0, 0)
+        return cls(partitions, min(longest, -(-_ROOM * records // max(partitions, 1))))
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return self.partitions * self.rows
+
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        """Runs of positions, in order: where each starts and how long it is."""
+        for partition, row in itertools.product(range(self.partitions), range(0, self.rows, _PIECE)):
+            yield (partition << ROW_BITS) + row, min(_PIECE, self.rows - row)
+
+
+@dataclass(frozen=True)
+class Toss:
+    """Coins that are heads with probability ``2**-bits``, for records of budgets up to `largest` within the grid."""
+
+    grid: Grid
+    bits: int
+    largest: float
+
+    def heads(self, randomness: Randomness) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The blocks of positions in which a coin is heads, and which of theirs are, as the bits of a word.
+
+        A last block, which is nowhere, makes sure that there is one: what an engine does must not depend on coins.
+        """
+        own = randomness.spawn()  # one draw of the caller's, however many pieces there are
+        pieces = ((start, size, own.spawn()) for start, size in self.grid.pieces())
+        found = np.concatenate([np.empty(0, np.int64), *in_threads(self._heads_of, pieces)])
+        blocks, firsts = np.unique(found >> BLOCK_BITS, return_index=True)
+        bits = np.left_shift(np.int64(1), found & (2**BLOCK_BITS - 1))
+        words = np.bitwise_or.reduceat(bits, firsts) if found.size else bits
+        return np.append(blocks, -1), np.append(words, 0)
+
+    def _heads_of(self, piece: tuple[int, int, Randomness]) -> NDArray[np.int64]:
+        start, size, randomness = piece
+        rate = 2.0**-self.bits
+        first = randomness.first_bytes(size)
+        maybe = places_below(first, math.ceil(256 * rate))
+        return start + maybe[randomness.finish_coins(first[maybe], np.full(maybe.size, rate))]
+
+
+def plan_toss(rule: Thinning, cells: Cells, counts: Counts, grid: Grid) -> Toss | None:
+    """The first coins that leave the fewest of these records, by how many each cell has; None if it is not worth it."""
+    ends = np.append(cells.levels[1:], math.inf) * cells.model.budget_per_allowance
+    rates = rule.rates(rule.weights(ends))  # which only grow with the budget: no record of a cell has a larger one
+    bits = np.arange(max(1, ((grid.size - 1) // _MOST_HEADS).bit_length()), 64)[:, np.newaxis]
+    light = rates <= 2.0**-bits
+    left = (counts * np.where(light, 2.0**-bits, 1.0)).sum(axis=1)
+    best = int(np.argmin(left))
+    if grid.size == 0 or counts.sum() - left[best] < max(_WORTH, left[best]):
+        return None
+    return Toss(grid, int(bits[best, 0]), float(ends[light[best]].max()))

@@ -1,0 +1,237 @@
+"""Spark DataFrames: Spark itself counts and sums, wherever the data is; coins are tossed in its Python workers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyspark.sql.functions as sql
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from pdpmean.core.types import Counts
+from pdpmean.core.weights import round_down
+from pdpmean.errors import InvalidInputError
+from pdpmean.passes.batch import Batch, Keeping, Tallying
+from pdpmean.passes.cells import Cells
+from pdpmean.passes.source import Source
+from pdpmean.passes.summing import Summing
+from pdpmean.passes.thinning import Thinning
+from pdpmean.randomness import Randomness
+from pdpmean.sources.arrow_columns import listed
+from pdpmean.sources.layout import Layout
+from pdpmean.sources.people import check_ids
+from pdpmean.sources.spark.expressions import (
+    BLOCK,
+    HEADS,
+    MARKS,
+    POSITION,
+    RULE,
+    SUMS,
+    key_columns,
+    read_keys,
+    sum_columns,
+    tossed,
+)
+from pdpmean.sources.spark.positions import Grid, Toss, plan_toss
+from pdpmean.sources.spark.worker import batch_of, keep
+
+__all__ = ["SparkSource"]
+
+_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+
+
+class SparkSource(Source):
+    """A DataFrame. Every pass runs its plan anew; only small tables and the records kept leave Spark."""
+
+    def __init__(self, frame: DataFrame, layout: Layout) -> None:
+        if not isinstance(frame, DataFrame):
+            raise InvalidInputError(
+                f"of Spark, a table must be a DataFrame; got {type(frame).__module__}.{type(frame).__name__}. "
+                "(Of pandas on Spark, take frame.to_spark().)",
+                name="values",
+            )
+        if frame.isStreaming:
+            raise InvalidInputError("a streaming DataFrame cannot be read three times; save it first", name="values")
+        layout.check_names(frame.columns, "the DataFrame")
+        # Columns by their places, since in a name Spark sees more than a name: dots, backticks, no case.
+        places = {name: f"c{frame.columns.index(name)}" for name in layout.roles.values()}
+        self._frame = frame.toDF(*(f"c{place}" for place in range(len(frame.columns)))).select(*places.values())
+        kinds = _collected(self._frame.limit(0)).schema
+        self._kinds = {name: kinds.field(place).type for name, place in places.items()}
+        layout.check_types(pa.schema(self._kinds))
+        self._layout, self._places = layout, places
+        self._records = self._read()
+        self._by_group = [] if layout.by is None else ["code"]
+        self.groups = None if layout.groups is None else len(layout.groups)
+        self._plan_toss: Callable[[Thinning], Toss | None] = lambda _: None  # until the census knows of positions
+
+    def duplicate_person(self) -> bool:
+        """Whether two records have the same id."""
+        name = self._layout.person
+        assert name is not None
+        check_ids({self._kinds[name]}, name)
+        people = self._frame.groupBy(sql.col(self._places[name]).alias("id")).count()
+        missing, most = sql.count_if(sql.isnull("id")), sql.max("count")
+        found = _collected(people.select(missing.alias("missing"), most.alias("most"))).to_pylist()[0]
+        if found["missing"]:
+            raise InvalidInputError(f"person={name!r} must name the person of every record", name="person")
+        return (found["most"] or 0) > 1
+
+    def census(self, rule: Tallying) -> Counts:
+        """The table of who holds which budget."""
+        assert isinstance(rule, Cells)
+        with self._told("census"):
+            records = self._beside_groups("left").selectExpr(*(self._by_group or [POSITION, MARKS]), *key_columns(rule))
+            found = _collected(records.groupBy(*(self._by_group or ["mark"]), "key").count())
+            cells, wrong = read_keys(found["key"].to_numpy(), rule)
+            counts = found["count"].to_numpy()
+            self._check_budgets(int(counts[wrong].sum()))
+            table = np.zeros(rule.shape, dtype=np.int64)
+            np.add.at(table, (self._codes(found), cells), counts)
+            self.rows = int(counts.sum())
+            if self.groups is None:
+                grid = Grid.of(found["mark"].to_numpy(), self.rows)
+                self._plan_toss = partial(plan_toss, cells=rule, counts=table[0], grid=grid)
+        return table
+
+    def sample(self, rule: Keeping, randomness: Randomness) -> Batch:
+        """The records that are kept, with coins of each task's own."""
+        assert isinstance(rule, Thinning)
+        with self._told("sample"):
+            records, rules = self._beside_groups("inner").select("value", "budget", *self._by_group), (rule, rule)
+            toss = self._plan_toss(rule)
+            if toss:
+                records, rules = _at_heads(records, toss, randomness), (rule, rule.among(toss.bits))
+            work = partial(keep, rules=rules, make=randomness.remote())
+            # In one action, of which Spark takes one result a partition, whatever else it tried: docs/spark.md.
+            with _batches_of_any_size(records.sparkSession):
+                return batch_of(_collected(records.mapInArrow(work, records.schema)))
+
+    def sum(self, rule: Tallying) -> Counts:
+        """The table of what all records contribute."""
+        assert isinstance(rule, Summing)
+        with self._told("sum"):
+            rules = np.column_stack([round_down(rule.rules[:, 0]), rule.rules[:, 1:]])
+            records = self._beside_groups("inner", **dict(zip(RULE, rules.T, strict=True)))
+            records = records.selectExpr(*self._by_group, *sum_columns(rule))
+            found = _collected(records.groupBy(*self._by_group).agg(*(sql.sum(name).alias(name) for name in SUMS)))
+            table = np.zeros(rule.shape, dtype=np.int64)
+            table[self._codes(found)] = np.column_stack([found[name].fill_null(0).to_numpy() for name in SUMS])
+        return table
+
+    def _read(self) -> DataFrame:
+        """The records as doubles, NaN where there is none, and their groups."""
+        layout, frame = self._layout, self._frame
+        columns = {} if layout.value is None else {"value": _double(sql.col(self._places[layout.value]))}
+        if not isinstance(layout.budget, str):
+            columns["budget"] = sql.lit(float(layout.budget))
+        elif layout.tiers is None:
+            columns["budget"] = _double(sql.col(self._places[layout.budget]))
+        else:
+            tiers = listed(tuple(layout.tier_budgets), self._kinds[layout.budget], "tiers", layout.budget)
+            budgets = pa.array(layout.tier_budgets.values(), pa.float64())
+            frame = _beside(frame, self._places[layout.budget], tiers, {"tier": budgets}, "left")
+            columns["budget"] = _double(sql.col("tier"))
+        if layout.by is not None:
+            columns["by"] = sql.col(self._places[layout.by])
+        return frame.select(*(column.alias(name) for name, column in columns.items()))
+
+    def _beside_groups(self, how: Literal["left", "inner"], **entries: NDArray[Any]) -> DataFrame:
+        """The records, each beside the entries of its group; with "inner", those of the groups asked for alone."""
+        if self._layout.by is None:
+            return self._records.withColumns({name: sql.lit(column[0].item()) for name, column in entries.items()})
+        labels = listed(self._layout.labels, self._kinds[self._layout.by], "groups", self._layout.by)
+        codes = np.arange(len(labels), dtype=np.int32)
+        entries = {name: pa.array(column[: len(labels)]) for name, column in entries.items()}
+        return _beside(self._records, "by", labels, {"code": pa.array(codes), **entries}, how)
+
+    def _codes(self, found: pa.Table) -> NDArray[np.int32]:
+        """The group of each row; one beyond the last for those not asked for."""
+        if self.groups is None:
+            return np.zeros(found.num_rows, dtype=np.int32)
+        codes: NDArray[np.int32] = found["code"].fill_null(self.groups).to_numpy()
+        return codes
+
+    def _check_budgets(self, wrong: int) -> None:
+        """Refuse public budgets that are none."""
+        if wrong:
+            fault = "a negative one or none"
+            if self._layout.tiers is not None:
+                fault = f"a tier that tiers does not list: {', '.join(self._layout.tier_budgets)}"
+            raise InvalidInputError(
+                f"budgets must be >= 0; {wrong} records have {fault}. Use 0 to leave a record out", name="budgets"
+            )
+
+    @contextmanager
+    def _told(self, step: str) -> Iterator[None]:
+        """A pass that tells of its start and of its end: what lies between is Spark's."""
+        if self.watch:
+            self.watch.at(step, 0, self.rows)
+        yield
+        if self.watch:
+            self.watch.at(step, self.rows or 0, self.rows)
+            self.watch.done(step)
+
+
+def _collected(frame: DataFrame) -> pa.Table:
+    """What Spark finds. Its errors may quote records, so they are not passed on."""
+    try:
+        return frame.toArrow()
+    except Exception:
+        pass
+    raise InvalidInputError(
+        "the DataFrame failed while Spark read it: its log says why. (PYSPARK_PYTHON, the Python of Spark's workers, "
+        "must have pdpmean, too.)",
+        name="values",
+    )
+
+
+def _at_heads(records: DataFrame, toss: Toss, randomness: Randomness) -> DataFrame:
+    """The records without those whose first coin is tails; `tossed` says which of them had one."""
+    # As one row of two lists, which Spark takes in much faster than as many rows.
+    lists = {name: pa.array([words]) for name, words in zip(("block", "heads"), toss.heads(randomness), strict=True)}
+    coins = records.sparkSession.createDataFrame(pa.table(lists)).selectExpr("inline(arrays_zip(block, heads))")
+    # Positions are numbered before anything is left out: Spark moves no filter below what is not deterministic.
+    numbered = records.selectExpr("*", POSITION)
+    joined = numbered.join(sql.broadcast(coins), sql.expr(BLOCK) == sql.col("block"), "left")
+    found = joined.withColumn("tossed", sql.expr(tossed(toss))).where(f"not tossed or {HEADS}")
+    return found.select("value", "budget", "tossed")
+
+
+@contextmanager
+def _batches_of_any_size(session: SparkSession) -> Iterator[None]:
+    """Batches of so many records, not of so many bytes: measuring every record takes longer than sending it."""
+    before = session.conf.get(_BYTES, None)
+    session.conf.set(_BYTES, 2**31 - 1)
+    try:
+        yield
+    finally:
+        if before is None:
+            session.conf.unset(_BYTES)
+        else:
+            session.conf.set(_BYTES, before)
+
+
+def _double(column: Column) -> Column:
+    return sql.coalesce(column.cast("double"), sql.lit(math.nan))
+
+
+def _beside(
+    frame: DataFrame, name: str, labels: pa.Array, entries: dict[str, pa.Array], how: Literal["left", "inner"]
+) -> DataFrame:
+    """Each record beside the entries of its label; no two labels are equal, so that no record is there twice."""
+    column = sql.col(name)
+    if len(set(labels.to_pylist())) < len(labels):
+        raise InvalidInputError(
+            "groups and tiers must differ in Spark as well: there 0 and -0 are equal", name="groups"
+        )
+    if pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type):
+        column = column.cast("string")  # compared as it is, whatever its collation
+    table = frame.sparkSession.createDataFrame(pa.table({"label": labels, **entries}))
+    return frame.join(sql.broadcast(table), column == sql.col("label"), how)

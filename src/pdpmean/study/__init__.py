@@ -1,0 +1,4 @@
+"""Study: comparisons with other methods, and what-if questions.
+
+May import: everything below, and the two verbs.
+"""
