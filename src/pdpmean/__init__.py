@@ -3,6 +3,8 @@
 =====================  ===========================================================================
 `estimate_mean`        the mean, at everybody's own budget, with an interval: a `MeanEstimate`
 `plan_mean`            what to expect of it before any value is read: a `Plan`
+`plot`                 a picture of a plan, an estimate or a comparison
+`write_report`         an estimate as one HTML page
 `Choices`              what to decide instead of the plan
 `paper`                the algorithms of the paper this library starts from, one function each
 `lower_bound`          the error that no private estimator can beat
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from pdpmean.randomness import Randomness
     from pdpmean.results.grouped_estimate import GroupedEstimate
     from pdpmean.results.mean_estimate import MeanEstimate
+    from pdpmean.show import plot, write_report
 
 __version__ = "0.1.0"
 
@@ -50,6 +53,8 @@ __all__ = [
     "lower_bound",
     "paper",
     "plan_mean",
+    "plot",
+    "write_report",
 ]
 
 if not TYPE_CHECKING:  # a type checker sees the names themselves, and not that any name would do
@@ -58,10 +63,24 @@ if not TYPE_CHECKING:  # a type checker sees the names themselves, and not that 
         """An exported name. NumPy and SciPy take a second to import, so they wait until one is asked for."""
         if name not in __all__:
             raise AttributeError(f"module 'pdpmean' has no attribute {name!r}")
-        import pdpmean.public
+        globals().update(_exports())
+        return globals()[name]
 
-        found = globals()[name] = getattr(pdpmean.public, name)
-        return found
+    def _exports() -> dict[str, Any]:
+        import pdpmean.paper
+        from pdpmean.core.choices import Choices
+        from pdpmean.estimate import estimate_mean
+        from pdpmean.laws.lower_bound import lower_bound
+        from pdpmean.plan import plan_mean
+        from pdpmean.planning.plan import Plan
+        from pdpmean.randomness import Randomness
+        from pdpmean.results.grouped_estimate import GroupedEstimate
+        from pdpmean.results.mean_estimate import MeanEstimate
+        from pdpmean.show import plot, write_report
+
+        verbs = (estimate_mean, plan_mean, plot, write_report, lower_bound)
+        types = (Choices, Plan, Randomness, GroupedEstimate, MeanEstimate)
+        return {"paper": pdpmean.paper} | {thing.__name__: thing for thing in (*verbs, *types)}
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted(__all__)

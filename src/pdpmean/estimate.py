@@ -7,40 +7,39 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Unpack, overload
 
-from pdpmean.core.choices import Choices, ShapeName, check_choices, check_shape, check_share, check_support
-from pdpmean.core.groups import check_groups
-from pdpmean.core.model import make_model
-from pdpmean.core.options import Options
+from pdpmean.core.choices import Choices, ShapeName
+from pdpmean.core.model import ModelName
+from pdpmean.core.options import GivenOptions, Options, check_options
 from pdpmean.core.progress import Progress, Watch
 from pdpmean.core.promise import Promise
 from pdpmean.errors import InsufficientBudgetError, PopulationWarning
 from pdpmean.inference.conclude import conclude
-from pdpmean.passes.cells import Cells
-from pdpmean.passes.source import Source
-from pdpmean.passes.thinning import Thinning
-from pdpmean.planning.make import PlanOptions, plan_groups
+from pdpmean.passes.cells import count_budgets
+from pdpmean.planning.census import Census
+from pdpmean.planning.make import plan_groups, plan_or_none
 from pdpmean.planning.plan import Plan
 from pdpmean.randomness import Randomness, check_randomness
 from pdpmean.release.average import average
 from pdpmean.release.census import take_census
-from pdpmean.release.locate import Location, locate
+from pdpmean.release.group import Group
+from pdpmean.release.locate import locate
 from pdpmean.release.weight_squares import weight_squares
 from pdpmean.results.grouped_estimate import GroupedEstimate
 from pdpmean.results.mean_estimate import MeanEstimate
-from pdpmean.sources.read import Columns, read
+from pdpmean.sources.read import read
 
 __all__ = ["estimate_mean", "locate_groups"]
 
 
 @overload
 def estimate_mean(
-    values: Any, budgets: Any = None, *, by: None = None, groups: None = None, **options: Unpack[Options]
+    values: Any, budgets: Any = None, *, by: None = None, groups: None = None, **options: Unpack[GivenOptions]
 ) -> MeanEstimate: ...
 
 
 @overload
 def estimate_mean(
-    values: Any, budgets: Any = None, *, by: Any, groups: Iterable[Hashable], **options: Unpack[Options]
+    values: Any, budgets: Any = None, *, by: Any, groups: Iterable[Hashable], **options: Unpack[GivenOptions]
 ) -> GroupedEstimate: ...
 
 
@@ -54,7 +53,7 @@ def estimate_mean(
     by: Any = None,
     groups: Iterable[Hashable] | None = None,
     person: Any = None,
-    model: str = "bounded",
+    model: ModelName = "bounded",
     budget_range: tuple[float, float] | None = None,
     shape: ShapeName = "gaussian",
     support: tuple[float, float] | None = None,
@@ -113,37 +112,62 @@ def estimate_mean(
         the share, has then been used. With groups, those refused are listed in the result instead.
 
     """
-    chosen, whole, labels = make_model(model, budget_range), check_share(share), check_groups(by, groups)
-    options = PlanOptions(chosen, check_shape(shape), check_support(support), whole, check_choices(choices))
+    options = check_options(
+        value=value,
+        budget=budget,
+        tiers=tiers,
+        by=by,
+        groups=groups,
+        person=person,
+        model=model,
+        budget_range=budget_range,
+        shape=shape,
+        support=support,
+        share=share,
+        choices=choices,
+    )
     randomness = check_randomness(randomness)
-    source = read(values, budgets, Columns(value, budget, tiers, by, labels, person), chosen)
-    source.watch = progress and Watch(progress, counted=chosen.budget_range is None)
-
+    source = read(values, budgets, options)
+    source.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
     source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
-    held = Cells(chosen, source.groups).census(source)
-    censuses = [take_census(one, chosen, whole, randomness) for one in held]
+
+    counted = count_budgets(source, options.model)
+    censuses = take_census(counted, options, randomness)
     outcomes = plan_groups(censuses, options)
-    plans = [outcome if isinstance(outcome, Plan) else None for outcome in outcomes]
-    if labels is None and isinstance(outcomes[0], InsufficientBudgetError):
-        raise outcomes[0].having_spent(float(censuses[0].share))
-    squares = [weight_squares(one, plan, randomness) for one, plan in zip(held, plans, strict=True)]
-    located = locate_groups(source, plans, randomness)
-    averaged = average(source, plans, located, randomness)
-    promise = Promise(chosen, whole, randomness.private, source.groups, unique=person is not None)
-    estimates = conclude(plans, located, averaged, squares, promise)
-    result = estimates[0] if labels is None else GroupedEstimate.of(labels, estimates, outcomes, promise)
-    assert result is not None
+    _raise_if_refused(outcomes, censuses, options)
+    planned = [Group(held, plan_or_none(outcome)) for held, outcome in zip(counted, outcomes, strict=True)]
+    squared = weight_squares(planned, randomness)
+    located = locate(source, squared, randomness)
+    averaged = average(source, located, randomness)
+    promise = Promise(options.model, options.share, randomness.private, source.groups, unique=person is not None)
+    estimates = conclude([group.released for group in averaged], promise)
+    return _told(_result(estimates, outcomes, promise, options))
+
+
+def _raise_if_refused(
+    outcomes: Sequence[Plan | InsufficientBudgetError], censuses: Sequence[Census], options: Options
+) -> None:
+    """Raise the refusal of everybody together; those of groups are told in the result."""
+    refusal = outcomes[0]
+    if options.groups is None and isinstance(refusal, InsufficientBudgetError):
+        raise refusal.having_spent(float(censuses[0].share))
+
+
+def _result(
+    estimates: Sequence[MeanEstimate | None],
+    outcomes: Sequence[Plan | InsufficientBudgetError],
+    promise: Promise,
+    options: Options,
+) -> MeanEstimate | GroupedEstimate:
+    if options.groups is not None:
+        return GroupedEstimate.of(options.groups, estimates, outcomes, promise)
+    (estimate,) = estimates
+    assert estimate is not None
+    return estimate
+
+
+def _told(result: MeanEstimate | GroupedEstimate) -> MeanEstimate | GroupedEstimate:
+    """The result, after telling what it warns of."""
     for text in result.warnings:
-        warnings.warn(text, PopulationWarning, stacklevel=2)
+        warnings.warn(text, PopulationWarning, stacklevel=3)
     return result
-
-
-def locate_groups(
-    source: Source, plans: Sequence[Plan | None], randomness: Randomness
-) -> list[tuple[Location, float] | None]:
-    """Where each group lies, and half the width to clip it to; all in one pass."""
-    if not any(plans):
-        return [None] * len(plans)
-    thinning = Thinning.of(plans, grouped=source.groups is not None)
-    kept = source.sample(thinning, randomness)
-    return locate(kept, thinning.kept_weights, plans, randomness)

@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from pdpmean.core.choices import Choices, ShapeName, check_choices, check_shape, check_share, check_support, floor_share
-from pdpmean.core.model import make_model
+import numpy as np
+
+from pdpmean.core.choices import Choices, ShapeName, floor_share
+from pdpmean.core.model import ModelName
+from pdpmean.core.options import Options, check_options
 from pdpmean.core.progress import Progress, Watch
+from pdpmean.passes.cells import count_budgets
 from pdpmean.passes.source import Source
-from pdpmean.planning.census import CENSUS_PART, expected_census
-from pdpmean.planning.make import PlanOptions, make_plan
+from pdpmean.planning.census import CENSUS_PART, Census, census_of_tiers, expected_census
+from pdpmean.planning.make import make_plan
 from pdpmean.planning.plan import Plan
-from pdpmean.sources.read import Columns, read_people
+from pdpmean.sources.read import read_people
 
 __all__ = ["plan_mean"]
 
@@ -23,7 +27,7 @@ def plan_mean(
     *,
     budget: str | None = None,
     tiers: Mapping[Any, float] | None = None,
-    model: str = "bounded",
+    model: ModelName = "bounded",
     budget_range: tuple[float, float] | None = None,
     shape: ShapeName = "gaussian",
     support: tuple[float, float] | None = None,
@@ -53,11 +57,25 @@ def plan_mean(
         No answer can be expected; says what would suffice.
 
     """
-    chosen = make_model(model, budget_range)
-    whole = check_share(share)
-    people = read_people(budgets, Columns(budget=budget, tiers=tiers), chosen)
-    if isinstance(people, Source):
-        people.watch = progress and Watch(progress, counted=chosen.budget_range is None)
-    census = expected_census(people, chosen, floor_share(CENSUS_PART * whole))
-    options = PlanOptions(chosen, check_shape(shape), check_support(support), whole, check_choices(choices))
-    return make_plan(census, options)
+    options = check_options(
+        budget=budget,
+        tiers=tiers,
+        model=model,
+        budget_range=budget_range,
+        shape=shape,
+        support=support,
+        share=share,
+        choices=choices,
+    )
+    return make_plan(_expected_census(budgets, options, progress), options)
+
+
+def _expected_census(budgets: Any, options: Options, progress: Progress | None) -> Census:
+    """The census to expect of budgets that the caller knows."""
+    people = read_people(budgets, options)
+    share = floor_share(CENSUS_PART * options.share)
+    if not isinstance(people, Source):
+        return census_of_tiers(people, options.model, share)
+    people.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
+    (held,) = count_budgets(people, options.model)
+    return expected_census(held.middles, held.counts.astype(np.float64), options.model, share)

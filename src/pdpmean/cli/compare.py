@@ -44,9 +44,9 @@ def compare(
 
         found = simulate(people, runs=runs, model=model, budget_range=public, mean=mean, seed=seed, progress=hook)
         if figure:
-            from pdpmean.show.plots import plot_comparison
+            from pdpmean import plot as draw
 
-            plot_comparison(found).savefig(figure)
+            draw(found).savefig(figure)
     typer.echo(as_json(found.to_dict()) if json else _text(found))
 
 

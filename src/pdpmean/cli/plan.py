@@ -66,7 +66,9 @@ def plan(
     with replacing(plot, FIGURES) as figure:
         made = _of_files(files, budget, listed, options, quiet) if files else _of_tiers(budget, listed, options)
         if figure:
-            made.plot().savefig(figure)
+            from pdpmean import plot as draw
+
+            draw(made).savefig(figure)
     from pdpmean.study.what_if import what_if
 
     scenarios = what_if(made)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from pdpmean.core.checks import LARGEST_BUDGET, SMALLEST_BUDGET, check_budget_range
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
-from pdpmean.sources.private_columns import private_records, public_columns
 
 __all__ = ["BOUNDED", "Model", "ModelName", "make_model"]
 
@@ -29,14 +28,21 @@ class Model:
     name: ModelName
     budget_range: tuple[float, float] | None = None
 
-    def records(self, values: Any, budgets: Any) -> tuple[Floats, Floats]:
-        """The columns as arrays of one length. Public budgets are checked by `Cells`, where they are first read."""
-        return public_columns(values, budgets) if self.budget_range is None else private_records(values, budgets)
+    @property
+    def budgets_are_public(self) -> bool:
+        """Whether everybody may know who takes part and what each of them grants."""
+        return self.budget_range is None
+
+    @property
+    def public_range(self) -> tuple[float, float]:
+        """All that is public of budgets that are private: the ends of their range."""
+        assert self.budget_range is not None
+        return self.budget_range
 
     @property
     def limits(self) -> tuple[float, float, float]:
         """A budget below the first leaves its record out, one above the second counts as that; times the third."""
-        return (SMALLEST_BUDGET, math.inf, 0.5) if self.budget_range is None else (*self.budget_range, 1.0)
+        return (SMALLEST_BUDGET, math.inf, 0.5) if self.budgets_are_public else (*self.public_range, 1.0)
 
     def allowances(self, budgets: Floats) -> Floats:
         """What each record may cost for being added or removed; 0 leaves it out."""
@@ -47,12 +53,12 @@ class Model:
     @property
     def budget_per_allowance(self) -> int:
         """How many units of budget one unit of allowance is."""
-        return 2 if self.budget_range is None else 1
+        return 2 if self.budgets_are_public else 1
 
     @property
     def largest_allowance(self) -> float:
         """No allowance is above this, publicly."""
-        return math.inf if self.budget_range is None else self.budget_range[1]
+        return math.inf if self.budgets_are_public else self.public_range[1]
 
 
 BOUNDED = Model("bounded")

@@ -1,30 +1,82 @@
-"""The options of an estimate, for type checkers: what `estimate_mean` takes beside columns and groups."""
+"""Options: everything public that a caller decides, checked once and handed on as one object.
+
+A new option is a field here, with its check; a keyword of `estimate_mean` (and of `plan_mean`, if plans depend on it);
+and a row in `cli/options.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypedDict
 
-from pdpmean.core.choices import Choices, ShapeName
+from pdpmean.core.choices import Choices, ShapeName, check_choices, check_shape, check_share, check_support
+from pdpmean.core.groups import check_groups
+from pdpmean.core.model import BOUNDED, Model, ModelName, make_model
 from pdpmean.core.progress import Progress
-from pdpmean.randomness import Randomness
 
-__all__ = ["Options"]
+__all__ = ["GivenOptions", "Options", "check_options"]
 
 
-class Options(TypedDict, total=False):
-    """Described in `estimate_mean`."""
+@dataclass(frozen=True)
+class Options:
+    """What was decided, ready for use, from the command line to the planner: it exists so that nothing is passed twice.
+
+    `value`, `budget`, `by` and `person` are names of columns in a table, or columns beside arrays.
+    """
+
+    model: Model = BOUNDED
+    shape: ShapeName = "gaussian"
+    support: tuple[float, float] | None = None
+    share: Fraction = Fraction(1)
+    choices: Choices = field(default_factory=Choices)
+    value: str | None = None
+    budget: str | None = None
+    tiers: Mapping[Any, float] | None = None
+    by: Any = None
+    groups: tuple[Hashable, ...] | None = None
+    """The groups that are asked for, in their order."""
+    person: Any = None
+
+
+def check_options(
+    *,
+    model: str = "bounded",
+    budget_range: tuple[float, float] | None = None,
+    shape: str = "gaussian",
+    support: tuple[float, float] | None = None,
+    share: float | Fraction = 1,
+    choices: Choices | None = None,
+    by: Any = None,
+    groups: Any = None,
+    **columns: Any,
+) -> Options:
+    """The options, checked: all of them are public, so whatever is wrong may be told."""
+    return Options(
+        model=make_model(model, budget_range),
+        shape=check_shape(shape),
+        support=check_support(support),
+        share=check_share(share),
+        choices=check_choices(choices),
+        by=by,
+        groups=check_groups(by, groups),
+        **columns,
+    )
+
+
+class GivenOptions(TypedDict, total=False):
+    """The keywords of `estimate_mean` beside columns and groups, for type checkers; described there."""
 
     value: str | None
     budget: str | None
     tiers: Mapping[Any, float] | None
     person: Any
-    model: str
+    model: ModelName
     budget_range: tuple[float, float] | None
     shape: ShapeName
     support: tuple[float, float] | None
     share: float | Fraction
     choices: Choices | None
-    randomness: Randomness | None
+    randomness: Any
     progress: Progress | None

@@ -41,8 +41,7 @@ class Promise:
         if self._bounded:
             group = " and group" if self.groups else ""
             return f"Who takes part and everybody's budget{group} are taken to be public."
-        assert self.model.budget_range is not None
-        low, high = self.model.budget_range
+        low, high = self.model.public_range
         groups = " and the list of groups are" if self.groups else " is"
         return f"Only the range of budgets, {low:g} to {high:g},{groups} taken to be public."
 
@@ -54,4 +53,4 @@ class Promise:
 
     @property
     def _bounded(self) -> bool:
-        return self.model.budget_range is None
+        return self.model.budgets_are_public

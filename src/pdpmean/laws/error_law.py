@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from scipy.special import erfcx, ndtr, ndtri
 
+from pdpmean.core.numbers import finite
 from pdpmean.core.types import Floats
 
 __all__ = [
     "ErrorLaw",
-    "finite",
     "half_width",
     "intervals",
     "noisy_normal_cdf",
@@ -30,12 +30,6 @@ _MOST_STEPS, _CLOSE, _NEAR = 20, 1e-7, 1e-10  # of Newton's method, which square
 _MIXTURES = 200  # of noise and sampling, in a table
 _FARTHEST, _MOST_HALVINGS = 200.0, 60  # of a quantile of a mixture, in units of the largest error; where it is sought
 _TOGETHER = 128  # laws; the arrays of more would not stay in the processor's cache
-
-
-def finite(number: float) -> float:
-    """The nearest finite double."""
-    largest = float(np.finfo(np.float64).max)
-    return min(max(number, -largest), largest)
 
 
 @np.errstate(under="ignore")  # also where somebody has asked NumPy to raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from pdpmean.core.types import Counts, Floats
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.source import Source
 
-__all__ = ["Cells", "Held"]
+__all__ = ["Cells", "Held", "count_budgets"]
 
 _SHIFT, _GROUPED_SHIFT = 46, 48  # bits of a double's fraction that do not count
 
@@ -69,14 +70,14 @@ class Cells:
         cells: NDArray[np.int64] = np.maximum(finite + np.isinf(allowances), 0)
         return cells
 
-    @property
+    @cached_property
     def levels(self) -> Floats:
         """The lower end of each cell, below which none of its allowances is."""
         levels = ((np.arange(self.top + 2) + self.base) << self.shift).view(np.float64)
         levels[0], levels[-1] = 0.0, math.inf
         return levels
 
-    @property
+    @cached_property
     def middles(self) -> Floats:
         """The middle of each cell, none beyond the largest budget unless it is infinite."""
         levels = self.levels
@@ -84,20 +85,15 @@ class Cells:
         middles[0], middles[-1] = 0.0, math.inf
         return middles
 
-    def census(self, source: Source) -> list[Held]:
-        """Who holds what, one entry a group."""
-        table = source.census(self)[: self.groups]
-        levels, middles = self.levels, self.middles
+    def held(self, counts: Counts) -> Held:
+        """Who holds what, by how many are in each cell."""
+        used = np.flatnonzero(counts)
         rise = 1 + math.ldexp(math.log(2) / 2, self.shift - 52)
-        return [
-            Held(levels[used], middles[used], counts[used], rise)
-            for counts in table
-            for used in (np.flatnonzero(counts),)
-        ]
+        return Held(self.levels[used], self.middles[used], counts[used], rise)
 
     def tally(self, batch: Batch, table: Counts) -> None:
         """Count the records of a batch; checks public budgets."""
-        public = self.model.budget_range is None
+        public = self.model.budgets_are_public
         if batch.budgets.size >= SMALLEST_BATCH:
             wrong = self._count_compiled(batch, table)
             if wrong and public:
@@ -117,6 +113,12 @@ class Cells:
         if batch.groups is None:
             return int(count_cells(batch.budgets, *rule, table[0]))
         return int(count_group_cells(batch.budgets, batch.groups, *rule, table))
+
+
+def count_budgets(source: Source, model: Model) -> list[Held]:
+    """Who holds which budget, exactly, one entry per group: as private as budgets are."""
+    cells = Cells(model, source.groups)
+    return [cells.held(counts) for counts in source.census(cells)[: source.groups]]
 
 
 def _leading_bits(number: float, shift: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,15 +15,32 @@ from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.core.types import Counts, Floats
 from pdpmean.core.weights import round_down
 from pdpmean.passes.batch import Batch
-from pdpmean.release.average import Clip
 
-__all__ = ["Summing"]
+__all__ = ["SumRule", "Summing"]
 
 # The compiled loops first add up so many products, each of at most 2**(24 + 26), in a signed 64-bit word: their sum is
 # below 2**63.
 _BLOCK = 2**13 - 1
 
-_NOTHING = (1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0)  # a cap of 0, also for budgets without limit
+
+class SumRule(NamedTuple):
+    """What the records of a group add to the sums; NumPy, the compiled loops and Spark all read it by these names.
+
+    A record of allowance a has the weight ``W = floor(min(share * a, cap) * unit)``, and its value is
+    ``(value - middle) * lift * per_unit`` steps from the middle of the clip.
+    """
+
+    share: float
+    cap: float
+    unit: float
+    middle: float
+    lift: float
+    per_unit: float
+    mark: float
+    """Within how many steps a value is near the middle or, with squares, at which step missing values count."""
+
+
+_NOTHING = SumRule(share=1.0, cap=0.0, unit=1.0, middle=0.0, lift=1.0, per_unit=0.0, mark=0.0)  # a cap of 0 for all
 
 
 @dataclass(frozen=True)
@@ -30,9 +48,8 @@ class Summing:
     """What records add to the sums: of W z, of W, and of W times the extra; z are values, clipped, in steps.
 
     The extra is ``STEPS - |z|`` or, if `squares`, ``z**2 / STEPS``; and unless `squares`, the sum of W is over the
-    values near the middle. There is one rule a group, and a last one that adds nothing for everybody else; or a single
-    rule, where there are no groups. A rule is a share, a cap, the unit of weights, the middle, steps per unit as two
-    factors, and a mark: within how many steps is near or, if `squares`, at which step missing values count.
+    values near the middle. There is one row per group, a `SumRule`, and a last one that adds nothing for everybody
+    else; or a single row, where there are no groups.
     """
 
     model: Model
@@ -40,11 +57,10 @@ class Summing:
     rules: Floats
 
     @classmethod
-    def of(cls, clips: Sequence[Clip | None], *, grouped: bool) -> Summing:
-        """The sums of these clips, one a group; nothing where there is none."""
-        given = [clip for clip in clips if clip]
-        rules = [clip.rule if clip else _NOTHING for clip in (*clips, *([None] if grouped else []))]
-        return cls(given[0].model, given[0].near is None, np.array(rules))
+    def of(cls, model: Model, rules: Sequence[SumRule | None], *, squares: bool, grouped: bool) -> Summing:
+        """The sums by these rules, one per group; nothing where there is none."""
+        rows = [rule or _NOTHING for rule in (*rules, *([None] if grouped else []))]
+        return cls(model, squares, np.array(rows))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -57,14 +73,14 @@ class Summing:
             self._tally_compiled(batch, table)
             return
         where = np.zeros(1, dtype=np.int32) if batch.groups is None else batch.groups
-        share, cap, unit, middle, lift, per_unit, mark = self.rules[where].T
-        weights = weights_of(self.model.allowances(batch.budgets), share, cap, unit)
-        steps = steps_of(batch.values, middle, lift, per_unit, mark if self.squares else 0.0)
+        rule = SumRule(*self.rules[where].T)
+        weights = weights_of(self.model.allowances(batch.budgets), rule.share, rule.cap, rule.unit)
+        steps = steps_of(batch.values, rule.middle, rule.lift, rule.per_unit, rule.mark if self.squares else 0.0)
         if self.squares:
             counted, extra = weights, weights * (steps**2 // STEPS)
         else:
             weights = np.where(np.isnan(batch.values), 0, weights)
-            counted, extra = np.where(np.abs(steps) < mark, weights, 0), weights * (STEPS - np.abs(steps))
+            counted, extra = np.where(np.abs(steps) < rule.mark, weights, 0), weights * (STEPS - np.abs(steps))
         for column, numbers in enumerate([*words_of(weights * steps), counted, *words_of(extra)]):
             # Below 2**26 each, and so few that their sums are exact as doubles.
             groups = np.broadcast_to(where, weights.shape)

@@ -11,23 +11,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pdpmean.core.model import Model
 from pdpmean.core.types import Floats
-from pdpmean.core.weights import locating_weights, round_down
+from pdpmean.core.weights import KeepRule, locating_weights, round_down
 from pdpmean.passes.batch import Batch
 from pdpmean.randomness import FirstBits, Randomness, places_below
 
-if TYPE_CHECKING:
-    from pdpmean.planning.plan import Plan
-
 __all__ = ["Thinning"]
 
-_NOBODY = (1.0, 1.0, 0.0, 0.0, 0.0)  # a cap of 0, also for budgets without limit
+_NOBODY = KeepRule(1.0, 1.0, 0.0, cap=0.0, density=0.0)  # also for budgets without limit
 
 
 @dataclass(frozen=True)
@@ -46,13 +42,9 @@ class Thinning:
     density: Floats
 
     @classmethod
-    def of(cls, plans: Sequence[Plan | None], *, grouped: bool) -> Thinning:
-        """As planned, one plan a group; nobody is kept where there is none."""
-        rows = [
-            (*plan.locating, plan.locate_cap, plan.thinning) if plan else _NOBODY
-            for plan in (*plans, *([None] if grouped else []))
-        ]
-        model = next(plan.model for plan in plans if plan)
+    def of(cls, model: Model, rules: Sequence[KeepRule | None], *, grouped: bool) -> Thinning:
+        """By these rules, one per group; nobody is kept where there is none."""
+        rows = [rule or _NOBODY for rule in (*rules, *([None] if grouped else []))]
         return cls(model, *np.array(rows, dtype=np.float64).T.copy())
 
     def at(self, groups: NDArray[np.int32] | None) -> Thinning:

@@ -16,10 +16,17 @@ from pdpmean.core.model import Model
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
-from pdpmean.passes.cells import Cells
-from pdpmean.passes.source import Source
 
-__all__ = ["CENSUS_PART", "Buckets", "Census", "bucket_edges", "expected_census"]
+__all__ = [
+    "CENSUS_PART",
+    "Buckets",
+    "Census",
+    "bucket_edges",
+    "bucket_of",
+    "census_of_sums",
+    "census_of_tiers",
+    "expected_census",
+]
 
 CENSUS_PART = Fraction(1, 16)  # of the share, in the unbounded model
 
@@ -52,9 +59,14 @@ class Census:
     buckets: Buckets | None = None
     """What the profile was made from, where budgets are private."""
 
+    @property
+    def is_noisy(self) -> bool:
+        """Whether it was released with noise, as private budgets are, and so has cost everyone a share."""
+        return self.share > 0
+
     def largest(self, model: Model) -> float:
         """No allowance is above this, publicly: a level may be the middle of a cell, at most a 16th wide."""
-        return model.largest_allowance if self.share else float(self.profile.levels[-1]) * (1 + 2.0**-4)
+        return model.largest_allowance if self.is_noisy else float(self.profile.levels[-1]) * (1 + 2.0**-4)
 
     def times(self, factor: float) -> Census:
         """The census of so many times the people."""
@@ -63,22 +75,22 @@ class Census:
         return replace(self, profile=self.profile.times(factor), left_out=left_out, buckets=buckets)
 
 
-def expected_census(budgets: Source | Mapping[float, float], model: Model, share: Fraction) -> Census:
-    """The census of budgets that are known, or of tiers ``{budget: people}``: for planning ahead."""
-    if isinstance(budgets, Mapping):
-        levels = model.allowances(check_budgets(list(budgets)))
-        counts = np.array(list(budgets.values()), dtype=np.float64)
-        if not ((counts >= 0) & np.isfinite(counts)).all():
-            raise InvalidInputError("a tier must have 0 or more people", name="budgets")
-    else:
-        (held,) = Cells(model).census(budgets)
-        levels, counts = held.middles, held.counts.astype(np.float64)
+def census_of_tiers(people: Mapping[float, float], model: Model, share: Fraction) -> Census:
+    """The census to expect of tiers, ``{budget: people}``: for planning ahead."""
+    counts = np.array(list(people.values()), dtype=np.float64)
+    if not ((counts >= 0) & np.isfinite(counts)).all():
+        raise InvalidInputError("a tier must have 0 or more people", name="budgets")
+    return expected_census(model.allowances(check_budgets(list(people))), counts, model, share)
+
+
+def expected_census(levels: Floats, counts: Floats, model: Model, share: Fraction) -> Census:
+    """The census to expect where so many people are known to have each of these allowances."""
     profile = Profile.of(levels, counts)
-    if model.budget_range is None:
+    if model.budgets_are_public:
         return Census(profile, Fraction(0), 0.0, left_out=float(counts[levels == 0].sum()))
-    edges = bucket_edges(model.budget_range)
+    edges = bucket_edges(model.public_range)
     granted = profile.counts * profile.levels
-    sums = np.bincount(_bucket_of(profile.levels, edges), granted, edges.size - 1).astype(np.float64)
+    sums = np.bincount(bucket_of(profile.levels, edges), granted, edges.size - 1).astype(np.float64)
     return Census(profile, share, _doubt(sums.size, share), buckets=Buckets(edges[:-1], edges[1:], sums))
 
 
@@ -89,7 +101,8 @@ def bucket_edges(budget_range: tuple[float, float]) -> Floats:
     return np.array([*(low * _BUCKET_WIDTH**j for j in range(count)), max(high, low * (1 + 2.0**-20))])
 
 
-def _bucket_of(levels: Floats, edges: Floats) -> NDArray[np.intp]:
+def bucket_of(levels: Floats, edges: Floats) -> NDArray[np.intp]:
+    """The bucket of each allowance."""
     return np.searchsorted(edges[1:-1], levels, side="right")
 
 
@@ -98,7 +111,7 @@ def _doubt(buckets: int, share: Fraction) -> float:
     return math.sqrt(2 * buckets) / float(share)
 
 
-def _census_of(sums: Floats, edges: Floats, share: Fraction) -> Census:
+def census_of_sums(sums: Floats, edges: Floats, share: Fraction) -> Census:
     """A profile that fits the noisy sums: what looks empty is, and the total stays what it was."""
     total = max(float(sums.sum()), 1.0)
     least = _LEAST / float(share)

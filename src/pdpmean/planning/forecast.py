@@ -7,9 +7,11 @@ All errors are in units of the population's standard deviation. The formulas are
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,23 +20,17 @@ from pdpmean.core.choices import Choices, ShapeName
 from pdpmean.core.model import Model
 from pdpmean.core.profile import Profile
 from pdpmean.core.weights import locating_weights
-from pdpmean.laws.clipped_normal import centered
 from pdpmean.laws.error_law import half_width
 from pdpmean.laws.joint_noise import JointNoise
 from pdpmean.planning.census import Buckets, Census
-from pdpmean.planning.prediction import Sums, miss_probability, product_error, tent_error, tent_trust
+from pdpmean.planning.prediction import Sums, miss_probability
 
-__all__ = ["LARGEST_SAMPLE", "LARGEST_WEIGHT", "Forecast", "Forecaster", "weighed"]
+__all__ = ["LARGEST_SAMPLE", "LARGEST_WEIGHT", "ClipEffect", "Forecast", "Forecaster", "Located", "weighed"]
 
-# Of more records than so many `locate` looks at a sample: of so many, or so many times the root of all. What a sample
-# errs in centre and scale reaches the mean as a product, and only by what is clipped; of any shape the outermost count.
-_ALL_UP_TO, LARGEST_SAMPLE = 16_000, 50_000
-_SAMPLES: dict[ShapeName, tuple[int, float]] = {"gaussian": (5_000, 3.0), "any": (16_000, 20.0)}
+_ALL_UP_TO, LARGEST_SAMPLE = 16_000, 50_000  # of more records than the first `locate` looks at a sample
 _KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
 LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
 _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
-_INFLATION = 0.8  # how much of the product of the two locating errors reaches the mean, by simulation
-_ANY_CONSTANT = 200.0
 # Of the noisy total, so many standard deviations may not be there, for the chance of a miss; by simulation. And so much
 # of the locating weights is counted on where the census says next to nothing.
 _DOUBTED, _LEAST_SURE = 1.25, 0.05
@@ -63,6 +59,8 @@ class Forecast:
     """Of Laplace noise with the predicted standard deviation."""
     sampling_std: float
     """Predicted standard deviation of the error due to who is in the sample."""
+    scale_may_miss: bool
+    """Whether the scale is sought among all doubles, and so may be missed as the centre may."""
 
     @property
     def noise_std(self) -> float:
@@ -87,7 +85,7 @@ class Forecast:
         """The chance that `locate` misses, for a mean `ratio` standard deviations from 0 (or a support so wide)."""
         return miss_probability(
             self.center.scaled(self.sure),
-            self.scale.scaled(self.sure) if self.shape == "gaussian" else None,
+            self.scale.scaled(self.sure) if self.scale_may_miss else None,
             ratio,
             supported=self.support is not None,
         )
@@ -97,17 +95,50 @@ class Forecast:
         return self.failure_probability(ratio) <= chance
 
 
+class ClipEffect(NamedTuple):
+    """What clipping does to a population of standard deviation 1, and to the best cap on the weights."""
+
+    variance: float
+    slope: float
+    """How much the clipped mean moves when the population moves by 1."""
+    cap_constant: float
+    """The cap on the weights minimises ``(sum w**2 + cap_constant) / (sum w)**2``."""
+
+
+class Located(NamedTuple):
+    """What `locate` rests on: the cap on its weights, how densely records are kept, sums, what to count on of them."""
+
+    cap: float
+    density: float
+    sums: Sums
+    sure: float
+
+
 @dataclass(frozen=True)
-class Forecaster:
-    """Forecasts for one census."""
+class Forecaster(ABC):
+    """Forecasts for one census; a shape of population says what is its own."""
 
     census: Census
     model: Model
-    shape: ShapeName
     support: tuple[float, float] | None
     choices: Choices
     room: int = LARGEST_SAMPLE
     """How many records `locate` may look at, about."""
+
+    shape: ClassVar[ShapeName]
+    fewest_sampled: ClassVar[int]
+    """Of more than 16,000 records, `locate` looks at so many at least."""
+    sampled_per_root: ClassVar[float]
+    """And at so many times the root of all."""
+    scale_may_miss: ClassVar[bool]
+
+    @abstractmethod
+    def clip_effect(self, width: float, noise: JointNoise) -> ClipEffect:
+        """What a clip of so many standard deviations does."""
+
+    @abstractmethod
+    def locating_error(self, center: Sums, scale: Sums, mean: Sums, width: float) -> float:
+        """The error that reaches the mean from centre and scale being estimates."""
 
     @cached_property
     def useful_total(self) -> float:
@@ -118,36 +149,29 @@ class Forecaster:
 
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:
         """What these shares lead to, and a clip of so many standard deviations; and to `spare` what is capped."""
-        variance, slope, constant = 1.0, 1.0, _ANY_CONSTANT
         noise = JointNoise(shares.get("weights", 0.0) / shares["sum"])
-        if self.shape == "gaussian":
-            variance, slope = centered(width).variance, centered(width).inside
-            constant = (noise.sum_std * width) ** 2 / variance
-        weight_cap, mean = self._averaging(shares["sum"], constant)
+        effect = self.clip_effect(width, noise)
+        weight_cap, mean = self._averaging(shares["sum"], effect.cap_constant)
         spared_from = weight_cap if spare else _OUT_OF_REACH
-        locate_cap, thinning, located, sure = self._locating(shares, spared_from)
+        located = self._locating(shares, spared_from)
         parts = [shares[name] / (shares["center"] + shares["scale"]) for name in ("center", "scale")]
-        center, scale = (located.scaled(part) for part in parts)
-        sampling = math.sqrt(variance * mean.square) / (slope * mean.weight)
-        extra = 0.0
-        if self.shape == "gaussian":
-            tents = mean.weight * centered(width).tent / width
-            trust = 1.0 if self.census.share else tent_trust(scale, width, tents)
-            extra = _INFLATION * product_error(center, scale, width, math.sqrt(trust) * tent_error(tents))
+        center, scale = (located.sums.scaled(part) for part in parts)
+        sampling = math.sqrt(effect.variance * mean.square) / (effect.slope * mean.weight)
         return Forecast(
             shape=self.shape,
             support=self.support,
             clip_width=width,
-            locate_cap=locate_cap,
+            locate_cap=located.cap,
             weight_cap=weight_cap,
             spared_from=spared_from,
-            thinning=thinning,
+            thinning=located.density,
             center=center,
             scale=scale,
             mean=mean,
-            sure=sure,
-            noise_scale=noise.sum_std / math.sqrt(2) * width / (slope * mean.weight),
-            sampling_std=math.hypot(sampling, extra),
+            sure=located.sure,
+            noise_scale=noise.sum_std / math.sqrt(2) * width / (effect.slope * mean.weight),
+            sampling_std=math.hypot(sampling, self.locating_error(center, scale, mean, width)),
+            scale_may_miss=self.scale_may_miss,
         )
 
     def _averaging(self, share: float, constant: float) -> tuple[float, Sums]:
@@ -159,8 +183,8 @@ class Forecaster:
         cap = min(cap, LARGEST_WEIGHT)
         return cap, Sums(*profile.capped_sums(cap, share))
 
-    def _locating(self, shares: Mapping[str, float], spared_from: float) -> tuple[float, float, Sums, float]:
-        """The cap on the locating weights, how densely to keep records, the sums, and what to count on of them."""
+    def _locating(self, shares: Mapping[str, float], spared_from: float) -> Located:
+        """What `locate` rests on, with these shares."""
         rule = shares["center"] + shares["scale"], shares["sum"], spared_from
         profile, share = weighed(self.census.profile, *rule)
         largest = float(locating_weights(self.census.largest(self.model), *rule))
@@ -168,14 +192,16 @@ class Forecaster:
         cap = min(profile.saturation(_LOCATE_CONSTANT, share)[0], LARGEST_WEIGHT, largest)
         weight, square = profile.capped_sums(cap, share)
         people = profile.people
-        fewest, rate = _SAMPLES[self.shape]
-        wanted = people if people <= _ALL_UP_TO else max(fewest, rate * math.sqrt(people))
-        sample = min(wanted, self.room)
-        thinning = sample / weight if people > sample else _KEEP_ALL
+        sample = min(self._wanted(people), self.room)
+        density = sample / weight if people > sample else _KEEP_ALL
         # A sample of so many records has no smaller relative squared weight.
         sums = Sums(weight, max(square, weight**2 / sample))
         least = _least_weight(self.census.buckets, self.census.doubt, cap, rule) if self.census.buckets else weight
-        return cap, thinning, sums, min(max(least / weight, _LEAST_SURE), 1.0)
+        return Located(cap, density, sums, min(max(least / weight, _LEAST_SURE), 1.0))
+
+    def _wanted(self, people: float) -> float:
+        """How many of so many records `locate` looks at, if there is room."""
+        return people if people <= _ALL_UP_TO else max(self.fewest_sampled, self.sampled_per_root * math.sqrt(people))
 
 
 def _least_weight(buckets: Buckets, doubt: float, cap: float, rule: tuple[float, float, float]) -> float:

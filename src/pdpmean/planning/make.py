@@ -6,33 +6,23 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple
 
-from pdpmean.core.choices import SMALLEST_SHARE, Choices, ShapeName
-from pdpmean.core.model import Model
+from pdpmean.core.choices import SMALLEST_SHARE, ShapeName
+from pdpmean.core.options import Options
 from pdpmean.core.profile import Profile
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError
+from pdpmean.planning.any_shape import AnyShapePlanner
 from pdpmean.planning.census import Census
 from pdpmean.planning.forecast import LARGEST_SAMPLE, LARGEST_WEIGHT
+from pdpmean.planning.gaussian import GaussianPlanner
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.search import Planner
 
-__all__ = ["Earlier", "PlanOptions", "make_plan", "plan_groups", "with_people"]
+__all__ = ["PLANNERS", "Earlier", "make_plan", "plan_groups", "plan_or_none", "with_people"]
 
-# Records that `locate` may look at: in all groups together, by shape, and in each.
-_GROUPS_SAMPLE: dict[ShapeName, int] = {"gaussian": 1_000_000, "any": 2_000_000}
+PLANNERS: dict[ShapeName, type[Planner]] = {"gaussian": GaussianPlanner, "any": AnyShapePlanner}
 
-_LEAST_SAMPLE = 500
-
-
-class PlanOptions(NamedTuple):
-    """What a plan is made with, beside a census; as `make_plan` takes it."""
-
-    model: Model
-    shape: ShapeName
-    support: tuple[float, float] | None
-    share: Fraction
-    choices: Choices
+_LEAST_SAMPLE = 500  # records that `locate` may look at in each of many groups
 
 
 @dataclass
@@ -53,14 +43,11 @@ class Earlier:
         return self.refused[-1][1]
 
 
-def make_plan(
-    census: Census, options: PlanOptions, *, earlier: Earlier | None = None, room: int = LARGEST_SAMPLE
-) -> Plan:
+def make_plan(census: Census, options: Options, *, earlier: Earlier | None = None, room: int = LARGEST_SAMPLE) -> Plan:
     """The best plan for a census, refused where `locate` would miss too often; it will look at about `room` records."""
     _check(census, options)
     earlier = earlier or Earlier()
-    model, shape, support, share, choices = options
-    planner = Planner(census, model, shape, support, choices, room, share)
+    planner = _planner(census, options, room)
     near = earlier.plan if earlier.plan and earlier.plan.is_like(census.profile) else None
     plan = planner.best(near)
     earlier.plan = near or plan
@@ -69,7 +56,12 @@ def make_plan(
     return plan
 
 
-def _check(census: Census, options: PlanOptions) -> None:
+def _planner(census: Census, options: Options, room: int = LARGEST_SAMPLE) -> Planner:
+    planner = PLANNERS[options.shape]
+    return planner(census, options.model, options.support, options.choices, room, options.share)
+
+
+def _check(census: Census, options: Options) -> None:
     """Raise if there is nothing to plan for, or if choices do not go together."""
     share, choices = options.share, options.choices
     if census.profile.levels.size == 0:
@@ -87,15 +79,10 @@ def _check(census: Census, options: PlanOptions) -> None:
             f"center_share and scale_share must leave something to average; together at most {float(left):g}",
             name="center_share",
         )
-    if options.shape == "any" and (choices.center_share or choices.scale_share or choices.clip_width):
-        raise InvalidInputError(
-            "center_share, scale_share and clip_width are choices for shape='gaussian' alone",
-            name="choices",
-            value=choices,
-        )
+    PLANNERS[options.shape].check(choices)
 
 
-def _refusal(plan: Plan, options: PlanOptions, needed: float) -> InsufficientBudgetError:
+def _refusal(plan: Plan, options: Options, needed: float) -> InsufficientBudgetError:
     """Why the plan is not followed, and what would help."""
     chance, allowed = plan.failure_probability(options.choices.max_ratio), options.choices.max_failure
     reason = (
@@ -103,12 +90,13 @@ def _refusal(plan: Plan, options: PlanOptions, needed: float) -> InsufficientBud
         if chance > allowed
         else "too little for the width of a population of any shape"
     )
-    support = "" if plan.support or plan.shape == "any" else "a support=(low, high) known to hold the population"
+    may_help = PLANNERS[options.shape].support_helps and not plan.support
+    support = "a support=(low, high) known to hold the population" if may_help else ""
     share = f", a share above {float(options.share):.3g}" if options.share < 1 else ""
     helps = f"About {_amount(needed)} would: more people or larger budgets{share}" + f", or {support}" * bool(support)
     if needed == math.inf:
         helps = "No budget would" + f", but {support} may" * bool(support)
-    about = "about " if plan.census.share else ""
+    about = "about " if plan.census.is_noisy else ""
     return InsufficientBudgetError(
         f"a total budget of {about}{_amount(plan.total)} cannot carry an answer ({reason}). {helps}",
         total=plan.total,
@@ -121,11 +109,11 @@ def _amount(total: float) -> str:
     return f"{total:,.0f}" if total >= 10 else f"{total:.3g}"
 
 
-def plan_groups(censuses: Sequence[Census], options: PlanOptions) -> list[Plan | InsufficientBudgetError]:
+def plan_groups(censuses: Sequence[Census], options: Options) -> list[Plan | InsufficientBudgetError]:
     """The best plan of each group, or why it is refused."""
     outcomes: dict[int, Plan | InsufficientBudgetError] = {}
     earlier = Earlier()
-    room = min(max(_GROUPS_SAMPLE[options.shape] // len(censuses), _LEAST_SAMPLE), LARGEST_SAMPLE)
+    room = min(max(PLANNERS[options.shape].sampled_in_groups // len(censuses), _LEAST_SAMPLE), LARGEST_SAMPLE)
     # From the largest down, so that many find what was found for one much like them.
     for place in sorted(range(len(censuses)), key=lambda place: -censuses[place].profile.total):
         try:
@@ -135,7 +123,13 @@ def plan_groups(censuses: Sequence[Census], options: PlanOptions) -> list[Plan |
     return [outcomes[place] for place in range(len(censuses))]
 
 
+def plan_or_none(outcome: Plan | InsufficientBudgetError) -> Plan | None:
+    """The plan of a group, or None where it was refused."""
+    return outcome if isinstance(outcome, Plan) else None
+
+
 def with_people(plan: Plan, factor: float) -> Plan | None:
     """The plan for `factor` times as many people who grant the same budgets; None where it would be refused."""
     share = sum(plan.shares.values(), Fraction(0))
-    return Planner(plan.census, plan.model, plan.shape, plan.support, plan.choices, share=share).with_people(factor)
+    options = Options(plan.model, plan.shape, plan.support, share, plan.choices)
+    return _planner(plan.census, options).with_people(factor)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from pdpmean.core.choices import Choices
 from pdpmean.core.model import Model
 from pdpmean.core.profile import ALIKE, Profile
 from pdpmean.core.text import as_html
+from pdpmean.core.weights import KeepRule
 from pdpmean.laws.error_law import half_width
 from pdpmean.laws.joint_noise import JointNoise
 from pdpmean.laws.lattice import Lattice, everywhere, keys_of, linear, positive
@@ -21,9 +22,6 @@ from pdpmean.laws.lower_bound import lower_bound
 from pdpmean.planning.census import Census
 from pdpmean.planning.forecast import Forecast, weighed
 from pdpmean.planning.prediction import SUPPORT_OCTAVES
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["CENTER_GRAIN", "Plan", "Shares"]
 
@@ -67,12 +65,6 @@ class Plan(Forecast):
             "clip_width": self.clip_width,
             "shares": {name: float(share) for name, share in self.shares.items()},
         }
-
-    def plot(self) -> Figure:
-        """A matplotlib figure: the error with more or fewer people, and what a budget counts."""
-        from pdpmean.show.plots import plot_plan
-
-        return plot_plan(self)
 
     def rows(self) -> list[tuple[str, str]]:
         """What the plan says, in words: one row a fact."""
@@ -136,14 +128,20 @@ class Plan(Forecast):
         return min(self.weight_cap, float(self.shares["sum"]) * self.census.largest(self.model))
 
     @cached_property
-    def locating(self) -> tuple[float, float, float]:
-        """What `locating_weights` makes weights of: two shares, and from where on the second is spared."""
-        spared_from = max(self.spared_from, self.weight_cap)  # what is not spent in the sum, and no more
-        return float(self.shares["center"] + self.shares["scale"]), float(self.shares["sum"]), spared_from
+    def keep_rule(self) -> KeepRule:
+        """How records enter `locate`."""
+        return KeepRule(
+            share=float(self.shares["center"] + self.shares["scale"]),
+            sum_share=float(self.shares["sum"]),
+            spared_from=max(self.spared_from, self.weight_cap),  # what is not spent in the sum, and no more
+            cap=self.locate_cap,
+            density=self.thinning,
+        )
 
     def located(self, profile: Profile) -> float:
         """What people of this profile weigh in `locate`, by this plan."""
-        people, share = weighed(profile, *self.locating)
+        rule = self.keep_rule
+        people, share = weighed(profile, rule.share, rule.sum_share, rule.spared_from)
         return people.capped_sums(self.locate_cap, share)[0]
 
     @cached_property
@@ -166,6 +164,15 @@ class Plan(Forecast):
         """How many neighbouring doubles the centre does not tell apart: 2**-26 of it, less in a narrow support."""
         starts = self.center_lattice.starts
         return min(CENTER_GRAIN, 1 << max(0, (starts[-1] - starts[0]).bit_length() - 20))
+
+    def center_cell(self, center: float) -> float:
+        """What a centre is not told apart from, about."""
+        return self.center_grain * math.ulp(center)
+
+    @property
+    def center_part(self) -> float:
+        """The part of a record's locating weight that goes to the centre."""
+        return float(self.shares["center"] / (self.shares["center"] + self.shares["scale"]))
 
     @property
     def spread_lattice(self) -> Lattice:

@@ -17,6 +17,8 @@ from pdpmean.laws.clipped_normal import MEDIAN_SIZE, centered
 from pdpmean.laws.lattice import Lattice, everywhere, keys_of, positive
 
 __all__ = [
+    "NARROWEST",
+    "NEAR",
     "SUPPORT_OCTAVES",
     "TENT_PART",
     "Sums",
@@ -32,6 +34,10 @@ _LARGEST_RATIO = 2.0**24  # beyond it, centres that differ by a standard deviati
 # Of what a record does not spend on the sum of a gaussian, so much goes to its tent, and what is left to whether it is
 # near. A larger part makes the mean hardly more exact.
 TENT_PART = Fraction(3, 4)
+# Values within so much of the located spread are near. Of whole numbers both centre and spread are mostly whole: with a
+# quarter it would be left to chance whether those next to the centre are near where the spread is 4.
+NEAR = 0.26
+NARROWEST = 1.25 * NEAR * MEDIAN_SIZE  # of a clip, in standard deviations: in one that is narrower, nearly all are near
 SUPPORT_OCTAVES = 40  # how far below the width of a support a spread is sought
 
 _DENSITY = 1 / math.sqrt(2 * math.pi)  # rank per standard deviation, at the median of a normal

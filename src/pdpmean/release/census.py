@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from pdpmean.core.choices import floor_share
 from pdpmean.core.model import Model
+from pdpmean.core.options import Options
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Counts, Floats
 from pdpmean.passes.cells import Held
-from pdpmean.planning.census import CENSUS_PART, Census, _bucket_of, _census_of, bucket_edges
+from pdpmean.planning.census import CENSUS_PART, Census, bucket_edges, bucket_of, census_of_sums
 from pdpmean.randomness import Randomness, laplace_scale
 
 __all__ = ["noisy_census", "noisy_sum", "public_census", "take_census"]
@@ -33,15 +35,14 @@ def noisy_census(held: Held, model: Model, share: Fraction, randomness: Randomne
     Person i adds ``floor(a_i 2**q)``, a_i rounded down to its cell, to one sum, and every sum gets discrete Laplace
     noise of scale ``2**q / share``: loss at most ``share * a_i``.
     """
-    assert model.budget_range is not None
-    edges = bucket_edges(model.budget_range)
+    edges = bucket_edges(model.public_range)
     levels = held.levels
-    bucket = _bucket_of(levels, edges)
+    bucket = bucket_of(levels, edges)
     noisy = [
-        noisy_sum(np.where(bucket == j, levels, 0.0), held.counts, model.budget_range[1], share, randomness)
+        noisy_sum(np.where(bucket == j, levels, 0.0), held.counts, model.public_range[1], share, randomness)
         for j in range(edges.size - 1)
     ]
-    return _census_of(np.array(noisy), edges, share)
+    return census_of_sums(np.array(noisy), edges, share)
 
 
 def noisy_sum(sizes: Floats, counts: Counts, largest: float, share: Fraction, randomness: Randomness) -> float:
@@ -53,8 +54,9 @@ def noisy_sum(sizes: Floats, counts: Counts, largest: float, share: Fraction, ra
     return math.ldexp(randomness.add_laplace(total, laplace_scale(2**shift, share)), -shift)
 
 
-def take_census(held: Held, model: Model, share: Fraction, randomness: Randomness) -> Census:
-    """Who holds which budget: counted where it is public, noisily where it is not."""
-    if model.budget_range is None:
-        return public_census(held)
-    return noisy_census(held, model, floor_share(CENSUS_PART * share), randomness)
+def take_census(counted: Sequence[Held], options: Options, randomness: Randomness) -> list[Census]:
+    """The census of each group: as counted where budgets are public, noisily where they are not."""
+    if options.model.budgets_are_public:
+        return [public_census(held) for held in counted]
+    share = floor_share(CENSUS_PART * options.share)
+    return [noisy_census(held, options.model, share, randomness) for held in counted]

@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import WEIGHT_UNIT
+from pdpmean.planning.any_shape import REACH_FACTOR, TAIL_NATS
 from pdpmean.randomness import Randomness
 
-__all__ = ["find_extent", "first_small_tail", "tail_beyond"]
+__all__ = ["find_extent", "first_small_tail"]
 
 _PLACES = range(-2140, 2041)  # reaches of 2**(place / 2) are tried
-_TAIL = 16  # nats of weight that may lie beyond
-_FURTHER = 3.0  # the clip is so much wider, since beyond a reach with hardly any weight lies what moves the mean most
 _QUERY_SCALE, _THRESHOLD_SCALE = 4 * WEIGHT_UNIT, math.nextafter(4 * WEIGHT_UNIT / 3, math.inf)
 
 
@@ -34,14 +33,6 @@ def find_extent(
     return below, above
 
 
-def tail_beyond(end: float, weight: float) -> float:
-    """What the mean lacks, clipped so far from the centre, if the tail falls as the third power of the distance.
-
-    Of the given weight in nats, some 16 lie beyond a third of the way; a part p there means ``p end / (2 * 3**3)``.
-    """
-    return _TAIL / weight * (end / (2 * _FURTHER**3))
-
-
 def _reach(distances: Floats, weights: NDArray[np.int64], first: int, randomness: Randomness) -> float:
     beyond = distances > 0
     fractions, exponents = np.frexp(distances[beyond])
@@ -50,7 +41,7 @@ def _reach(distances: Floats, weights: NDArray[np.int64], first: int, randomness
     np.add.at(sums, np.clip(places - first, 0, sums.size - 1), weights[beyond])
     tails = (np.cumsum(sums[::-1])[::-1] - sums)[:-1]
     octave, half = divmod(first + first_small_tail(tails.tolist(), randomness), 2)
-    return _FURTHER * math.ldexp(math.sqrt(2) if half else 1.0, octave)
+    return REACH_FACTOR * math.ldexp(math.sqrt(2) if half else 1.0, octave)
 
 
 def first_small_tail(tails: list[int], randomness: Randomness) -> int:
@@ -59,7 +50,7 @@ def first_small_tail(tails: list[int], randomness: Randomness) -> int:
     A sparse vector for queries that one record can only raise, by at most its weight w, all together. With threshold
     noise of scale 4/3 and query noise of scale 4 its loss is at most 3 w / 4 + w / 4 (docs/guarantee.md, "Extent").
     """
-    threshold = randomness.add_laplace(_TAIL * WEIGHT_UNIT, _THRESHOLD_SCALE)
+    threshold = randomness.add_laplace(TAIL_NATS * WEIGHT_UNIT, _THRESHOLD_SCALE)
     for index, tail in enumerate(tails):
         if not randomness.add_laplace(tail, _QUERY_SCALE) > threshold:
             return index

@@ -6,16 +6,13 @@ import html
 import textwrap
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pdpmean.core.checks import check_probability
 from pdpmean.core.promise import Promise
 from pdpmean.core.text import rounded, short
 from pdpmean.laws.error_law import intervals
 from pdpmean.results.mean_estimate import MeanEstimate
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["GroupedEstimate"]
 
@@ -130,12 +127,6 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
     def to_pandas(self, level: float = 0.95) -> Any:
         """A pandas frame, one row a group."""
         return self.to_arrow(level).to_pandas()
-
-    def plot(self, level: float = 0.95) -> Figure:
-        """A matplotlib figure: a dot and an interval for every group; those refused are named."""
-        from pdpmean.show.plots import plot_groups
-
-        return plot_groups(self, level)
 
     def _cells(self, level: float = 0.95) -> list[tuple[str, ...]]:
         head = ("group", "mean", f"{100 * level:.6g} % interval", "error (std)", "")

@@ -6,16 +6,14 @@ import math
 import textwrap
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pdpmean.core.checks import check_probability
+from pdpmean.core.numbers import finite
 from pdpmean.core.promise import Promise
 from pdpmean.core.text import as_html, rounded, short
-from pdpmean.laws.error_law import ErrorLaw, finite
+from pdpmean.laws.error_law import ErrorLaw
 from pdpmean.planning.plan import Plan
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["MeanEstimate"]
 
@@ -95,12 +93,6 @@ class MeanEstimate:
             "private": self.private,
             "guarantee": self.guarantee,
         }
-
-    def plot(self) -> Figure:
-        """A matplotlib figure: the mean with its intervals, and what its error is made of."""
-        from pdpmean.show.plots import plot_estimate
-
-        return plot_estimate(self)
 
     def _rows(self, level: float = 0.95) -> list[tuple[str, str]]:
         low, high = (rounded(end, self.std) for end in self.interval(level))

@@ -1,4 +1,22 @@
-"""Show: pages and pictures of plans and results.
+"""Show: pages and pictures of plans and results, made of numbers that are public or released.
 
-May import: core, laws, planning, results.
+May import: core, laws, planning, results, study. Matplotlib, which pictures need, is imported when one is drawn.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pdpmean.show.report import write_report
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["plot", "write_report"]
+
+
+def plot(thing: Any, **options: Any) -> Figure:
+    """A matplotlib figure of a plan, an estimate, estimates by group (``level=0.95``), or one or more comparisons."""
+    from pdpmean.show.plots import draw
+
+    return draw(thing, **options)

@@ -9,6 +9,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pdpmean.planning.plan import Plan
+from pdpmean.results.grouped_estimate import GroupedEstimate
+from pdpmean.results.mean_estimate import MeanEstimate
 from pdpmean.show.panels import (
     ACCENT,
     INK,
@@ -27,12 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from pdpmean.planning.plan import Plan
-    from pdpmean.results.grouped_estimate import GroupedEstimate
-    from pdpmean.results.mean_estimate import MeanEstimate
     from pdpmean.study.compare import Comparison
 
-__all__ = ["plot_comparison", "plot_estimate", "plot_groups", "plot_plan"]
+__all__ = ["draw", "plot_comparison", "plot_estimate", "plot_groups", "plot_plan"]
 
 _TALLEST = 600.0  # inches, of a figure: more is refused when it is saved as pixels
 _STYLES: tuple[dict[str, Any], ...] = (
@@ -43,6 +43,16 @@ _STYLES: tuple[dict[str, Any], ...] = (
     {"ls": "--", "marker": "x", "color": INK},
     {"ls": ":", "marker": "D", "color": INK},
 )
+
+
+def draw(thing: Any, **options: Any) -> Figure:
+    """The figure that fits a thing: a plan, an estimate, estimates by group, one or more comparisons."""
+    kinds: dict[type, Callable[..., Figure]] = {
+        Plan: plot_plan,
+        MeanEstimate: plot_estimate,
+        GroupedEstimate: plot_groups,
+    }
+    return next((make for kind, make in kinds.items() if isinstance(thing, kind)), plot_comparison)(thing, **options)
 
 
 def plot_plan(plan: Plan) -> Figure:

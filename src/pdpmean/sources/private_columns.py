@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pdpmean.core.checks import check_budgets, tier_budgets, unknown_tier
+from pdpmean.core.model import Model
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 from pdpmean.sources.labels import codes_of
@@ -24,6 +25,7 @@ __all__ = [
     "private_records",
     "public_columns",
     "public_records",
+    "records",
 ]
 
 _NUMBERS = (int, float, np.number, np.bool_, Decimal, Fraction)
@@ -87,6 +89,11 @@ def _number_or_missing(entry: object) -> float:
             return math.inf if entry > 0 else -math.inf
     except Exception:  # whatever an entry does, it is data
         return math.nan
+
+
+def records(model: Model, values: Any, budgets: Any) -> tuple[Floats, Floats]:
+    """The two columns as arrays of one length. Public budgets are checked by `Cells`, where they are first read."""
+    return public_columns(values, budgets) if model.budgets_are_public else private_records(values, budgets)
 
 
 def public_records(values: Any, budgets: ArrayLike) -> tuple[Floats, Floats]:

@@ -3,51 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from pdpmean.core.checks import ONE_FOR_ALL_HINT, check_budgets
-from pdpmean.core.model import Model
+from pdpmean.core.options import Options
 from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.source import Source
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.labels import codes_of
-from pdpmean.sources.private_columns import budgets_of_tiers, people_of_tiers
+from pdpmean.sources.private_columns import budgets_of_tiers, people_of_tiers, records
 
-__all__ = ["Columns", "read", "read_people"]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Where everything is: names of columns in a table, or columns beside arrays."""
-
-    value: str | None = None
-    budget: str | None = None
-    tiers: Mapping[Any, float] | None = None
-    by: Any = None
-    groups: tuple[Hashable, ...] | None = None
-    person: Any = None
+__all__ = ["read", "read_people"]
 
 
-def read(data: Any, budgets: Any, columns: Columns, model: Model) -> Source:
+def read(data: Any, budgets: Any, options: Options) -> Source:
     """The records: columns of a table if they are named, otherwise arrays."""
-    if columns.person is not None and model.budget_range is not None:
+    if options.person is not None and not options.model.budgets_are_public:
         raise InvalidInputError(
             "person can be checked in the bounded model alone: who takes part is private in the unbounded one. "
             "See to it that nobody has two records",
             name="person",
         )
-    if columns.value is None and columns.budget is not None:
+    if options.value is None and options.budget is not None:
         raise InvalidInputError("name the column of values, value='...', as well", name="value")
-    if columns.value is not None and columns.value == columns.budget:
-        raise InvalidInputError(f"value and budget name the same column, {columns.value!r}", name="budget")
-    source = (_read_arrays if columns.value is None else _read_table)(data, budgets, columns, model)
-    if columns.person is not None and source.duplicate_person():
+    if options.value is not None and options.value == options.budget:
+        raise InvalidInputError(f"value and budget name the same column, {options.value!r}", name="budget")
+    source = (_read_arrays if options.value is None else _read_table)(data, budgets, options)
+    if options.person is not None and source.duplicate_person():
         raise InvalidInputError(
             "a person has two records or more; the guarantee is for one record a person. Merge them first",
             name="person",
@@ -55,10 +42,10 @@ def read(data: Any, budgets: Any, columns: Columns, model: Model) -> Source:
     return source
 
 
-def read_people(budgets: Any, columns: Columns, model: Model) -> Source | Mapping[float, float]:
+def read_people(budgets: Any, options: Options) -> Source | Mapping[float, float]:
     """Who holds which budget, where the caller knows: a column of them, or how many people hold each."""
-    if columns.budget is not None:
-        return _read_table(budgets, None, columns, model)
+    if options.budget is not None:
+        return _read_table(budgets, None, options)
     if isinstance(budgets, (str, os.PathLike)) or hasattr(budgets, "columns"):
         raise InvalidInputError("name the column of budgets: plan_mean(table, budget='...')", name="budget")
     if np.ndim(budgets) == 0 and not isinstance(budgets, Mapping):
@@ -67,8 +54,8 @@ def read_people(budgets: Any, columns: Columns, model: Model) -> Source | Mappin
             name="budgets",
             value=budgets,
         )
-    if columns.tiers is not None:
-        budgets = people_of_tiers(budgets, columns.tiers)
+    if options.tiers is not None:
+        budgets = people_of_tiers(budgets, options.tiers)
     if isinstance(budgets, Mapping):
         return budgets
     granted = check_budgets(budgets)
@@ -78,25 +65,25 @@ def read_people(budgets: Any, columns: Columns, model: Model) -> Source | Mappin
     return dict(zip(levels.tolist(), counts.tolist(), strict=True))
 
 
-def _read_arrays(values: Any, budgets: Any, columns: Columns, model: Model) -> Source:
+def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
     if budgets is None or isinstance(values, (str, os.PathLike)):
         raise InvalidInputError(
             "estimate_mean takes two columns, (values, budgets), or a table with the names of two, "
             "(table, value='...', budget='...')",
             name="budgets",
         )
-    if columns.tiers is not None:
-        budgets = budgets_of_tiers(budgets, columns.tiers, public=model.budget_range is None)
-    numbers, granted = model.records(values, budgets)
+    if options.tiers is not None:
+        budgets = budgets_of_tiers(budgets, options.tiers, public=options.model.budgets_are_public)
+    numbers, granted = records(options.model, values, budgets)
     codes = None
-    if columns.groups is not None:
-        codes = codes_of(_column("by", columns.by), columns.groups)
+    if options.groups is not None:
+        codes = codes_of(_column("by", options.by), options.groups)
         _check_length("by", codes.size, numbers.size)
     people: list[Any] = []
-    if columns.person is not None:
-        people = list(_column("person", columns.person))
+    if options.person is not None:
+        people = list(_column("person", options.person))
         _check_length("person", len(people), numbers.size)
-    return ArraySource(numbers, granted, codes, None if columns.groups is None else len(columns.groups), people)
+    return ArraySource(numbers, granted, codes, None if options.groups is None else len(options.groups), people)
 
 
 def _column(name: str, column: Any) -> Any:
@@ -114,25 +101,24 @@ def _check_length(name: str, found: int, wanted: int) -> None:
         )
 
 
-def _read_table(data: Any, budgets: Any, columns: Columns, model: Model) -> Source:
+def _read_table(data: Any, budgets: Any, options: Options) -> Source:
     """The records of a table; Arrow, and whatever engine it is, are imported for tables alone."""
     from pdpmean.sources.layout import Layout
     from pdpmean.sources.opening import open_table
 
-    public = model.budget_range is None
     for name in ("value", "budget", "by", "person"):
-        column = getattr(columns, name)
+        column = getattr(options, name)
         if column is not None and not isinstance(column, str):
             hint = f"; {ONE_FOR_ALL_HINT}" if name == "budget" else ""
             raise InvalidInputError(f"{name} must be the name of a column of the table{hint}", name=name)
     layout = Layout(
-        columns.value,
-        _budget_of(budgets, columns, public=public),
-        columns.tiers,
-        columns.by,
-        columns.groups,
-        columns.person,
-        public=public,
+        options.value,
+        _budget_of(budgets, options),
+        options.tiers,
+        options.by,
+        options.groups,
+        options.person,
+        public=options.model.budgets_are_public,
     )
     if type(data).__module__.startswith("pyspark."):
         from pdpmean.sources.spark.source import SparkSource
@@ -141,17 +127,17 @@ def _read_table(data: Any, budgets: Any, columns: Columns, model: Model) -> Sour
     return open_table(data, layout)
 
 
-def _budget_of(budgets: Any, columns: Columns, *, public: bool) -> str | float:
+def _budget_of(budgets: Any, options: Options) -> str | float:
     """The column of budgets, or the one budget for all."""
-    if (budgets is None) == (columns.budget is None):
+    if (budgets is None) == (options.budget is None):
         raise InvalidInputError("name the column of budgets, budget='...', or give one budget for all", name="budget")
-    if columns.budget is not None:
-        return columns.budget
-    if columns.tiers is not None:
+    if options.budget is not None:
+        return options.budget
+    if options.tiers is not None:
         raise InvalidInputError("tiers go with a column of tier names, budget='...'", name="tiers")
     if not isinstance(budgets, Real):
         raise InvalidInputError(
             "beside a table, budgets must be one number, for all; for a column say budget='its name'", name="budgets"
         )
     one = float(budgets)
-    return float(check_budgets(one)[0]) if public else one
+    return float(check_budgets(one)[0]) if options.model.budgets_are_public else one

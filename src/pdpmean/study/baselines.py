@@ -20,26 +20,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pdpmean.core.checks import check_positive
-from pdpmean.core.choices import SHARE_UNIT, Choices
-from pdpmean.core.integers import STEPS, from_words
+from pdpmean.core.choices import SHARE_UNIT
+from pdpmean.core.integers import STEPS
 from pdpmean.core.model import Model, make_model
+from pdpmean.core.options import Options
 from pdpmean.core.profile import Profile
 from pdpmean.core.promise import Promise
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import round_down
-from pdpmean.estimate import locate_groups
 from pdpmean.inference.conclude import conclude
 from pdpmean.laws.clipped_normal import centered
 from pdpmean.laws.error_law import half_width
-from pdpmean.passes.cells import Cells
-from pdpmean.passes.summing import Summing
+from pdpmean.passes.cells import count_budgets
 from pdpmean.planning.census import Census, bucket_edges
-from pdpmean.planning.make import PlanOptions, make_plan
+from pdpmean.planning.make import make_plan
 from pdpmean.randomness import Randomness, laplace_scale
-from pdpmean.release.average import Clip, average
+from pdpmean.release.any_shape import SquareClip
+from pdpmean.release.average import average, summing_of
 from pdpmean.release.census import public_census, take_census
+from pdpmean.release.group import Group
+from pdpmean.release.locate import locate
+from pdpmean.release.shape import Sums
 from pdpmean.results.mean_estimate import MeanEstimate
 from pdpmean.sources.arrays import ArraySource
+from pdpmean.sources.private_columns import records
 
 __all__ = ["BestClip", "best_clip", "minimum_mean", "oracle", "sampling_mean", "threshold_mean"]
 
@@ -93,17 +97,17 @@ def oracle(
     """
     check_positive("std", std)
     chosen = make_model(model, budget_range)
-    source = ArraySource(*chosen.records(values, budgets))
-    profile = public_census(*Cells(chosen).census(source)).profile
+    source = ArraySource(*records(chosen, values, budgets))
+    profile = public_census(*count_budgets(source, chosen)).profile
     if profile.levels.size == 0:
         return math.nan
     best = best_clip(profile)
-    clip = Clip(chosen, Fraction(1), best.cap, mean, best.width * std, near=None)
-    ((*total, weight, _, _),) = source.sum(Summing.of([clip], grouped=False)).tolist()
-    noise = laplace_scale(STEPS * 2**clip.shift, 1)
-    released = (randomness or Randomness.secure()).add_laplace(from_words(*total), noise)
+    clip = SquareClip(chosen, Fraction(1), best.cap, mean, best.width * std)
+    (row,) = source.sum(summing_of([clip], grouped=False)).tolist()
+    sums = Sums.of(row)
+    released = (randomness or Randomness.secure()).add_laplace(sums.values, laplace_scale(clip.nat, 1))
     # Centred at the truth, the clipped mean is small enough for its slope alone to undo the clipping.
-    return float(mean + clip.half * released / (weight * STEPS) / centered(best.width).inside)
+    return float(mean + clip.half * released / (sums.counted * STEPS) / centered(best.width).inside)
 
 
 def minimum_mean(
@@ -116,12 +120,12 @@ def minimum_mean(
 ) -> MeanEstimate:
     """The mean with everybody at the smallest positive budget (unbounded: at the lower end of the range)."""
     chosen, randomness = make_model(model, budget_range), randomness or Randomness.secure()
-    numbers, granted = chosen.records(values, budgets)
-    if chosen.budget_range is None:
+    numbers, granted = records(chosen, values, budgets)
+    if chosen.budgets_are_public:
         positive = granted[granted > 0]
         granted = np.where(granted > 0, positive.min() if positive.size else 0.0, 0.0)
     else:
-        chosen = _uniform(chosen.budget_range[0])
+        chosen = _uniform(chosen.public_range[0])
     source = ArraySource(numbers, granted)
     return _run(source, _census(source, chosen, randomness), chosen, randomness)
 
@@ -142,7 +146,7 @@ def threshold_mean(
     """
     chosen, randomness = make_model(model, budget_range), randomness or Randomness.secure()
     threshold = _checked(threshold)
-    numbers, granted = chosen.records(values, budgets)
+    numbers, granted = records(chosen, values, budgets)
     source = ArraySource(numbers, granted)
     census = _census(source, chosen, randomness)
     profile = census.profile
@@ -150,12 +154,12 @@ def threshold_mean(
     def kept(level: float) -> float:
         return float(profile.counts[profile.levels >= level].sum())
 
-    if chosen.budget_range is None:
+    if chosen.budgets_are_public:
         least = threshold or _least_near(2 * _best_level(profile.levels, kept), granted)
         source = ArraySource(numbers, np.where(granted >= least, least, 0.0))
         return _run(source, _census(source, chosen, randomness), chosen, randomness)
     # A noisy census tells how many hold at least the lower end of a bucket, and no more.
-    level = threshold or _best_level(bucket_edges(chosen.budget_range)[:-1], kept)
+    level = threshold or _best_level(bucket_edges(chosen.public_range)[:-1], kept)
     reached = Profile.of(np.array([level]), np.array([kept(level)]))
     return _run(source, Census(reached, census.share, census.doubt), _uniform(level), randomness)
 
@@ -178,7 +182,7 @@ def sampling_mean(
     """
     chosen, randomness = make_model(model, budget_range), randomness or Randomness.secure()
     threshold = _checked(threshold)
-    numbers, granted = chosen.records(values, budgets)
+    numbers, granted = records(chosen, values, budgets)
     census = _census(ArraySource(numbers, granted), chosen, randomness)
     rest = float(1 - census.share)  # what the census left of every allowance
     profile = Profile(census.profile.levels * rest, census.profile.counts)
@@ -237,15 +241,15 @@ def _uniform(level: float) -> Model:
 
 
 def _census(source: ArraySource, model: Model, randomness: Randomness) -> Census:
-    (held,) = Cells(model).census(source)
-    return take_census(held, model, Fraction(1), randomness)
+    (census,) = take_census(count_budgets(source, model), Options(model), randomness)
+    return census
 
 
 def _run(source: ArraySource, census: Census, model: Model, randomness: Randomness) -> MeanEstimate:
     """The steps of `estimate_mean` after its census."""
-    plan = make_plan(census, PlanOptions(model, "gaussian", None, Fraction(1), Choices()))
-    located = locate_groups(source, [plan], randomness)
-    averaged = average(source, [plan], located, randomness)
-    (estimate,) = conclude([plan], located, averaged, [None], Promise(model, Fraction(1), randomness.private))
+    (held,) = count_budgets(source, model)
+    planned = [Group(held, make_plan(census, Options(model)))]
+    averaged = average(source, locate(source, planned, randomness), randomness)
+    (estimate,) = conclude([group.released for group in averaged], Promise(model, Fraction(1), randomness.private))
     assert estimate
     return estimate

@@ -172,7 +172,7 @@ def method(name: str, budgets: Floats, model: Model, mean: float) -> Method:
     """One of `METHODS` as a function of values and randomness; `mean` is told to the oracle alone."""
     options: dict[str, Any] = {"model": model.name, "budget_range": model.budget_range}
     if name == "paper":
-        if model.budget_range is None:
+        if model.budgets_are_public:
             return lambda values, randomness: paper.mean_bounded(values, budgets, randomness=randomness)
         del options["model"]
         return lambda values, randomness: paper.mean_unbounded(values, budgets, **options, randomness=randomness)

@@ -19,9 +19,8 @@ from pdpmean.passes.cells import Cells
 from pdpmean.passes.summing import Summing
 from pdpmean.sources.spark.positions import BLOCK_BITS, ROW_BITS, Toss
 
-__all__ = ["BLOCK", "HEADS", "MARKS", "POSITION", "RULE", "SUMS", "key_columns", "read_keys", "sum_columns", "tossed"]
+__all__ = ["BLOCK", "HEADS", "MARKS", "POSITION", "SUMS", "key_columns", "read_keys", "sum_columns", "tossed"]
 
-RULE = ("share", "cap", "unit", "middle", "lift", "per_unit", "mark")  # as in `Summing.rules`, the share rounded down
 SUMS = ("high", "low", "counted", "extra_high", "extra_low")
 
 # Where a record lies, and of that: some positions, few in each partition, that tell how long it is (`Grid.of`);
@@ -58,7 +57,7 @@ def key_columns(rule: Cells) -> list[str]:
     """
     largest, beyond = _double(LARGEST_BUDGET), _double(2 * LARGEST_BUDGET)
     key = "if(nearest > tame, -root, root)"
-    if rule.model.budget_range is None:
+    if rule.model.budgets_are_public:
         key = f"if(allowance > 0D or (budget >= 0D and not isnan(budget)), {key}, {_WRONG}L)"
     return [
         f"{_allowance(rule.model)} as allowance",
@@ -79,7 +78,7 @@ def read_keys(keys: NDArray[np.int64], rule: Cells) -> tuple[NDArray[np.int64], 
 
 
 def sum_columns(rule: Summing) -> list[str]:
-    """Columns up to `SUMS`, what a record, which has the columns of `RULE`, adds to each: as `Summing.tally`."""
+    """Columns up to `SUMS`, what a record, which has the columns of `SumRule`, adds to each: as `Summing.tally`."""
     steps = _double(float(STEPS))
     weight = f"floor(least({_allowance(rule.model)} * share, cap) * unit)"
     if rule.squares:

@@ -20,7 +20,7 @@ from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch, Keeping, Tallying
 from pdpmean.passes.cells import Cells
 from pdpmean.passes.source import Source
-from pdpmean.passes.summing import Summing
+from pdpmean.passes.summing import Summing, SumRule
 from pdpmean.passes.thinning import Thinning
 from pdpmean.randomness import Randomness
 from pdpmean.sources.arrow_columns import listed
@@ -31,7 +31,6 @@ from pdpmean.sources.spark.expressions import (
     HEADS,
     MARKS,
     POSITION,
-    RULE,
     SUMS,
     key_columns,
     read_keys,
@@ -118,7 +117,7 @@ class SparkSource(Source):
         assert isinstance(rule, Summing)
         with self._told("sum"):
             rules = np.column_stack([round_down(rule.rules[:, 0]), rule.rules[:, 1:]])
-            records = self._beside_groups("inner", **dict(zip(RULE, rules.T, strict=True)))
+            records = self._beside_groups("inner", **dict(zip(SumRule._fields, rules.T, strict=True)))
             records = records.selectExpr(*self._by_group, *sum_columns(rule))
             found = _collected(records.groupBy(*self._by_group).agg(*(sql.sum(name).alias(name) for name in SUMS)))
             table = np.zeros(rule.shape, dtype=np.int64)

@@ -1,0 +1,12 @@
+"""The shapes a population may be taken to have, as this room sees them."""
+
+from __future__ import annotations
+
+from pdpmean.core.choices import ShapeName
+from pdpmean.release.any_shape import AnyShapeRelease
+from pdpmean.release.gaussian import GaussianRelease
+from pdpmean.release.shape import ShapeRelease
+
+__all__ = ["RELEASES"]
+
+RELEASES: dict[ShapeName, ShapeRelease] = {"gaussian": GaussianRelease(), "any": AnyShapeRelease()}
