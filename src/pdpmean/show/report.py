@@ -8,9 +8,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pdpmean import __version__
 from pdpmean.core.checks import check_probability
 from pdpmean.core.text import rounded, short
+from pdpmean.core.version import VERSION
 from pdpmean.errors import InvalidInputError
 from pdpmean.results.mean_estimate import MeanEstimate
 from pdpmean.show.page import banner, columns, command_line, lines, page, paragraph, picture, pictures, section, table
@@ -184,7 +184,7 @@ def _made(estimate: MeanEstimate | GroupedEstimate, command: str | None) -> str:
     options: list[tuple[str, str]] = [("model", model.name), *(("shape", plan.shape) for plan in plans[:1])]
     for name, ends in (("budget range", model.budget_range), ("support", plans[0].support if plans else None)):
         options += [(name, f"{ends[0]:g} to {ends[1]:g}")] if ends else []
-    versions = [("pdpmean", __version__), ("Python", platform.python_version())]
+    versions = [("pdpmean", VERSION), ("Python", platform.python_version())]
     versions += [(name, metadata.version(name)) for name in _PACKAGES]
     return lines(
         command_line(command) if command else "", columns(table(options, "Options"), table(versions, "Versions"))
