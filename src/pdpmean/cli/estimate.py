@@ -10,9 +10,10 @@ import typer
 
 from pdpmean.cli import options as given
 from pdpmean.cli.console import REFUSED, in_options, note, warn
-from pdpmean.cli.output import PAGES, as_csv, as_json, replacing
+from pdpmean.cli.output import as_csv, as_json, wanted
 from pdpmean.cli.progress import Hook, progress
 from pdpmean.cli.tiers import budget_range, read_list, read_tiers, tier_budgets
+from pdpmean.core.files import PAGES
 from pdpmean.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -79,14 +80,14 @@ def estimate(
             max_ratio=max_ratio,
         ),
     }
-    with replacing(report, PAGES) as page:
+    with wanted(report, PAGES) as page:
         with progress(quiet=quiet, counts=model == "bounded") as hook:
             found = _estimate(files, options, seed, hook)
         _show(found, level, json=json, csv=csv)  # first: it is paid for, whatever becomes of the page
         if page:
             from pdpmean.show.report import write_report
 
-            write_report(page, found, command=shlex.join(["pdpmean", *context.obj]), level=level)
+            write_report(found, page, command=shlex.join(["pdpmean", *context.obj]), level=level)
     if not getattr(found, "estimates", True):
         raise typer.Exit(REFUSED)
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from pdpmean.cli import options as given
-from pdpmean.cli.output import FIGURES, as_json, as_table, replacing
+from pdpmean.cli.output import as_json, wanted
 from pdpmean.cli.progress import progress
 from pdpmean.cli.tiers import Tier, budget_range, people_of, read_tiers, tier_budgets
+from pdpmean.core.files import FIGURES
+from pdpmean.core.text import as_facts, as_table
 from pdpmean.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ def plan(
             max_ratio=max_ratio,
         ),
     }
-    with replacing(plot, FIGURES) as figure:
+    with wanted(plot, FIGURES) as figure:
         made = _of_files(files, budget, listed, options, quiet) if files else _of_tiers(budget, listed, options)
         if figure:
             from pdpmean import plot as draw
@@ -132,10 +134,9 @@ def _text(made: Plan, scenarios: list[Scenario]) -> str:
         ("more budget", more),
         ("without privacy", f"the error (std) would be {1 / math.sqrt(made.people):.4g}"),
     ]
-    lines = "\n".join(f"{name:<22}{text}" for name, text in rows)
     table = [("what if", "expected error", "change"), ("as it is", f"{made.expected_std:.4g}", "")]
     table += [(scenario.name, *_change(made, scenario.plan)) for scenario in scenarios]
-    return f"{made}\n{lines}\n\n{as_table(table)}"
+    return f"{as_facts([*made.rows(), *rows])}\n\n{as_table(table)}"
 
 
 def _change(made: Plan, changed: Plan | None) -> tuple[str, str]:

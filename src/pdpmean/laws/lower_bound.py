@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import erf, erfc, erfcinv
 
 from pdpmean.core.checks import check_budgets, check_positive, check_probability
+from pdpmean.core.model import check_model_name
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 
@@ -121,7 +122,7 @@ def _bound(
 ) -> float:
     sigma = check_positive("sigma", sigma)
     slack = 2 * _check_below_half(probability)
-    splits = _splits(*_tiers(budgets), steps=_check_model(model), stepwise=stepwise)
+    splits = _splits(*_tiers(budgets), steps=_STEPS[check_model_name(model)], stepwise=stepwise)
     return sigma * _largest_shift(splits, slack)
 
 
@@ -133,12 +134,6 @@ def _check_below_half(probability: float) -> float:
             value=probability,
         )
     return float(probability)
-
-
-def _check_model(model: str) -> int:
-    if model not in _STEPS:
-        raise InvalidInputError(f"model must be 'bounded' or 'unbounded'; got {model!r}", name="model", value=model)
-    return _STEPS[model]
 
 
 def _tiers(budgets: ArrayLike | Mapping[float, int]) -> tuple[Floats, Floats]:

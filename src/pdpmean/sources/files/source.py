@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import glob
 import os
 from abc import ABC, abstractmethod
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from pdpmean.core.text import closest
 from pdpmean.core.threads import SMALLEST_BATCH, in_threads, read_ahead
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch, joined
@@ -192,8 +192,8 @@ def _close_to(path: str) -> str:
     """The file beside it that may be meant."""
     folder, name = os.path.split(path)
     with suppress(OSError):
-        for close in difflib.get_close_matches(name, os.listdir(folder or "."), n=1, cutoff=0.7):
-            return f"; did you mean {os.path.join(folder, close)!r}?"
+        found = closest(name, os.listdir(folder or "."), cutoff=0.7)
+        return "" if found is None else f"; did you mean {os.path.join(folder, found)!r}?"
     return ""
 
 
