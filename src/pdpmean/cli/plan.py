@@ -10,7 +10,7 @@ import typer
 from pdpmean.cli import options as given
 from pdpmean.cli.output import as_json, wanted
 from pdpmean.cli.progress import progress
-from pdpmean.cli.tiers import Tier, budget_range, people_of, read_tiers, tier_budgets
+from pdpmean.cli.tiers import Tier, people_of, read_tiers, tier_budgets
 from pdpmean.core.files import FIGURES
 from pdpmean.core.text import as_facts, as_table
 from pdpmean.errors import InvalidInputError
@@ -22,22 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["plan"]
 
 
+@given.with_planning
 def plan(
+    *,
     files: given.BudgetFiles = None,
     budget: given.Budget = None,
     tiers: given.TiersOrPeople = None,
-    model: given.Model = "bounded",
-    budget_min: given.BudgetMin = None,
-    budget_max: given.BudgetMax = None,
-    share: given.Share = 1.0,
-    shape: given.Shape = "gaussian",
-    support: given.Support = None,
-    clip_width: given.ClipWidth = None,
-    saturation: given.Saturation = None,
-    center_share: given.CenterShare = None,
-    scale_share: given.ScaleShare = None,
-    max_failure: given.MaxFailure = None,
-    max_ratio: given.MaxRatio = None,
+    planning: given.Planning,
     json: given.Json = False,
     plot: given.Plot = None,
     quiet: given.Quiet = False,
@@ -50,21 +41,7 @@ def plan(
     Example: pdpmean plan --tiers 0.1:5400,0.5:3700,1:900
     """
     listed = read_tiers(tiers)
-    options = {
-        "model": model,
-        "budget_range": budget_range(model, budget_min, budget_max, listed),
-        "share": share,
-        "shape": shape,
-        "support": support,
-        "choices": given.choices(
-            clip_width=clip_width,
-            saturation=saturation,
-            center_share=center_share,
-            scale_share=scale_share,
-            max_failure=max_failure,
-            max_ratio=max_ratio,
-        ),
-    }
+    options = planning(tiers=listed)
     with wanted(plot, FIGURES) as figure:
         made = _of_files(files, budget, listed, options, quiet) if files else _of_tiers(budget, listed, options)
         if figure:
