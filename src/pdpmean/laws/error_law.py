@@ -13,6 +13,7 @@ from scipy.special import erfcx, ndtr, ndtri
 
 from pdpmean.core.numbers import finite
 from pdpmean.core.types import Floats
+from pdpmean.laws.newton import step_until_small
 
 __all__ = [
     "ErrorLaw",
@@ -54,14 +55,14 @@ def noisy_normal_quantile(chance: Any, noise: Any, sampling: Any) -> Any:
     """
     unit = noise + sampling
     noise, sampling = np.maximum(noise / unit, 1e-9), np.maximum(sampling / unit, 1e-9)
-    x = np.maximum(-noise * np.log(2 * (1 - chance)), sampling * ndtri(chance))
-    for _ in range(_MOST_STEPS):
+
+    def step(x: Any) -> tuple[Any, Any]:
         found, density = _chance_and_density(x, noise, sampling, 0.0)
-        step = (chance - found) / density
-        x = x + step
-        if np.abs(step).max() < _CLOSE:
-            break
-    return x * unit
+        change = (chance - found) / density
+        return x + change, change
+
+    start = np.maximum(-noise * np.log(2 * (1 - chance)), sampling * ndtri(chance))
+    return unit * step_until_small(step, start, most_steps=_MOST_STEPS, smallest=_CLOSE)
 
 
 @np.errstate(under="ignore")
@@ -186,15 +187,17 @@ def quantiles(laws: Sequence[ErrorLaw], chance: float) -> list[float]:
 def _solved(chance: float, centers: Floats, noise: Floats, sampling: Floats, doubled: Floats) -> Floats:
     """Where each mixture, a row, has this chance: by Newton's method, and by halving where that leaves its ends."""
     noise, sampling = np.maximum(noise, 1e-9), np.maximum(sampling, 1e-9)
-    x = np.zeros_like(doubled)
-    low, high = x - _FARTHEST, x + _FARTHEST
-    for step in range(_MOST_STEPS + _MOST_HALVINGS):
+
+    def step(state: tuple[int, Floats, Floats, Floats]) -> tuple[tuple[int, Floats, Floats, Floats], Floats]:
+        number, x, low, high = state
         parts = _chance_and_density(x - centers, noise, sampling, doubled)
         found, density = (part.mean(axis=1, keepdims=True) for part in parts)
         low, high = np.where(found < chance, x, low), np.where(found < chance, high, x)
         tangent = x + (chance - found) / np.maximum(density, 1e-300)
-        is_between = (low <= tangent) & (tangent <= high) & (step < _MOST_STEPS)
-        x, last = np.where(is_between, tangent, (low + high) / 2), x
-        if np.abs(x - last).max() < _NEAR:
-            break
-    return x
+        is_between = (low <= tangent) & (tangent <= high) & (number < _MOST_STEPS)
+        after = np.where(is_between, tangent, (low + high) / 2)
+        return (number + 1, after, low, high), after - x
+
+    middle = np.zeros_like(doubled)
+    start = 0, middle, middle - _FARTHEST, middle + _FARTHEST
+    return step_until_small(step, start, most_steps=_MOST_STEPS + _MOST_HALVINGS, smallest=_NEAR)[1]
