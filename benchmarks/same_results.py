@@ -46,7 +46,7 @@ def written(table: pa.Table, folder: Path) -> dict[str, Any]:
         "Arrow": table,
         "pandas": table.to_pandas(),
         "polars": pl.from_arrow(table),
-        "DuckDB": duckdb.sql("select * from table"),
+        "DuckDB": duckdb.sql('select * from "table"'),
         "Parquet": folder / "people.parquet",
         "CSV": folder / "people.csv",
         "Feather": folder / "people.feather",
@@ -98,6 +98,7 @@ def run() -> None:
     from pdpmean import InsufficientBudgetError
 
     warnings.simplefilter("ignore")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     with tempfile.TemporaryDirectory() as folder:
         for name, estimate in cases(Path(folder)):
             try:
