@@ -21,6 +21,7 @@ from pdpmean.model import Model, make_model
 from pdpmean.options import Options
 from pdpmean.plan import Plan, PlanOptions, plan_groups
 from pdpmean.progress import Progress, Watch
+from pdpmean.quiet import quietly
 from pdpmean.randomness import Randomness, check_randomness
 from pdpmean.read import Columns, read
 from pdpmean.result import MeanEstimate, conclude
@@ -38,6 +39,7 @@ def estimate_mean(
 def estimate_mean(
     values: Any, budgets: Any = None, *, by: Any, groups: Iterable[Hashable], **options: Unpack[Options]
 ) -> GroupedEstimate: ...
+@quietly
 def estimate_mean(
     values: Any,
     budgets: Any = None,
@@ -128,7 +130,7 @@ def estimate_mean(
     result = estimates[0] if labels is None else GroupedEstimate.of(labels, estimates, outcomes, promise)
     assert result is not None
     for text in result.warnings:
-        warnings.warn(text, PopulationWarning, stacklevel=2)
+        warnings.warn(text, PopulationWarning, stacklevel=3)  # one more for `quietly`
     return result
 
 
