@@ -182,7 +182,15 @@ TEXT_TYPES: dict[str, Any] = {
     "str": pd.StringDtype("python", na_value=np.nan),
     "categories": pd.StringDtype("python"),
 }
-TEXTS = [["1.5", "2"], ["1.5", None], [None, None], ["\ud800", "2"], ["1.5", "\udfff"], ["\ud800", None], []]
+TEXTS: list[list[Any]] = [
+    ["1.5", "2"],
+    ["1.5", None],
+    [None, None],
+    ["\ud800", "2"],
+    ["1.5", "\udfff"],
+    ["\ud800", None],
+    [],
+]
 
 
 def texts_of(kind: str, entries: list[Any]) -> Any:
@@ -216,7 +224,8 @@ def test_a_text_that_is_none_is_of_no_group_and_no_tier(kind: str) -> None:
 
 
 def only_codes(frame: Any, layout: Layout) -> list[int]:
-    return [code for batch in open_table(frame, layout).batches() for code in batch.groups.tolist()]
+    found = [batch.groups for batch in open_table(frame, layout).batches()]
+    return [code for codes in found if codes is not None for code in codes.tolist()]
 
 
 def test_the_id_of_a_person_is_text() -> None:

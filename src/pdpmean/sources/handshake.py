@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module, resources
+from importlib import resources
 from importlib.resources.abc import Traversable
 
 import pyarrow as pa
@@ -25,14 +25,15 @@ ANSWERS = "pdpmean string"
 KINDS = {"value": pa.float64(), "budget": pa.float64(), "code": pa.int32(), "tossed": pa.bool_()}
 OTHER = "is_other"  # a column: whether a record is no record, but tells that its worker has another pdpmean
 
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 
 def fingerprint() -> str:
     """The version of the pdpmean that is installed here, and a hash of all its modules."""
-    version = import_module("pdpmean").__version__
+    from pdpmean import __version__  # of whoever runs this
+
     modules = sorted(sources(resources.files("pdpmean")))
-    return f"{version} ({hashlib.sha256(repr(modules).encode()).hexdigest()[:16]})"
+    return f"{__version__} ({hashlib.sha256(repr(modules).encode()).hexdigest()[:16]})"
 
 
 def sources(folder: Traversable, inside: str = "") -> Iterator[tuple[str, str]]:
@@ -67,7 +68,7 @@ def guarded(work: Work, names: Sequence[str]) -> Work:
     `names` are the columns of its records.
     """
     expected = fingerprint()
-    sent = cloudpickle.dumps(work)
+    sent = cloudpickle.dumps(work)  # type: ignore[no-untyped-call]
 
     def checked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if found_here() != expected:
