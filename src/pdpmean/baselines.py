@@ -33,6 +33,7 @@ from pdpmean.interval import half_width
 from pdpmean.model import Model, make_model
 from pdpmean.plan import PlanOptions, make_plan
 from pdpmean.profile import Profile
+from pdpmean.quiet import quietly
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.result import MeanEstimate, conclude
 from pdpmean.sources.arrays import ArraySource
@@ -72,6 +73,7 @@ def _clip(profile: Profile, width: float) -> BestClip:
     return BestClip(width, cap, width / (slope * weight), math.sqrt(variance * square) / (slope * weight))
 
 
+@quietly
 def oracle(
     values: Any,
     budgets: Any,
@@ -102,6 +104,7 @@ def oracle(
     return float(mean + clip.half * released / (weight * STEPS) / centered(best.width).inside)
 
 
+@quietly
 def minimum_mean(
     values: Any,
     budgets: Any,
@@ -122,6 +125,7 @@ def minimum_mean(
     return _run(source, _census(source, chosen, randomness), chosen, randomness)
 
 
+@quietly
 def threshold_mean(
     values: Any,
     budgets: Any,
@@ -156,6 +160,7 @@ def threshold_mean(
     return _run(source, Census(reached, census.share, census.doubt), _uniform(level), randomness)
 
 
+@quietly
 def sampling_mean(
     values: Any,
     budgets: Any,

@@ -17,6 +17,7 @@ from scipy.special import erf, erfc, erfcinv
 
 from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import Floats, check_budgets, check_positive, check_probability
+from pdpmean.quiet import quietly
 
 __all__ = ["lower_bound", "stepwise_lower_bound"]
 
@@ -45,6 +46,7 @@ class _Splits(NamedTuple):
     """The largest privacy loss of one step among the first k, or inf to forgo that knowledge."""
 
 
+@quietly
 def lower_bound(
     budgets: ArrayLike | Mapping[float, int],
     sigma: float = 1.0,
@@ -90,6 +92,7 @@ def lower_bound(
     return _bound(budgets, sigma, probability, model, stepwise=False)
 
 
+@quietly
 def stepwise_lower_bound(
     budgets: ArrayLike | Mapping[float, int],
     sigma: float = 1.0,
@@ -228,7 +231,6 @@ def _bisect(splits: _Splits, slack: float, low: float) -> float:
     return low
 
 
-@np.errstate(under="ignore")  # also where somebody has asked NumPy to raise
 def _slack(splits: _Splits, shift: float) -> Floats:
     """One minus the bound on the total variation of the outputs at means -shift and shift, for each split.
 

@@ -19,6 +19,7 @@ from pdpmean.errors import InsufficientBudgetError, InvalidInputError, Populatio
 from pdpmean.estimate import estimate_mean
 from pdpmean.inputs import Floats, check_budgets
 from pdpmean.model import Model, make_model
+from pdpmean.quiet import quietly
 from pdpmean.randomness import Randomness
 
 __all__ = ["METHODS", "Comparison", "Simulated", "compare", "method", "standard_normals"]
@@ -118,6 +119,7 @@ class Comparison:
         }
 
 
+@quietly
 def compare(
     budgets: ArrayLike | Mapping[float, int],
     *,

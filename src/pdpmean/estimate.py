@@ -21,6 +21,7 @@ from pdpmean.model import Model, make_model
 from pdpmean.options import Options
 from pdpmean.plan import Plan, PlanOptions, plan_groups
 from pdpmean.progress import Progress, Watch
+from pdpmean.quiet import quiet
 from pdpmean.randomness import Randomness, check_randomness
 from pdpmean.read import Columns, read
 from pdpmean.result import MeanEstimate, conclude
@@ -107,26 +108,27 @@ def estimate_mean(
         the share, has then been used. With groups, those refused are listed in the result instead.
 
     """
-    chosen, whole, labels = make_model(model, budget_range), check_share(share), check_groups(by, groups)
-    options = PlanOptions(chosen, check_shape(shape), check_support(support), whole, check_choices(choices))
-    randomness = check_randomness(randomness)
-    source = read(values, budgets, Columns(value, budget, tiers, by, labels, person), chosen)
-    source.watch = progress and Watch(progress, counted=chosen.budget_range is None)
+    with quiet():
+        chosen, whole, labels = make_model(model, budget_range), check_share(share), check_groups(by, groups)
+        options = PlanOptions(chosen, check_shape(shape), check_support(support), whole, check_choices(choices))
+        randomness = check_randomness(randomness)
+        source = read(values, budgets, Columns(value, budget, tiers, by, labels, person), chosen)
+        source.watch = progress and Watch(progress, counted=chosen.budget_range is None)
 
-    source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
-    held = Cells(chosen, source.groups).census(source)
-    censuses = [take_census(one, chosen, whole, randomness) for one in held]
-    outcomes = plan_groups(censuses, options)
-    plans = [outcome if isinstance(outcome, Plan) else None for outcome in outcomes]
-    if labels is None and isinstance(outcomes[0], InsufficientBudgetError):
-        raise outcomes[0].having_spent(float(censuses[0].share))
-    squares = [weight_squares(one, plan, randomness) for one, plan in zip(held, plans, strict=True)]
-    located = locate_groups(source, plans, randomness)
-    averaged = average(source, plans, located, randomness)
-    promise = Promise(chosen, whole, randomness.private, source.groups, unique=person is not None)
-    estimates = conclude(plans, located, averaged, squares, promise)
-    result = estimates[0] if labels is None else GroupedEstimate.of(labels, estimates, outcomes, promise)
-    assert result is not None
+        source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
+        held = Cells(chosen, source.groups).census(source)
+        censuses = [take_census(one, chosen, whole, randomness) for one in held]
+        outcomes = plan_groups(censuses, options)
+        plans = [outcome if isinstance(outcome, Plan) else None for outcome in outcomes]
+        if labels is None and isinstance(outcomes[0], InsufficientBudgetError):
+            raise outcomes[0].having_spent(float(censuses[0].share))
+        squares = [weight_squares(one, plan, randomness) for one, plan in zip(held, plans, strict=True)]
+        located = locate_groups(source, plans, randomness)
+        averaged = average(source, plans, located, randomness)
+        promise = Promise(chosen, whole, randomness.private, source.groups, unique=person is not None)
+        estimates = conclude(plans, located, averaged, squares, promise)
+        result = estimates[0] if labels is None else GroupedEstimate.of(labels, estimates, outcomes, promise)
+        assert result is not None
     for text in result.warnings:
         warnings.warn(text, PopulationWarning, stacklevel=2)
     return result

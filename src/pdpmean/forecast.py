@@ -23,6 +23,7 @@ from pdpmean.joint import JointNoise
 from pdpmean.model import Model
 from pdpmean.prediction import Sums, miss_probability, product_error, tent_error, tent_trust
 from pdpmean.profile import Profile
+from pdpmean.quiet import quietly
 
 __all__ = ["LARGEST_SAMPLE", "LARGEST_WEIGHT", "Forecast", "Forecaster", "weighed"]
 
@@ -83,6 +84,7 @@ class Forecast:
         """How many equally weighted records would have the same sampling error."""
         return self.mean.weight**2 / self.mean.square
 
+    @quietly
     def failure_probability(self, ratio: float = 1e4) -> float:
         """The chance that `locate` misses, for a mean `ratio` standard deviations from 0 (or a support so wide)."""
         return miss_probability(

@@ -26,6 +26,7 @@ from pdpmean.planned import Plan, Shares
 from pdpmean.planner import Planner
 from pdpmean.profile import Profile
 from pdpmean.progress import Progress, Watch
+from pdpmean.quiet import quietly
 from pdpmean.read import Columns, read_people
 from pdpmean.sources import Source
 
@@ -36,6 +37,7 @@ _GROUPS_SAMPLE: dict[ShapeName, int] = {"gaussian": 1_000_000, "any": 2_000_000}
 _LEAST_SAMPLE = 500
 
 
+@quietly
 def plan_mean(
     budgets: Any,
     *,
@@ -191,6 +193,7 @@ def plan_groups(censuses: Sequence[Census], options: PlanOptions) -> list[Plan |
     return [outcomes[place] for place in range(len(censuses))]
 
 
+@quietly
 def with_people(plan: Plan, factor: float) -> Plan | None:
     """The plan for `factor` times as many people who grant the same budgets; None where it would be refused."""
     share = sum(plan.shares.values(), Fraction(0))

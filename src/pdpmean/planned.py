@@ -20,6 +20,7 @@ from pdpmean.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.model import Model
 from pdpmean.prediction import SUPPORT_OCTAVES
 from pdpmean.profile import ALIKE, Profile
+from pdpmean.quiet import quietly
 from pdpmean.texts import as_html
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class Plan(Forecast):
         return self.census.profile.people + self.census.left_out
 
     @cached_property
+    @quietly
     def lower_bound(self) -> float:
         """An error that every private estimator exceeds one time in four, for these budgets."""
         profile = self.census.profile

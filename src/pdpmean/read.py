@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pdpmean.errors import InvalidInputError
-from pdpmean.grouping import codes_of
+from pdpmean.grouping import codes_of, entries_of
 from pdpmean.inputs import ONE_FOR_ALL_HINT, budgets_of_tiers, check_budgets, people_of_tiers
 from pdpmean.model import Model
 from pdpmean.sources import Source
@@ -93,7 +93,7 @@ def _read_arrays(values: Any, budgets: Any, columns: Columns, model: Model) -> S
         _check_length("by", codes.size, numbers.size)
     people: list[Any] = []
     if columns.person is not None:
-        people = list(_column("person", columns.person))
+        people = entries_of(_column("person", columns.person), "person")
         _check_length("person", len(people), numbers.size)
     return ArraySource(numbers, granted, codes, None if columns.groups is None else len(columns.groups), people)
 

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +33,7 @@ from pdpmean.diffusion import Thinning
 from pdpmean.inputs import Floats
 from pdpmean.integers import STEPS
 from pdpmean.model import BOUNDED, Model, make_model
-from pdpmean.sources import Source, positions, spark
+from pdpmean.sources import Source, handshake, positions, spark
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.positions import Grid, Toss
@@ -566,3 +570,100 @@ pdpmean.estimate_mean(table, value="value", budget="budget", support=(0, 2))
 sys.exit("pyspark" in sys.modules)
 """
     assert subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=False).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def other_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a pdpmean of one line more, which tells that it was loaded, and a Python that has it."""
+    folder = tmp_path_factory.mktemp("other")
+    shutil.copytree(Path(handshake.__file__).parents[1], folder / "pdpmean")
+    with open(folder / "pdpmean" / "sources" / "worker.py", "a") as module:
+        module.write(f"\nopen({str(folder / 'told')!r}, 'w').close()\n")
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{folder}:$PYTHONPATH" exec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def other_worker(session: SparkSession, other_package: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Workers with that Python; gives the file that is there once they have loaded what tosses coins."""
+    monkeypatch.setattr(session.sparkContext, "pythonExec", str(other_package / "python"))
+    return other_package / "told"
+
+
+UNLIKE = r"^Spark's workers must have the pdpmean that this program has, \S+ \(\w{16}\); they have "
+
+
+@pytest.mark.parametrize("options", [{}, {"model": "unbounded", "budget_range": (0.05, 1.0)}], ids=str)
+def test_workers_with_another_version_are_refused_before_anything_is_drawn(
+    session: SparkSession, other_worker: Path, options: dict[str, Any]
+) -> None:
+    randomness, untouched = Randomness.seeded(1), Randomness.seeded(1)
+    steps: list[str] = []
+    with pytest.raises(InvalidInputError, match=UNLIKE + r"\S+ \(\w{16}\)\. PYSPARK_PYTHON") as raised:
+        estimate_mean(
+            people(session, 200),
+            value="income",
+            budget="epsilon",
+            randomness=randomness,
+            progress=lambda step, *_: steps.append(step),
+            **options,
+        )
+    untouched.spawn()  # what a sample is prepared with, whatever the source
+    assert randomness.words(3).tolist() == untouched.words(3).tolist()
+    assert steps == []
+    assert not other_worker.exists()
+    assert raised.value.__context__ is None
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_worker_that_comes_later_is_asked_before_it_tosses_a_coin(
+    session: SparkSession, other_worker: Path, grouped: bool
+) -> None:
+    layout: dict[str, Any] = {"by": "label", "groups": (1, 2)} if grouped else {}
+    frame = frame_of(session, value=[4711.0] * 9, budget=[1.0] * 9, label=[1, 2, 3] * 3)
+    rule = everything(groups=2 if grouped else None)
+    with pytest.raises(InvalidInputError, match=UNLIKE + "another version of it, or other code") as raised:
+        spark_source(frame, **layout).sample(rule, Randomness.seeded(1))
+    assert "4711" not in str(raised.value)
+    assert not other_worker.exists()
+
+
+def test_a_worker_without_a_pdpmean_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> Path:
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(resources, "files", missing)
+    (told,) = handshake.answer(iter([]))
+    assert told.to_pylist() == [{"pdpmean": "none"}]
+    with pytest.raises(ModuleNotFoundError):
+        handshake.fingerprint()
+
+
+def test_a_plan_needs_no_workers(session: SparkSession, other_worker: Path) -> None:
+    assert plan_mean(people(session), budget="epsilon").expected_std > 0
+    assert not other_worker.exists()
+
+
+def test_any_line_of_any_module_makes_another_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = handshake.fingerprint()
+    shutil.copytree(Path(handshake.__file__).parents[1], tmp_path / "pdpmean")
+    monkeypatch.setattr(resources, "files", lambda _: tmp_path / "pdpmean")
+    assert handshake.fingerprint() == own
+    (tmp_path / "pdpmean" / "notes.txt").write_text("no module")
+    assert handshake.fingerprint() == own
+    with open(tmp_path / "pdpmean" / "diffusion.py", "a") as module:
+        module.write("\n")
+    assert handshake.fingerprint() != own
+    assert handshake.fingerprint().split()[0] == own.split()[0]
+
+
+def test_modules_in_an_archive_have_the_fingerprint_of_those_in_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Spark sends them with --py-files."""
+    own = handshake.fingerprint()
+    archive = shutil.make_archive(str(tmp_path / "sent"), "zip", Path(handshake.__file__).parents[2], "pdpmean")
+    monkeypatch.setattr(resources, "files", lambda name: zipfile.Path(archive, f"{name}/"))
+    assert handshake.fingerprint() == own

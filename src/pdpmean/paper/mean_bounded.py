@@ -9,11 +9,13 @@ from numpy.typing import ArrayLike
 from pdpmean.inputs import check_probability, public_records
 from pdpmean.paper.adpm import adpm
 from pdpmean.paper.estimate_range import estimate_range
+from pdpmean.quiet import quietly
 from pdpmean.randomness import Randomness
 
 __all__ = ["mean_bounded"]
 
 
+@quietly
 def mean_bounded(
     values: ArrayLike, budgets: ArrayLike, *, beta: float = 0.05, randomness: Randomness | None = None
 ) -> float:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import Floats, check_budget_range, check_probability, private_records
 from pdpmean.paper.mean_bounded import mean_bounded
+from pdpmean.quiet import quietly
 from pdpmean.randomness import Randomness, laplace_scale
 
 __all__ = ["bucket_counts", "bucket_ends", "bucket_of", "mean_unbounded", "sample_or_pad"]
@@ -20,6 +21,7 @@ __all__ = ["bucket_counts", "bucket_ends", "bucket_of", "mean_unbounded", "sampl
 _SMALLEST_LOW_END = 2.0**-20
 
 
+@quietly
 def mean_unbounded(
     values: ArrayLike,
     budgets: ArrayLike,
