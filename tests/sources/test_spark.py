@@ -12,6 +12,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from importlib import resources
 from pathlib import Path
@@ -20,8 +21,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from kept_records import (
+    ASKED,
+    ONE_IN_A_MILLION,
+    accepted,
+    chance_of_acceptance,
+    kept_flags,
+    pair_rates,
+    rates_of,
+    rows_of,
+    rule_of,
+    single_rates,
+)
 from observer import GROUPS, TABLES, seen
 from observer import UNBOUNDED as PRIVATE
+from powers_of_two import LABELS as OWN_GROUPS
+from powers_of_two import PASSES
+from powers_of_two import ROWS as TELLING
 from pyspark.sql import DataFrame, SparkSession
 from rules import UNCAPPED, thinning_of
 from scipy.stats import binomtest
@@ -33,6 +49,7 @@ from pdpmean.diffusion import Thinning
 from pdpmean.inputs import Floats
 from pdpmean.integers import STEPS
 from pdpmean.model import BOUNDED, Model, make_model
+from pdpmean.read import Columns, read
 from pdpmean.sources import Source, handshake, positions, spark
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.layout import Layout
@@ -320,6 +337,55 @@ def test_a_task_that_is_tried_again_changes_no_integer_and_has_other_coins(sessi
     for kept in (again, first):
         assert abs(kept.size - rates.sum()) < 5 * math.sqrt(rates.sum())
     assert sorted(again) != sorted(first)
+
+
+MANY = 60_000
+WIDE = rows_of(np.resize([2.0, 4.0, 8.0], MANY).tolist(), np.resize(["north", "south", "north", "west"], MANY).tolist())
+
+
+@contextmanager
+def batches_of(session: SparkSession, size: int) -> Iterator[None]:
+    """A task gets its partition in batches of so many records."""
+    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = session.conf.get(name)
+    session.conf.set(name, size)
+    yield
+    session.conf.set(name, str(before))
+
+
+@pytest.mark.parametrize("groups", [None, ASKED], ids=["together", "groups"])
+def test_records_are_kept_at_their_rates_and_independently(
+    session: SparkSession, groups: tuple[str, ...] | None
+) -> None:
+    """Records in order, of which a partition has 10 000; a rate a quarter too large passes once in a million times."""
+    region = "element_at(array('north', 'south', 'north', 'west'), cast(id % 4 + 1 as int)) as region"
+    budget = "element_at(array(2D, 4D, 8D), cast(id % 3 + 1 as int)) as epsilon"
+    frame = session.range(0, MANY, 1, numPartitions=6).selectExpr("cast(id as double) as income", budget, region)
+    by = None if groups is None else "region"
+    source = read(frame, None, Columns("income", "epsilon", by=by, groups=groups), BOUNDED)
+    source.prepare_sample(Randomness.seeded(1))
+    source.census(Cells(BOUNDED, source.groups))
+    with batches_of(session, 2500 if groups is None else 1875):  # of 2500 records, a quarter is of no group asked for
+        kept = kept_flags(source.sample(rule_of(groups), Randomness.seeded(2)).values, MANY)
+    rates = np.array(rates_of(WIDE, groups))
+    counts = single_rates(rates, kept)
+    assert accepted(counts, lambda rate: rate)
+    assert chance_of_acceptance(counts, factor=1.25) < ONE_IN_A_MILLION
+    for lag in (1, 2500, 10_000):  # neighbours, and those at the same place in two batches and in two partitions
+        numbers = np.arange(MANY).reshape(-1, 2, lag)
+        pairs = np.column_stack([numbers[:, 0].ravel(), numbers[:, 1].ravel()])
+        assert accepted(pair_rates(rates, kept, pairs), math.prod)
+
+
+def test_every_record_is_there_exactly_once(session: SparkSession) -> None:
+    columns = {"income": TELLING.values, "epsilon": TELLING.budgets, "region": list(OWN_GROUPS)}
+    frame = frame_of(session, parts=7, **columns)
+    together = read(frame, None, Columns("income", "epsilon"), BOUNDED)
+    grouped = read(frame, None, Columns("income", "epsilon", by="region", groups=OWN_GROUPS), BOUNDED)
+    for name in ("census", "sum", "sample"):
+        run, of_all, of_each = PASSES[name]
+        assert run(together) == of_all, name
+        assert run(grouped) == of_each, f"{name}, in groups"
 
 
 LIGHT = {0.0: 0.0, 0.1: 0.005, 0.3: 0.015, 0.6: 0.03}  # rates that have a first coin, of 1/32
