@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from rude import RUDE, rude_column, rude_entry
 from scripted import Scripted
 
 from pdpmean import estimate, paper
@@ -187,6 +188,30 @@ def test_arrays_of_any_type_give_an_answer(kind: str, model: str, shape: Shape) 
     check(answer(values, BUDGET, model=model, shape=shape))
 
 
+def with_last(entry: Any) -> list[Any]:
+    return [*np.linspace(-1.0, 1.0, PEOPLE - 1).tolist(), entry]
+
+
+@every_case
+def test_an_entry_that_raises_is_a_missing_one(model: str, shape: Shape) -> None:
+    """Or the number that it is derived from: either way nothing tells it from another entry."""
+    for name, (_, number) in RUDE.items():
+        values, plain = with_last(rude_entry(name)), with_last(number)
+        ours, theirs = (answer(column, BUDGET, model=model, shape=shape) for column in (values, plain))
+        assert repr(ours.to_dict()) == repr(theirs.to_dict())
+    check(answer(rude_column(PEOPLE), BUDGET, model=model, shape=shape))
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+def test_a_private_budget_that_raises_is_none(shape: Shape) -> None:
+    values = np.linspace(-1.0, 1.0, PEOPLE)
+    for name, (_, number) in RUDE.items():
+        budgets, plain = ([BUDGET] * (PEOPLE - 1) + [last] for last in (rude_entry(name), number))
+        ours, theirs = (answer(values, column, model="unbounded", shape=shape) for column in (budgets, plain))
+        assert repr(ours.to_dict()) == repr(theirs.to_dict())
+    check_either(answer_or_refusal(values, rude_column(PEOPLE), model="unbounded", shape=shape))
+
+
 @every_case
 @pytest.mark.parametrize("value", [0.0, 1.0, -LARGEST, LARGEST, 1e-320, math.nan, math.inf])
 def test_secure_randomness_answers_hostile_values_too(value: float, model: str, shape: Shape) -> None:
@@ -335,11 +360,17 @@ def test_any_budgets_give_an_answer_or_a_refusal(records: list[tuple[Any, Any]],
     check_either(answer_or_refusal(values, budgets, model="unbounded", shape=shape, seed=seed))
 
 
-@pytest.mark.parametrize("strange", [None, 3, b"\xff", [1, 2], math.nan, ("a", "b"), {}])
-def test_a_strange_tier_is_no_budget_where_tiers_are_private(strange: Any) -> None:
-    found = budgets_of_tiers(["low", strange, "high"], {"low": 1.0, "high": 2.0}, public=False)
-    assert found[[0, 2]].tolist() == [1.0, 2.0]
-    assert math.isnan(found[1])
+def test_a_strange_tier_is_no_budget_where_tiers_are_private() -> None:
+    for strange in [None, 3, b"\xff", [1, 2], math.nan, ("a", "b"), {}, *rude_column(len(RUDE))]:
+        found = budgets_of_tiers(["low", strange, "high"], {"low": 1.0, "high": 2.0}, public=False)
+        assert found[[0, 2]].tolist() == [1.0, 2.0]
+        assert math.isnan(found[1])
+
+
+@pytest.mark.parametrize("name", RUDE)
+def test_a_strange_tier_is_unknown_where_tiers_are_public(name: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"holds the tier '.+', which tiers does not list: low, high"):
+        budgets_of_tiers(["low", rude_entry(name), "high"], {"low": 1.0, "high": 2.0}, public=True)
 
 
 @pytest.mark.parametrize("missing", [7, None])
@@ -364,6 +395,7 @@ def datasets() -> list[tuple[list[Any], list[Any]]]:
         (generator.normal(size=500).tolist(), generator.uniform(1.0, BUDGET, 500).tolist()),
         ([math.nan] * 2000, [BUDGET] * 2000),
         (["x", None, 7] * 10, [None, "y", -1.0] * 10),
+        (rude_column(60), rude_column(60)[::-1]),
     ]
 
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from observer import GROUPS, MEDIANS, SCRIPT, SIGNALLING, TABLES, UNBOUNDED, Table, seen
+from rude import boxed, rude_column
 from scripted import Scripted
 from typer.testing import CliRunner
 
@@ -58,12 +59,24 @@ def test_unbounded_groups_of_tables(kind: str, tmp_path: Path) -> None:
     assert all(one == found[0] for one in found)
 
 
+def test_unbounded_groups_of_objects() -> None:
+    """A pandas column that may hold anything, and does."""
+    found = []
+    for entries in ([], ["x", None, 7], rude_column(60)):
+        columns = {name: pd.Series(boxed(entries), dtype=object) for name in ("income", "epsilon", "region")}
+        frame = pd.DataFrame(columns)
+        found.append(seen(frame, value="income", budget="epsilon", by="region", groups=GROUPS, **UNBOUNDED))
+    assert all(one == found[0] for one in found)
+
+
 def test_unbounded_groups_of_columns() -> None:
     found = []
     for name, columns in TABLES.items():
         for convert in (np.asarray, list, pd.Series) if name == "strange" else (np.asarray,):
             values, budgets, regions = (convert(column) for column in columns.values())
             found.append(seen(values, budgets, by=regions, groups=GROUPS, **UNBOUNDED))
+    rude = rude_column(60)
+    found.append(seen(rude, rude[::-1], by=rude[30:] + rude[:30], groups=GROUPS, **UNBOUNDED))
     assert all(one == found[0] for one in found)
     result = pickle.loads(found[0][0])
     assert isinstance(result, GroupedEstimate)
@@ -90,6 +103,8 @@ def test_bounded_values(shape: str) -> None:
         [None, "x", 10**400, [1], {}, object()] * 100,
         pd.Series([1, "x", None] * 200, dtype=object),
         np.ma.masked_equal(np.arange(600), 7),
+        rude_column(600),
+        pd.Series(boxed(rude_column(600)), dtype=object),
     ]
     options: dict[str, Any] = {
         "by": regions,

@@ -17,6 +17,7 @@ from scipy.special import erf, erfc, erfcinv
 
 from pdpmean.core.checks import check_budgets, check_positive, check_probability
 from pdpmean.core.model import check_model_name
+from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 
@@ -47,6 +48,7 @@ class _Splits(NamedTuple):
     """The largest privacy loss of one step among the first k, or inf to forgo that knowledge."""
 
 
+@quietly
 def lower_bound(
     budgets: ArrayLike | Mapping[float, int],
     sigma: float = 1.0,
@@ -92,6 +94,7 @@ def lower_bound(
     return _bound(budgets, sigma, probability, model, stepwise=False)
 
 
+@quietly
 def stepwise_lower_bound(
     budgets: ArrayLike | Mapping[float, int],
     sigma: float = 1.0,
@@ -224,7 +227,6 @@ def _bisect(splits: _Splits, slack: float, low: float) -> float:
     return low
 
 
-@np.errstate(under="ignore")  # also where somebody has asked NumPy to raise
 def _slack(splits: _Splits, shift: float) -> Floats:
     """One minus the bound on the total variation of the outputs at means -shift and shift, for each split.
 

@@ -14,6 +14,7 @@ from pdpmean.core.choices import Choices
 from pdpmean.core.html import as_html
 from pdpmean.core.model import Model
 from pdpmean.core.profile import ALIKE, Profile
+from pdpmean.core.quiet import quietly
 from pdpmean.core.text import as_facts
 from pdpmean.core.weights import KeepRule
 from pdpmean.laws.error_law import half_width
@@ -99,6 +100,7 @@ class Plan(Forecast):
         return self.census.profile.people + self.census.left_out
 
     @cached_property
+    @quietly
     def lower_bound(self) -> float:
         """An error that every private estimator exceeds one time in four, for these budgets."""
         profile = self.census.profile

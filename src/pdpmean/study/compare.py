@@ -15,6 +15,7 @@ from scipy.special import ndtri
 from pdpmean import paper
 from pdpmean.core.checks import check_budgets
 from pdpmean.core.model import Model, make_model
+from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError, PopulationWarning
 from pdpmean.estimate import estimate_mean
@@ -119,6 +120,7 @@ class Comparison:
         }
 
 
+@quietly
 def compare(
     budgets: ArrayLike | Mapping[float, int],
     *,
