@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pdpmean.core.integers import from_words, weights_of
-from pdpmean.core.model import BOUNDED, Model
+from pdpmean.core.model import Model
 from pdpmean.core.types import Counts, Floats
 from pdpmean.passes import cells, reserve, summing
 from pdpmean.passes.batch import Batch, Tallying
@@ -48,10 +48,12 @@ def held_by(budgets: Floats, model: Model) -> Held:
     return held
 
 
+NOBODY = Held(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), rise=1.0)
+
+
 def group_at(plan: Plan | None, location: Location | None) -> Group:
     """A group that lies there already: of its budgets nothing more is asked."""
-    nobody = held_by(np.empty(0), BOUNDED)
-    return Group(nobody, plan, location=location)
+    return Group(NOBODY, plan, location=location)
 
 
 def clip_of(
