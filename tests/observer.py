@@ -14,7 +14,7 @@ from scripted import Scripted
 
 from pdpmean import estimate_mean
 from pdpmean.core.threads import SMALLEST_BATCH
-from pdpmean.release import extent, locate
+from pdpmean.release import extent, private_median
 
 SIGNALLING = float(np.array([0x7FF4000000000000], np.uint64).view(np.float64)[0])
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (1.0, 64.0)}
@@ -57,7 +57,7 @@ def seen(*data: Any, script: Sequence[float] = SCRIPT, medians: Any = MEDIANS, *
     told: list[Any] = []
     with (
         warnings.catch_warnings(record=True) as caught,
-        mock.patch.object(locate, "private_medians", side_effect=medians),
+        mock.patch.object(private_median, "private_medians", side_effect=medians),
         mock.patch.object(extent, "first_small_tail", return_value=54),
     ):
         warnings.simplefilter("always")

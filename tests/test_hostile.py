@@ -21,15 +21,18 @@ from hypothesis import strategies as st
 from rude import RUDE, rude_column, rude_entry
 from scripted import Scripted
 
-from pdpmean import estimate, paper
+from pdpmean import paper
 from pdpmean.core.choices import Choices
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError, PopulationWarning
 from pdpmean.estimate import estimate_mean
-from pdpmean.passes.cells import Cells
+from pdpmean.passes.cells import count_budgets
 from pdpmean.plan import plan_mean
 from pdpmean.randomness import Randomness
-from pdpmean.release import average, extent, locate
-from pdpmean.release import weight_squares as squares
+from pdpmean.release import extent, private_median
+from pdpmean.release.average import average
+from pdpmean.release.group import Group
+from pdpmean.release.locate import locate
+from pdpmean.release.weight_squares import weight_squares
 from pdpmean.results.mean_estimate import MeanEstimate
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.private_columns import budgets_of_tiers
@@ -233,11 +236,11 @@ def test_arithmetic_says_nothing_about_an_entry(entry: float, model: str, shape:
     source = ArraySource(values, budgets)
     plan = plan_mean({BUDGET: PEOPLE}, shape=shape, **MODELS[model])
     with np.errstate(all="raise"):
-        (held,) = Cells(plan.model).census(source)
+        (held,) = count_budgets(source, plan.model)
         randomness = Randomness.seeded(1)
-        squares.weight_squares(held, plan, randomness)
-        located = estimate.locate_groups(source, [plan], randomness)
-        average.average(source, [plan], located, randomness)
+        squared = weight_squares([Group(held, plan)], randomness)
+        located = locate(source, squared, randomness)
+        average(source, located, randomness)
 
 
 def test_the_papers_arithmetic_says_nothing_about_an_entry() -> None:
@@ -302,7 +305,7 @@ def test_any_clip_width_gives_an_answer(value: float, width: float, model: str) 
 def test_the_extent_of_any_shape_follows_the_values_past_ties(size: float) -> None:
     """Values at the centre are at distance 0, not at 1: a population scaled down has an extent scaled down."""
     distances = np.concatenate([np.zeros(600), np.random.default_rng(2).normal(size=400) * size])
-    weights = locate.integer_weights(np.full(1000, 2.0))
+    weights = private_median.integer_weights(np.full(1000, 2.0))
     for reach in extent.find_extent(distances, 0.0, weights, 2.0**-1074, Randomness.seeded(1)):
         assert 2 * size <= reach <= 32 * size
 
@@ -414,7 +417,7 @@ def test_unbounded_results_depend_on_released_numbers_alone(shape: Shape) -> Non
     for values, budgets in datasets():
         script = Scripted([*census, *squares, *averaged])
         with (
-            mock.patch.object(locate, "private_medians", side_effect=[[3.5], [0.7]]),
+            mock.patch.object(private_median, "private_medians", side_effect=[[3.5], [0.7]]),
             mock.patch.object(extent, "first_small_tail", return_value=54),
         ):
             result = answer(values, budgets, model="unbounded", shape=shape, randomness=script)

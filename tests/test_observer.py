@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 
 from pdpmean import GroupedEstimate, Randomness
 from pdpmean.cli import app
-from pdpmean.release import locate
+from pdpmean.release import private_median
 
 
 def csv(columns: Table, folder: Path) -> Path:
@@ -129,7 +129,7 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.chdir(tmp_path / name)
         with (
             mock.patch.object(Randomness, "secure", return_value=Scripted(SCRIPT, private=True)),
-            mock.patch.object(locate, "private_medians", side_effect=MEDIANS),
+            mock.patch.object(private_median, "private_medians", side_effect=MEDIANS),
         ):
             ended = CliRunner().invoke(app, words.split(), prog_name="pdpmean")
         files = sorted(path.name for path in Path().iterdir())

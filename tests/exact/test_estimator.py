@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 from located import private_median
-from rules import held_by, holders, thinning_of
+from rules import group_at, held_by, holders, thinning_of
 
 from exact.enumeration import Law, collapsed, law, loss, removal_losses, replacement_losses
 from exact.pipeline import (
@@ -49,16 +49,21 @@ from pdpmean.core.types import Floats
 from pdpmean.core.weights import WEIGHT_UNIT
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE
 from pdpmean.laws.lattice import Lattice, double_of, keys_of
-from pdpmean.passes import reserve
+from pdpmean.passes import reserve, summing
 from pdpmean.passes import thinning as diffusion
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.cells import Held
 from pdpmean.passes.thinning import Thinning
 from pdpmean.planning.plan import Plan
+from pdpmean.planning.prediction import NEAR
+from pdpmean.planning.released import Location
 from pdpmean.randomness import Randomness, laplace_scale
-from pdpmean.release import average, census, extent, locate
+from pdpmean.release import average, census, extent, gaussian, locate
 from pdpmean.release import weight_squares as squares
-from pdpmean.release.average import NEAR
+from pdpmean.release.any_shape import SquareClip
+from pdpmean.release.gaussian import TentClip
+from pdpmean.release.locate import locate_kept
+from pdpmean.release.private_median import integer_weights
 
 
 def held(present: Sequence[Person], model: Model) -> Held:
@@ -100,7 +105,7 @@ def test_census_noise_of_one_unit_too_few_is_caught() -> None:
 
 def squares_losses(plan: Plan) -> list[float]:
     def release(present: tuple[Person, ...]) -> Law:
-        return law(lambda r: squares.weight_squares(held(present, WIDE), plan, r), released=True)
+        return law(lambda r: squares.noisy_squares(held(present, WIDE), plan, r), released=True)
 
     losses = removal_losses(release, HOLDERS)
     return [losses[person] for person in HOLDERS]
@@ -418,7 +423,7 @@ def extent_law(present: tuple[Placed, ...]) -> Law:
 def test_find_extent_on_every_small_data_set() -> None:
     """Both sides together cost a record its weight, since it is on one of them; on neither, nothing."""
     people: list[Placed] = [(1.0, 1), (MISSING, 2), (-FAR, 1), (9.5, 2), (1.25, 3)]
-    with patched(*coarse_extent(1, tail=1)), collapsed("extent:_reach"):
+    with patched(*coarse_extent(1, tail=1)), collapsed("release.extent:_reach"):
         losses = removal_losses(extent_law, people)
     assert losses[people[0]] == losses[people[1]] == 0
     assert all(losses[person] <= person[1] + EXACT for person in people)
@@ -432,7 +437,7 @@ def test_a_record_on_both_sides_is_caught() -> None:
         return reach(np.abs(distances), *rest)
 
     person = (-FAR, 3)
-    with patched(*coarse_extent(1, tail=1)), collapsed("extent:_reach"):
+    with patched(*coarse_extent(1, tail=1)), collapsed("release.extent:_reach"):
         reach = extent._reach
         assert loss(extent_law(()), extent_law((person,))) <= 3 + EXACT
         with patched((extent, "_reach", both)):
@@ -441,7 +446,7 @@ def test_a_record_on_both_sides_is_caught() -> None:
 
 # --- the average --------------------------------------------------------------------------------------------
 
-LOCATED = [(locate.Location(1.0, 2.0), 2.0)]  # clipped to 1 +- 2
+LOCATED = Location(1.0, 2.0, half=2.0)  # clipped to 1 +- 2
 NEARBY = NEAR * MEDIAN_SIZE  # of the clip, for a width of 1: up to there values are near
 AVERAGED: list[Person] = [
     *((0.0, 1.0), (FAR, 2.0), (-FAR, 3.3), (MISSING, 2.0), (5.0, math.inf), (1.5, 0.5), (1.25, 2.5)),
@@ -457,7 +462,7 @@ def averaging(plan: Plan) -> float:
 
 def removed_from_average(plan: Plan) -> list[float]:
     def release(present: tuple[Person, ...]) -> Law:
-        return law(lambda r: average.average(source_of(present), [plan], LOCATED, r), released=True)
+        return law(lambda r: average.average(source_of(present), [group_at(plan, LOCATED)], r), released=True)
 
     with everything_released():
         losses = removal_losses(release, AVERAGED)
@@ -467,7 +472,7 @@ def removed_from_average(plan: Plan) -> list[float]:
 def replaced_in_average(plan: Plan, budgets: list[float]) -> list[float]:
     def release(values: tuple[float, ...]) -> Law:
         records = list(zip(values, budgets, strict=True))
-        return law(lambda r: average.average(source_of(records), [plan], LOCATED, r), released=True)
+        return law(lambda r: average.average(source_of(records), [group_at(plan, LOCATED)], r), released=True)
 
     with everything_released():
         return replacement_losses(release, [-FAR, 1.0, 2.0, MISSING, FAR], len(budgets))
@@ -518,14 +523,14 @@ def test_average_saturates_within_its_cap() -> None:
 
 def test_average_noise_at_0_7_of_its_scale_is_caught() -> None:
     plan = fixed_plan(UNBOUNDED, weight_cap=50.0, clip_width=NARROW)
-    with patched((average, "laplace_scale", lambda size, share: 0.7 * laplace_scale(size, share))):
+    with patched((gaussian, "laplace_scale", lambda size, share: 0.7 * laplace_scale(size, share))):
         assert max(removed_from_average(plan)) > 1.4 * 4.0 * averaging(plan)
         assert replaced_in_average(fixed_plan(BOUNDED), [1.0, 1.0])[0] > 1.4 * 7 / 16
 
 
 def test_average_weights_at_twice_the_share_are_caught() -> None:
     plan = fixed_plan(UNBOUNDED, clip_width=NARROW)
-    with patched((average, "weights_of", doubled(weights_of))):
+    with patched((summing, "weights_of", doubled(weights_of))):
         assert max(removed_from_average(plan)) > 1.9 * 4.0 * averaging(plan)
 
 
@@ -565,7 +570,7 @@ def test_an_extra_sum_at_too_large_a_part_is_caught(
     shape: Literal["gaussian", "any"], name: str, part: Fraction, who: int
 ) -> None:
     plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0)
-    with patched((average.Clip, name, part)):
+    with patched((TentClip if shape == "gaussian" else SquareClip, name, part)):
         assert removed_from_average(plan)[who] > 1.02 * averaging(plan) * AVERAGED_ALLOWANCES[who]
 
 
@@ -635,7 +640,7 @@ def test_unbounded_over_everyone_who_may_join_or_leave(thinning: float) -> None:
 def test_unbounded_where_cells_hold_several_centres(grain: int) -> None:
     people = [(near_one(0), 2.0), (near_one(1), 1.5), (FAR, 3.0)]
     spreads = only({2.0**-53: 4, 2.0**-52: 1, 3.0: 2})
-    cells: list[Patch] = [(Plan, "center_grain", grain), (locate, "SPREAD_GRAIN", 2**52)]
+    cells: list[Patch] = [(Plan, "center_grain", grain), (gaussian, "SPREAD_GRAIN", 2**52)]
     losses = joining_losses(people, fixed_plan(UNBOUNDED), *cells, centers=DOZEN, spreads=spreads)
     assert all(0.3 * budget <= spent <= budget + EXACT for spent, (_, budget) in zip(losses, people, strict=True))
 
@@ -710,10 +715,10 @@ def test_bounded_of_any_shape_with_values_that_change_sides() -> None:
 
 
 def leaky_locate(kept: Batch, *others: Any) -> Any:
-    """`locate` that gives up when too few records survived."""
+    """`locate_kept` that gives up when too few records survived."""
     if kept.values.size < 2:
-        return [(locate.Location(0.0, 1.0), 1.0)]
-    return locate.locate(kept, *others)
+        return [Location(0.0, 1.0, half=1.0)]
+    return locate_kept(kept, *others)
 
 
 def census_noise_at(part: Fraction, factor: float) -> Patch:
@@ -728,17 +733,17 @@ def census_noise_at(part: Fraction, factor: float) -> Patch:
 
 BUGS: dict[str, list[Patch]] = {
     "centre and scale both get the whole locating weight": [
-        (locate, "integer_weights", doubled(locate.integer_weights)),
+        (locate, "integer_weights", doubled(integer_weights)),
     ],
     "locating weights at twice the share": [(Thinning, "weights", doubled(Thinning.weights))],
-    "averaging weights at twice the share": [(average, "weights_of", doubled(weights_of))],
+    "averaging weights at twice the share": [(summing, "weights_of", doubled(weights_of))],
     "average noise at 0.7 of its scale": [
-        (average, "laplace_scale", lambda size, share: 0.7 * laplace_scale(size, share)),
+        (gaussian, "laplace_scale", lambda size, share: 0.7 * laplace_scale(size, share)),
     ],
     "census noise of half its scale": [census_noise_at(CENSUS_SHARE, 0.5)],
     "squares of the weights with noise of half its scale": [census_noise_at(Fraction(1, 4), 0.5)],
     "squares of the weights without noise": [census_noise_at(Fraction(1, 4), 0.0)],
-    "no discount for the census": [(estimate, "CENSUS_PART", Fraction(1, 8))],
+    "no discount for the census": [(census, "CENSUS_PART", Fraction(1, 8))],
 }
 
 
@@ -772,7 +777,7 @@ def test_kept_weights_raised_too_far_are_caught_in_the_whole() -> None:
 
 def test_a_branch_on_the_number_of_survivors_is_caught() -> None:
     """Where all are kept, giving up tells their number; where few are, going on tells that nobody was dropped."""
-    giving_up: Patch = (estimate, "locate", leaky_locate)
+    giving_up: Patch = (locate, "locate_kept", leaky_locate)
     assert severe_loss(giving_up) == math.inf
 
     budgets, domain = [1.5, 1.5], [-FAR, 1.0, FAR]

@@ -205,9 +205,9 @@ def other_thinning(self: Thinning, groups: Any) -> Thinning:
     return AT(self, 1 - groups)
 
 
-def other_summing(clips: Any, *, grouped: bool) -> Summing:
+def other_summing(*rules: Any, **options: Any) -> Summing:
     """The sums of each group by the rule of the other."""
-    summing = SUMMING_OF(clips, grouped=grouped)
+    summing = SUMMING_OF(*rules, **options)
     return replace(summing, rules=summing.rules[[1, 0, 2]])
 
 

@@ -78,13 +78,13 @@ BATCHES = pytest.fixture(params=[1, 2, 3, 6, 7, 8, 2**18], ids="batches of {}".f
 
 @BATCHES
 def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ArraySource:
-    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", request.param)
+    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", request.param)
     return ArraySource(VALUES, BUDGETS)
 
 
 @BATCHES
 def grouped(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ArraySource:
-    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", request.param)
+    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", request.param)
     return ArraySource(VALUES, BUDGETS, CODES, 2)
 
 
@@ -179,7 +179,7 @@ def test_batches_are_views() -> None:
 
 
 def test_one_budget_for_all_need_not_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", 3)
+    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 3)
     source = ArraySource(VALUES, np.broadcast_to(np.array([2.0]), VALUES.shape))
     assert source.census(Counting())[0].tolist() == [0, 0, 7, 0, 0]
 

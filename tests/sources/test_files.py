@@ -226,7 +226,7 @@ def test_a_large_batch_of_an_arrow_file_is_mapped(monkeypatch: pytest.MonkeyPatc
     with pa.ipc.new_file("large.arrow", table.schema) as writer:
         writer.write_table(table)
     monkeypatch.setattr("pdpmean.sources.files.arrow._LARGE", 2**16)
-    monkeypatch.setattr("pdpmean.sources.files.parquet._PIECE", 2**13)
+    monkeypatch.setattr("pdpmean.sources.files.arrow._PIECE", 2**13)
     before = pa.total_allocated_bytes()
     stream = open_table("large.arrow", PLAIN).batches()
     assert np.array_equal(next(stream).values[:3], [0, 1, 2])

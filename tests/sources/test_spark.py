@@ -39,7 +39,7 @@ from powers_of_two import LABELS as OWN_GROUPS
 from powers_of_two import PASSES
 from powers_of_two import ROWS as TELLING
 from pyspark.sql import DataFrame, SparkSession
-from rules import UNCAPPED, thinning_of
+from rules import UNCAPPED, clip_of, thinning_of
 from scipy.stats import binomtest
 
 from pdpmean import InsufficientBudgetError, InvalidInputError, Randomness, estimate_mean, plan_mean
@@ -50,7 +50,7 @@ from pdpmean.passes.cells import Cells
 from pdpmean.passes.source import Source
 from pdpmean.passes.summing import Summing
 from pdpmean.passes.thinning import Thinning
-from pdpmean.release.average import Clip
+from pdpmean.release.average import summing_of
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.read import read
@@ -115,9 +115,9 @@ def summing(model: Model, *, squares: bool, groups: int | None = None) -> Summin
     """Clips that differ from group to group; every seventh is refused."""
     near = None if squares else 2**20
     clips = [
-        Clip(model, Fraction(1, 3), 0.7 + g, 10.0 + g / 8, 4.0 * (1 + g), near, 1000 - g) for g in range(groups or 1)
+        clip_of(model, Fraction(1, 3), 0.7 + g, 10.0 + g / 8, 4.0 * (1 + g), near, 1000 - g) for g in range(groups or 1)
     ]
-    return Summing.of([None if g % 7 == 6 else clip for g, clip in enumerate(clips)], grouped=groups is not None)
+    return summing_of([None if g % 7 == 6 else clip for g, clip in enumerate(clips)], grouped=groups is not None)
 
 
 @MODELS
