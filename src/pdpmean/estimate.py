@@ -28,7 +28,7 @@ from pdpmean.results.grouped_estimate import GroupedEstimate
 from pdpmean.results.mean_estimate import MeanEstimate
 from pdpmean.sources.read import read
 
-__all__ = ["estimate_mean", "locate_groups"]
+__all__ = ["estimate_mean"]
 
 
 @overload

@@ -40,7 +40,7 @@ def _clip(group: Group) -> Clip | None:
 def summing_of(clips: Sequence[Clip | None], *, grouped: bool) -> Summing:
     """The sums of these clips, all of one shape; nothing is summed where there is none."""
     first = next(clip for clip in clips if clip)
-    rules = [clip and clip.rule for clip in clips]
+    rules = [clip.rule if clip else None for clip in clips]
     return Summing.of(first.model, rules, squares=first.squares, grouped=grouped)
 
 

@@ -46,7 +46,7 @@ def locate(source: Source, groups: Sequence[Group], randomness: Randomness) -> l
 def thinning_of(plans: Sequence[Plan | None], *, grouped: bool) -> Thinning:
     """Who is kept, as planned; nobody where there is no plan."""
     model = next(plan.model for plan in plans if plan)
-    return Thinning.of(model, [plan and plan.keep_rule for plan in plans], grouped=grouped)
+    return Thinning.of(model, [plan.keep_rule if plan else None for plan in plans], grouped=grouped)
 
 
 def locate_kept(
