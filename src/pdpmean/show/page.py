@@ -18,7 +18,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 def page(title: str, *content: str) -> str:
     """The whole page."""
-    style = resources.files("pdpmean").joinpath("report.css").read_text(encoding="utf-8")
+    style = resources.files("pdpmean.show").joinpath("report.css").read_text(encoding="utf-8")
     return lines(
         "<!DOCTYPE html>",
         '<html lang="en">',
