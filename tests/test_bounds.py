@@ -1,4 +1,4 @@
-"""The lower bounds of `pdpmean.laws.lower_bound`. docs/lower-bound.md names the test that pins each step of the proof."""
+"""The lower bounds of `laws/lower_bound.py`. docs/lower-bound.md names the test that pins each step of the proof."""
 
 from __future__ import annotations
 

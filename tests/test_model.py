@@ -10,6 +10,7 @@ import pytest
 
 from pdpmean import InvalidInputError
 from pdpmean.core.model import BOUNDED, Model, make_model
+from pdpmean.sources.private_columns import records
 
 RANGE = (0.125, 2.0)
 
@@ -53,9 +54,9 @@ def test_what_does_not_go_together(name: str, budget_range: Any, at_fault: str, 
 
 
 def test_records_are_checked_only_where_budgets_are_public() -> None:
-    values, budgets = BOUNDED.records([1.0, 2.0], 0.5)
+    values, budgets = records(BOUNDED, [1.0, 2.0], 0.5)
     assert (values.tolist(), budgets.tolist()) == ([1.0, 2.0], [0.5, 0.5])
     with pytest.raises(InvalidInputError, match="record 1 has -1"):
-        BOUNDED.records([1.0, 2.0], [0.5, -1.0])
-    _, private = make_model("unbounded", RANGE).records([1.0, 2.0], [0.5, -1.0])
+        records(BOUNDED, [1.0, 2.0], [0.5, -1.0])
+    _, private = records(make_model("unbounded", RANGE), [1.0, 2.0], [0.5, -1.0])
     assert private.tolist() == [0.5, -1.0]

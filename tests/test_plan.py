@@ -19,11 +19,13 @@ from hypothesis import strategies as st
 from pdpmean import Choices, InsufficientBudgetError, InvalidInputError, Plan, Randomness, estimate_mean, plan_mean
 from pdpmean.core.choices import ShapeName, floor_share
 from pdpmean.core.model import BOUNDED
+from pdpmean.core.options import Options
 from pdpmean.laws.clipped_normal import clipped_variance, inside, mean_tent
 from pdpmean.laws.lattice import everywhere, keys_of, linear, positive
 from pdpmean.planning import forecast
-from pdpmean.planning.census import expected_census
-from pdpmean.planning.make import PlanOptions, make_plan, plan_groups, with_people
+from pdpmean.planning.census import census_of_tiers
+from pdpmean.planning.gaussian import GaussianPlanner
+from pdpmean.planning.make import make_plan, plan_groups, with_people
 from pdpmean.planning.prediction import product_error, tent_trust
 
 TIERS = {0.1: 5400, 0.5: 3700, 1.0: 900}
@@ -326,11 +328,12 @@ def test_a_sample_costs_hardly_anything(people: float, budgets: list[float], mon
     """By the forecasts, against looking at all; a sample of 16,000 alone would show from 1e9 on."""
     tiers = {budget: people / len(budgets) for budget in budgets}
     error = plan_mean(tiers).expected_std
-    monkeypatch.setattr(forecast, "_SAMPLES", {"gaussian": (16_000, 0.0)})
+    monkeypatch.setattr(GaussianPlanner, "fewest_sampled", 16_000)
+    monkeypatch.setattr(GaussianPlanner, "sampled_per_root", 0.0)
     few = plan_mean(tiers).expected_std
     monkeypatch.setattr(forecast, "_ALL_UP_TO", math.inf)
-    census = expected_census(tiers, BOUNDED, Fraction(0))
-    options = PlanOptions(BOUNDED, "gaussian", None, Fraction(1), Choices())
+    census = census_of_tiers(tiers, BOUNDED, Fraction(0))
+    options = Options()
     everybody = make_plan(census, options, room=10**12).expected_std
     assert 0.995 < error / everybody < 1.01
     assert people < 1e9 or few / everybody > 1.05
@@ -338,8 +341,9 @@ def test_a_sample_costs_hardly_anything(people: float, budgets: list[float], mon
 
 def in_locate(plan: Plan, people: float, budget: float) -> float:
     """The weight of so many people in `locate`."""
-    share, sum_share, spared_from = plan.locating
-    return people * min(budget * share + max(budget * sum_share - spared_from, 0.0), plan.locate_cap)
+    rule = plan.keep_rule
+    weight = budget * rule.share + max(budget * rule.sum_share - rule.spared_from, 0.0)
+    return people * min(weight, plan.locate_cap)
 
 
 def test_misses_grow_where_less_weight_is_sure() -> None:
@@ -576,9 +580,9 @@ def test_too_few_people_are_refused(tiers: dict[float, int], options: dict[str, 
 def test_the_locating_cap_is_hardly_above_what_anybody_weighs(options: dict[str, Any]) -> None:
     """So that the first byte of most coins decides; and never below it, which would waste budget."""
     plan = plan_mean({0.1: 50_000, 1.0: 50_000}, **options)
-    share, sum_share, spared_from = plan.locating
+    rule = plan.keep_rule
     allowance = 0.5 if not options else 1.0
-    largest = allowance * share + max(allowance * sum_share - spared_from, 0.0)
+    largest = allowance * rule.share + max(allowance * rule.sum_share - rule.spared_from, 0.0)
     assert largest <= plan.locate_cap <= 1.1 * largest
 
 
@@ -600,16 +604,15 @@ def test_where_it_gains_little_everybody_pays_for_locating(tiers: dict[float, in
     """So that the centre is that of everybody."""
     plan = plan_mean(tiers)
     assert plan.spared_from > 2.0**60
-    share, *_ = plan.locating
-    assert plan.center.weight + plan.scale.weight <= share * plan.total / 2 * (1 + 1e-9)
+    assert plan.center.weight + plan.scale.weight <= plan.keep_rule.share * plan.total / 2 * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("spread", [1.0, 4.0])
 def test_groups_much_like_another_have_a_plan_as_good_as_their_own(spread: float) -> None:
     """The last one is too small for a plan at all."""
     sizes = [*np.geomspace(2000.0, 2000.0 * spread, 12).tolist(), 50.0]
-    censuses = [expected_census({0.1: size, 1.0: size / 4}, BOUNDED, Fraction(1, 16)) for size in sizes]
-    options = PlanOptions(BOUNDED, "gaussian", None, Fraction(1), Choices())
+    censuses = [census_of_tiers({0.1: size, 1.0: size / 4}, BOUNDED, Fraction(1, 16)) for size in sizes]
+    options = Options()
     *found, refused = plan_groups(censuses, options)
     assert isinstance(refused, InsufficientBudgetError)
     for census, plan in zip(censuses, found, strict=False):
@@ -620,9 +623,9 @@ def test_groups_much_like_another_have_a_plan_as_good_as_their_own(spread: float
 
 def test_refused_groups_say_what_they_would_need_themselves() -> None:
     """Or one shaped like them: what is needed hardly depends on how many there are."""
-    options = PlanOptions(BOUNDED, "gaussian", None, Fraction(1), Choices())
+    options = Options()
     tiers = [{0.1: 1100.0}, {0.1: 800.0}, {0.1: 120.0}, {1.0: 9.0, 5.0: 3.0}, {0.11: 5.0}]
-    censuses = [expected_census(people, BOUNDED, Fraction(1, 16)) for people in tiers]
+    censuses = [census_of_tiers(people, BOUNDED, Fraction(1, 16)) for people in tiers]
     for census, refusal in zip(censuses, plan_groups(censuses, options), strict=True):
         assert isinstance(refusal, InsufficientBudgetError)
         with pytest.raises(InsufficientBudgetError) as alone:
@@ -642,17 +645,17 @@ FEW_DOMINATE = [
 
 @pytest.mark.parametrize("tiers", FEW_DOMINATE)
 def test_groups_are_not_alike_because_a_few_grant_as_much(tiers: list[dict[float, float]]) -> None:
-    options = PlanOptions(BOUNDED, "gaussian", None, Fraction(1), Choices())
-    censuses = [expected_census(people, BOUNDED, Fraction(1, 16)) for people in tiers]
+    options = Options()
+    censuses = [census_of_tiers(people, BOUNDED, Fraction(1, 16)) for people in tiers]
     for census, plan in zip(censuses, plan_groups(censuses, options), strict=True):
         assert isinstance(plan, Plan)
         assert plan.half_width(0.75) < 1.02 * make_plan(census, options).half_width(0.75)
 
 
 def test_what_refused_groups_need_is_told_for_their_own_budgets() -> None:
-    options = PlanOptions(BOUNDED, "gaussian", None, Fraction(1), Choices())
+    options = Options()
     censuses = [
-        expected_census(people, BOUNDED, Fraction(1, 16))
+        census_of_tiers(people, BOUNDED, Fraction(1, 16))
         for people in ({0.001: 150.0, 20.0: 1.0}, {0.1: 150.0, 20.0: 0.25})
     ]
     for census, refusal in zip(censuses, plan_groups(censuses, options), strict=True):
@@ -679,7 +682,7 @@ def test_next_to_no_budget_finds_nothing(budget: float) -> None:
 
 def test_a_plan_spares_nothing_that_the_sum_spends() -> None:
     plan = plan_mean(FEW_GRANT_MUCH)
-    assert replace(plan, spared_from=0.0).locating == plan.locating
+    assert replace(plan, spared_from=0.0).keep_rule == plan.keep_rule
 
 
 def test_no_weight_is_above_the_largest_budget_that_is_public() -> None:

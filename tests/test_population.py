@@ -13,12 +13,12 @@ from test_clipped_normal import expectation
 
 from pdpmean import Plan, plan_mean
 from pdpmean.core.promise import Promise
+from pdpmean.inference import gaussian
 from pdpmean.inference.conclude import conclude
-from pdpmean.inference.population import Population, Released, find_populations
+from pdpmean.inference.population import Population
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE, clipped_mean, mean_tent, size_quantile
 from pdpmean.planning.prediction import Sums, tent_error, tent_trust
-from pdpmean.release.average import Average
-from pdpmean.release.locate import Location
+from pdpmean.planning.released import Average, Location, Released
 
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.5, 1.0)}
 TIERS = {0.5: 800, 1.0: 400}
@@ -27,13 +27,17 @@ STEP = 1e-6
 
 def located(plan: Plan, ratio: float, total: float) -> Released:
     """A group located at 0 with a spread of 1, and what was released of it."""
-    return Released(
-        plan, Location(0.0, 1.0), plan.clip_width / MEDIAN_SIZE, Average(ratio, total, 0.01, near=0.1), None
-    )
+    location = Location(0.0, 1.0, plan.clip_width / MEDIAN_SIZE)
+    return Released(plan, location, Average(ratio, total, 0.01, near=0.1), None)
+
+
+def evidence(plan: Plan, ratio: float, total: float) -> gaussian._Bell:
+    """What follows from that for a bell-shaped population."""
+    return gaussian._Bell(located(plan, ratio, total))
 
 
 def found(plan: Plan, ratio: float, total: float) -> Population:
-    (population,) = find_populations([located(plan, ratio, total)])
+    (population,) = gaussian.GaussianInference().populations([located(plan, ratio, total)])
     return population
 
 
@@ -65,7 +69,7 @@ def test_the_law_against_derivatives_and_quadrature(plan: Plan, shift: float) ->
         return (x - ratio * (width - abs(x))) / width / total
 
     assert expectation(influence, width, shift) == pytest.approx(0.0, abs=1e-9)
-    sampling = math.sqrt(expectation(lambda x: influence(x) ** 2, width, shift) * located(plan, ratio, total).square)
+    sampling = math.sqrt(expectation(lambda x: influence(x) ** 2, width, shift) * evidence(plan, ratio, total).square)
     by_tents = ratio * math.sqrt(2) * 4 / 3 / total
     assert population.law.sampling == pytest.approx(per_ratio * math.hypot(sampling, by_tents), rel=1e-4)
     if shift == -0.8:  # where it matters
@@ -84,8 +88,7 @@ def test_the_selection_bound_is_for_what_a_value_moves(plan: Plan, shift: float)
     slope = (ends[1] - ends[0]) / (2 * STEP)
     values = [x - ratio * (width - abs(x)) for x in (-width, 0.0, width)]
     reach = (max(values) - min(values)) / width * half
-    released, promise = Average(ratio, 150.0, 0.01, near=0.1), Promise(plan.model, Fraction(1), private=False)
-    (estimate,) = conclude([plan], [(Location(0.0, 1.0), half)], [released], [None], promise)
+    (estimate,) = conclude([located(plan, ratio, 150.0)], Promise(plan.model, Fraction(1), private=False))
     assert estimate
     # Half the people grant twice as much as the others, publicly, at the worst: the variation for such a range.
     roots = math.sqrt(0.5), 1.0
@@ -100,11 +103,11 @@ def test_public_tents_are_drawn_to_what_they_should_add_up_to() -> None:
         expected = plan.mean.weight * float(mean_tent(plan.clip_width)) / plan.clip_width
         trust = tent_trust(plan.scale, plan.clip_width, expected)
         assert low < trust < high
-        total, error = located(plan, 0.2, 1.5 * expected).tents
+        total, error = evidence(plan, 0.2, 1.5 * expected).tents
         assert total == pytest.approx(expected * (1 + 0.5 * trust))
         assert error == pytest.approx(math.sqrt(trust) * tent_error(expected))
     private = plan_mean(TIERS, **UNBOUNDED)
-    assert located(private, 0.2, 77.0).tents == pytest.approx((77.0, math.sqrt(2) * 4 / 3 / 77.0))
+    assert evidence(private, 0.2, 77.0).tents == pytest.approx((77.0, math.sqrt(2) * 4 / 3 / 77.0))
 
 
 def test_trust_by_hand() -> None:

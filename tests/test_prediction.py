@@ -15,7 +15,7 @@ from pdpmean.laws.clipped_normal import MEDIAN_SIZE
 from pdpmean.laws.error_law import half_width
 from pdpmean.laws.lattice import everywhere, linear, positive
 from pdpmean.planning.prediction import Sums, center_error, miss_probability, product_error
-from pdpmean.release.locate import integer_weights
+from pdpmean.release.private_median import integer_weights
 
 
 def test_sums_scale() -> None:

@@ -24,14 +24,14 @@ def calls_of(people: int, **options: Any) -> list[Call]:
 
 
 def test_records_are_counted_where_they_are_public(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", 1000)
+    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 1000)
     expected = [(step, seen, 2500) for step in ("census", "sample", "sum") for seen in (1000, 2000, 2500)]
     assert calls_of(2500) == expected
 
 
 @pytest.mark.parametrize("batch", [700, 2**20])
 def test_private_records_are_not_counted(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", batch)
+    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", batch)
     expected = [(step, part, 100) for step in ("census", "sample", "sum") for part in range(1, 101)]
     assert calls_of(2000, **UNBOUNDED) == calls_of(3331, **UNBOUNDED) == expected
 

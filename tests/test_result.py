@@ -15,14 +15,12 @@ from scipy.stats import norm
 
 from pdpmean import Choices, InvalidInputError, MeanEstimate, Plan, Randomness, estimate_mean, plan_mean
 from pdpmean.core.promise import Promise
-from pdpmean.inference import population
+from pdpmean.inference import gaussian
 from pdpmean.inference.conclude import conclude
-from pdpmean.inference.population import Released
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE, clipped_mean, mean_tent, size_quantile
 from pdpmean.laws.error_law import ErrorLaw, half_width
-from pdpmean.planning.prediction import center_error
-from pdpmean.release.average import NEAR, Average
-from pdpmean.release.locate import Location
+from pdpmean.planning.prediction import NEAR, center_error
+from pdpmean.planning.released import Average, Location, Released
 
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.25, 1.0)}
 DOUBT = 0.01  # the scale of the noise on a check or a mean square
@@ -35,10 +33,10 @@ def promised(plan: Plan, *, private: bool = True) -> Promise:
 
 
 def concluded(
-    plan: Plan, location: Location, half: float, averaged: Average, squares: float | None, promise: Promise
+    plan: Plan, location: Location, averaged: Average, squares: float | None, promise: Promise
 ) -> MeanEstimate:
     """The result of one group."""
-    (found,) = conclude([plan], [(location, half)], [averaged], [squares], promise)
+    (found,) = conclude([Released(plan, location, averaged, squares)], promise)
     assert found
     return found
 
@@ -65,8 +63,8 @@ def released(
         tent = float(mean_tent(width, shift)) / width
         near = float(np.diff(norm.cdf(np.array([-1, 1]) * NEAR * size - shift))[0])
         averaged = Average(clipped / tent, total * tent, DOUBT, near=near / tent)
-    location = Location(center, half if plan.shape == "any" else sigma * size)
-    return concluded(plan, location, half, averaged, squares, promised(plan, private=private))
+    location = Location(center, half if plan.shape == "any" else sigma * size, half)
+    return concluded(plan, location, averaged, squares, promised(plan, private=private))
 
 
 @pytest.fixture
@@ -98,11 +96,11 @@ def test_a_shifted_population_is_recovered(plan: Plan) -> None:
 @pytest.mark.parametrize("options", [{}, UNBOUNDED, {"shape": "any"}], ids=["bounded", "unbounded", "any"])
 def test_many_groups_are_concluded_as_each_alone(options: dict[str, Any]) -> None:
     """More than are solved for at once, some refused, and some so far out that the solver has to walk."""
-    rng, count = np.random.default_rng(3), 2 * population._TOGETHER + 5
+    rng, count = np.random.default_rng(3), 2 * gaussian._TOGETHER + 5
     plans = [plan_mean({0.5: 8000 + 50 * group, 1.0: 4000}, **options) for group in range(8)]
     given = [None if group % 7 == 3 else plans[group % 8] for group in range(count)]
     located = [
-        (Location(float(rng.normal(0, 9)), spread), plan.clip_width * spread / MEDIAN_SIZE) if plan else None
+        Location(float(rng.normal(0, 9)), spread, plan.clip_width * spread / MEDIAN_SIZE) if plan else None
         for plan, spread in zip(given, np.exp(rng.normal(0, 3, count)).tolist(), strict=True)
     ]
     averaged = [
@@ -111,13 +109,19 @@ def test_many_groups_are_concluded_as_each_alone(options: dict[str, Any]) -> Non
     ]
     squares = [plan.mean.square * 1.2 if plan and "weight_squares" in plan.shares else None for plan in given]
     promise = promised(plans[0])
-    together = conclude(given, located, averaged, squares, promise)
-    for found, plan, where, sums, square in zip(together, given, located, averaged, squares, strict=True):
-        if plan is None or where is None or sums is None:
+    groups = [
+        Released(plan, where, sums, square) if plan and where and sums else None
+        for plan, where, sums, square in zip(given, located, averaged, squares, strict=True)
+    ]
+    together = conclude(groups, promise)
+    assert [group is None for group in groups] == [plan is None for plan in given]
+    for found, group in zip(together, groups, strict=True):
+        if group is None:
             assert found is None
         else:
             assert found is not None
-            alone = concluded(plan, *where, sums, square, promise)
+            (alone,) = conclude([group], promise)
+            assert alone is not None
             assert [found.mean, found.scale, found.std, found.selection_bound, *found.interval()] == pytest.approx(
                 [alone.mean, alone.scale, alone.std, alone.selection_bound, *alone.interval()], rel=1e-7
             )
@@ -127,7 +131,7 @@ def test_many_groups_are_concluded_as_each_alone(options: dict[str, Any]) -> Non
 def test_any_shape_by_hand() -> None:
     plan = plan_mean(TIERS, shape="any")
     averaged = Average(0.25, 1000.0, 0.002, 0.3)
-    found = concluded(plan, Location(1.0, 8.0), 8.0, averaged, None, promised(plan))
+    found = concluded(plan, Location(1.0, 8.0, 8.0), averaged, None, promised(plan))
     assert found.mean == 1.0 + 8.0 * 0.25
     assert found.noise_std == pytest.approx(math.sqrt(2) * 8.0 / 1000.0)
     # Variance 0.3 - 0.25**2, and one scale of the noise on the mean square.
@@ -145,7 +149,7 @@ def test_a_skewed_clip_of_any_shape() -> None:
     """The clip reaches from -1 to 15; its longer side may lack more, and the mean is told from its middle."""
     plan = plan_mean(TIERS, shape="any")
     averaged = Average(-0.25, 1000.0, DOUBT, 0.3)
-    found = concluded(plan, Location(1.0, 8.0, offset=6.0), 8.0, averaged, None, promised(plan))
+    found = concluded(plan, Location(1.0, 8.0, 8.0, offset=6.0), averaged, None, promised(plan))
     assert (found.center, found.mean) == (1.0, 7.0 - 2.0)
     unit = 16 / plan.scale.weight / 54
     assert (found.law.centers - 5.0).tolist() == pytest.approx([0.0, 14 * unit, -2 * unit, 12 * unit])
@@ -153,7 +157,7 @@ def test_a_skewed_clip_of_any_shape() -> None:
 
 def test_a_negative_variance_is_none() -> None:
     plan = plan_mean(TIERS, shape="any")
-    found = concluded(plan, Location(1.0, 8.0), 8.0, Average(0.9, 1000.0, DOUBT, -0.1), None, promised(plan))
+    found = concluded(plan, Location(1.0, 8.0, 8.0), Average(0.9, 1000.0, DOUBT, -0.1), None, promised(plan))
     assert found.sampling_std > 0
     assert math.isfinite(found.std)
 
@@ -203,7 +207,8 @@ def test_squares_that_cannot_be_are_brought_back_to_what_can() -> None:
     # All weights equal to the least of the range, or to the largest.
     ends = ((-1e9, 0.25 * share), (1e9, plan.largest_weight))
     for squares, weight in ends:
-        group = Released(plan, Location(0.0, 1.0), 1.0, Average(0.0, 0.3 * plan.mean.weight, DOUBT, near=0.3), squares)
+        averaged = Average(0.0, 0.3 * plan.mean.weight, DOUBT, near=0.3)
+        group = gaussian._Bell(Released(plan, Location(0.0, 1.0, 1.0), averaged, squares))
         assert group.square == pytest.approx(weight * group.weight)
 
 
@@ -221,7 +226,7 @@ def test_spent_is_the_share(options: dict[str, Any]) -> None:
 def selection(tiers: dict[float, int], half: float) -> float:
     plan = plan_mean(tiers, shape="any", choices=Choices(saturation=10.0))
     averaged = Average(0.0, 1000.0, DOUBT, 0.1)
-    return concluded(plan, Location(0.0, half), half, averaged, None, promised(plan)).selection_bound
+    return concluded(plan, Location(0.0, half, half), averaged, None, promised(plan)).selection_bound
 
 
 def test_the_selection_bound_by_hand() -> None:
@@ -283,9 +288,9 @@ EQUAL = "many of the values seem to be equal, or nearly: use shape='any'"
 
 
 def test_equal_values_warn(plan: Plan) -> None:
-    location = Location(7.0, 7.0 * 2.0**-26, degenerate=True)
+    location = Location(7.0, 7.0 * 2.0**-26, 1e-8, degenerate=True)
     averaged = Average(0.0, plan.mean.weight, 0.01, near=0.1)
-    found = concluded(plan, location, 1e-8, averaged, None, promised(plan))
+    found = concluded(plan, location, averaged, None, promised(plan))
     (warning,) = found.warnings
     assert warning == EQUAL
     assert f"warning{' ' * 11}{warning}" in str(found)
@@ -311,7 +316,7 @@ def test_too_many_values_near_the_centre_warn(options: dict[str, Any]) -> None:
     def warnings(near: float) -> tuple[str, ...]:
         half = plan.clip_width / MEDIAN_SIZE
         averaged = Average(0.0, weight * tent, 0.05 / tent, near=near / tent)
-        return concluded(plan, Location(0.0, 1.0), half, averaged, None, promised(plan)).warnings
+        return concluded(plan, Location(0.0, 1.0, half), averaged, None, promised(plan)).warnings
 
     for near in (0.08, 0.14, 0.24, limit - 1e-4):
         assert warnings(near) == ()
@@ -348,7 +353,7 @@ def test_too_few_values_where_it_was_located_warn(
     half = plan.clip_width / MEDIAN_SIZE
     for found, warned in ((least - by_chance + 1e-3, ()), (least - by_chance - 1e-3, (FEW,)), (0.01, (FEW,))):
         averaged = Average(0.0, weight * tent * found, 0.001, near=0.14 / tent)
-        assert concluded(plan, Location(0.0, 1.0), half, averaged, None, promised(plan)).warnings == warned
+        assert concluded(plan, Location(0.0, 1.0, half), averaged, None, promised(plan)).warnings == warned
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
@@ -390,8 +395,8 @@ def test_any_shape_warns_of_no_width_alone() -> None:
     plan = plan_mean(TIERS, shape="any")
     averaged = Average(0.9, plan.mean.weight, 0.01, square=0.9)
     for degenerate, warned in ((False, ()), (True, ("the values seem to be all equal, missing or no numbers",))):
-        location = Location(0.0, 1.0, degenerate)
-        assert concluded(plan, location, 1.0, averaged, None, promised(plan)).warnings == warned
+        location = Location(0.0, 1.0, 1.0, degenerate)
+        assert concluded(plan, location, averaged, None, promised(plan)).warnings == warned
 
 
 # Words

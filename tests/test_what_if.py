@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pdpmean import Choices, plan_mean
+from pdpmean.core.model import ModelName
 from pdpmean.study.what_if import Scenario, what_if
 
 TIERS = {0.1: 5400, 0.5: 3700, 1.0: 900}
@@ -34,7 +35,7 @@ def test_each_change_is_planned_as_if_it_were_so() -> None:
 
 
 @pytest.mark.parametrize(("model", "public"), [("bounded", None), ("unbounded", (0.1, 1.0))])
-def test_more_is_never_worse(model: str, public: tuple[float, float] | None) -> None:
+def test_more_is_never_worse(model: ModelName, public: tuple[float, float] | None) -> None:
     plan = plan_mean(TIERS, model=model, budget_range=public)
     assert max(errors(what_if(plan)).values()) < 1.01 * plan.expected_std
 
