@@ -11,8 +11,9 @@ A large estimate whose number of records is public keeps what it compiles on dis
 from __future__ import annotations
 
 import os
-from functools import cached_property, update_wrapper
-from importlib import import_module
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any
 
 import numba
 import numpy as np
@@ -59,23 +60,25 @@ class Loop:
     cannot be written to, or whose entries lie apart. Whether a column comes as one of these may depend on its entries.
     """
 
-    def __init__(self, loop, signatures):
+    def __init__(self, loop: Callable[..., Any], signatures: Sequence[Any]) -> None:
         self._loop = loop
         self._signatures = signatures
+        self._compiled: Any = None
         update_wrapper(self, loop)
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments: Any) -> Any:
         """What the loop gives; columns whose entries lie apart are copied."""
         return self.compiled(*map(_in_order, arguments))
 
     @property
-    def compiled(self):
+    def compiled(self) -> Any:
         """The loop as numba has it."""
-        with compiling():
-            return self._compiled
+        if self._compiled is None:
+            with compiling():
+                self._compiled = self._compiled or self._compile()
+        return self._compiled
 
-    @cached_property
-    def _compiled(self):
+    def _compile(self):
         if numba.config.DISABLE_JIT:
             return self._loop
         compiled = numba.njit(nogil=True)(self._loop)
@@ -107,14 +110,15 @@ def _kept_by(locator):
     return type(locator.__name__, (locator,), {"ensure_cache_path": ensure_cache_path})
 
 
-class _KeptImpl(FunctionCache._impl_class):
-    _locator_classes = (*map(_kept_by, FunctionCache._impl_class._locator_classes),)
+def _in_places(impl, changed):
+    """The same with other places to look in."""
+    return type(impl.__name__, (impl,), {"_locator_classes": [*map(changed, impl._locator_classes)]})
 
 
 class _Kept(FunctionCache):
     """What was compiled before, and kept on disk; nothing is added."""
 
-    _impl_class = _KeptImpl
+    _impl_class = _in_places(FunctionCache._impl_class, _kept_by)
 
     def save_overload(self, sig, data):
         """Nothing."""
@@ -221,7 +225,7 @@ def find_at_most(first, most):
     found = np.empty(hits.sum(), np.intp)
     count = 0
     for k in np.flatnonzero(hits):
-        i, all_found = k * _LOOK, count + hits[k]
+        i, all_found = k * _LOOK, count + np.int64(hits[k])
         while count < all_found:
             if first[i] <= most:
                 found[count] = i
@@ -363,7 +367,7 @@ def hash_texts(ends, text, hashes):
         hashes[i] = (h ^ (h >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
 
 
-def compile_all():
+def compile_all() -> None:
     """Compile all loops and keep them on disk, ahead of any estimate."""
     for name in __all__:
         loop = globals()[name]
@@ -372,4 +376,6 @@ def compile_all():
 
 
 if __name__ == "__main__":
-    import_module("pdpmean.kernels").compile_all()
+    from pdpmean import kernels  # as others import it: what is kept on disk goes by the name of its module
+
+    kernels.compile_all()

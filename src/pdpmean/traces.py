@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from threading import RLock
 from types import ModuleType
 
@@ -45,6 +46,7 @@ def compiling() -> Iterator[None]:
             sys.dont_write_bytecode = before
 
 
+@cache
 def load_kernels() -> ModuleType:
     """The module of compiled loops; numba takes long to import, so that only large batches ask for it."""
     with compiling():
