@@ -21,6 +21,7 @@ from pdpmean.prediction import TENT_PART
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.sources import Batch, Counts, Source
 from pdpmean.threads import SMALLEST_BATCH
+from pdpmean.traces import load_kernels
 
 __all__ = ["NARROWEST", "NEAR", "Average", "Clip", "Summing", "average"]
 
@@ -135,13 +136,13 @@ class Summing:
             table[:, column] += np.bincount(groups, weights=numbers, minlength=len(table)).astype(np.int64)
 
     def _tally_compiled(self, batch: Batch, table: Counts) -> None:
-        from pdpmean.kernels import sum_blocks, sum_groups
-
+        kernels = load_kernels()
         columns, limits = (batch.values, batch.budgets), self.model.limits
         if batch.groups is None:
-            sum_blocks(*columns, *limits, tuple(self._compiled_rules[0, :6].tolist()), self.squares, _BLOCK, table[0])
+            rule = tuple(self._compiled_rules[0, :6].tolist())
+            kernels.sum_blocks(*columns, *limits, rule, self.squares, _BLOCK, table[0])
         else:
-            sum_groups(*columns, batch.groups, *limits, self._compiled_rules, self.squares, _BLOCK, table)
+            kernels.sum_groups(*columns, batch.groups, *limits, self._compiled_rules, self.squares, _BLOCK, table)
 
     @cached_property
     def _compiled_rules(self) -> Floats:

@@ -12,6 +12,7 @@ from pdpmean.inputs import LARGEST_BUDGET, SMALLEST_BUDGET, Floats, check_budget
 from pdpmean.model import Model
 from pdpmean.sources import Batch, Counts, Source
 from pdpmean.threads import SMALLEST_BATCH
+from pdpmean.traces import load_kernels
 
 __all__ = ["Cells", "Held"]
 
@@ -109,12 +110,11 @@ class Cells:
         table += np.bincount(cells, minlength=table.size).reshape(table.shape)
 
     def _count_compiled(self, batch: Batch, table: Counts) -> int:
-        from pdpmean.kernels import count_cells, count_group_cells
-
+        kernels = load_kernels()
         rule = (*self.model.limits, np.uint64(self.shift), self.base, self.top)
         if batch.groups is None:
-            return int(count_cells(batch.budgets, *rule, table[0]))
-        return int(count_group_cells(batch.budgets, batch.groups, *rule, table))
+            return int(kernels.count_cells(batch.budgets, *rule, table[0]))
+        return int(kernels.count_group_cells(batch.budgets, batch.groups, *rule, table))
 
 
 def _leading_bits(number: float, shift: int) -> int:

@@ -27,6 +27,7 @@ from pdpmean.read import Columns, read
 from pdpmean.result import MeanEstimate, conclude
 from pdpmean.sources import Source
 from pdpmean.squares import weight_squares
+from pdpmean.traces import leave_no_trace
 
 __all__ = ["estimate_mean"]
 
@@ -112,6 +113,8 @@ def estimate_mean(
         chosen, whole, labels = make_model(model, budget_range), check_share(share), check_groups(by, groups)
         options = PlanOptions(chosen, check_shape(shape), check_support(support), whole, check_choices(choices))
         randomness = check_randomness(randomness)
+        if chosen.budget_range is not None:
+            leave_no_trace()
         source = read(values, budgets, Columns(value, budget, tiers, by, labels, person), chosen)
         source.watch = progress and Watch(progress, counted=chosen.budget_range is None)
 

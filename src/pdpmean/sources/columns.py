@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pdpmean.errors import InvalidInputError
 from pdpmean.inputs import TIERS_HINT, Floats
 from pdpmean.threads import SMALLEST_BATCH
+from pdpmean.traces import load_kernels
 
 __all__ = ["Places", "check_numeric", "listed", "numbers"]
 
@@ -154,10 +155,9 @@ class Places:
         if present.size < SMALLEST_BATCH:
             codes: NDArray[np.int32] = table[np.clip(present.astype(np.int64), below, below + table.size - 1) - below]
         else:
-            from pdpmean.kernels import look_up
-
             codes = np.empty(present.size, dtype=np.int32)
-            look_up(present, below, table, codes)
+            held = np.promote_types(present.dtype, np.int32)
+            load_kernels().look_up(present.astype(held, copy=False), below, table, codes)
         if column.null_count:
             codes[column.is_null().to_numpy(zero_copy_only=False)] = len(self.entries)
         return codes

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pdpmean.randomness import FirstBits, Randomness, places_below, this_process
 from pdpmean.sources import Batch, Counts, Keeping, Work, joined
 from pdpmean.threads import SMALLEST_BATCH, in_threads
+from pdpmean.traces import load_kernels
 
 __all__ = ["Part", "Reserve"]
 
@@ -42,11 +43,10 @@ class Part:
         if all_records < SMALLEST_BATCH:
             seen = np.bincount(groups, minlength=limits.size)
             return self._at(np.flatnonzero(self.first < limits[groups])), seen
-        from pdpmean.kernels import take_below
-
         seen = np.zeros(limits.size, dtype=np.int64)
-        *columns, first = take_below(self.records.values, self.records.budgets, groups, self.first, limits, seen)
-        return Part(Batch(*columns), first), seen
+        columns = self.records.values, self.records.budgets, groups
+        *taken, first = load_kernels().take_below(*columns, self.first, limits, seen)
+        return Part(Batch(*taken), first), seen
 
     def _at(self, where: NDArray[np.intp]) -> Part:
         return Part(self.records.at(where), self.first[where])
