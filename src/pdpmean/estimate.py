@@ -13,6 +13,7 @@ from pdpmean.core.options import GivenOptions, Options, check_options
 from pdpmean.core.progress import Progress, Watch
 from pdpmean.core.promise import Promise
 from pdpmean.core.quiet import quiet
+from pdpmean.core.traces import leave_no_trace
 from pdpmean.errors import InsufficientBudgetError, PopulationWarning
 from pdpmean.inference.conclude import conclude
 from pdpmean.passes.cells import count_budgets
@@ -129,6 +130,8 @@ def estimate_mean(
             choices=choices,
         )
         randomness = check_randomness(randomness)
+        if not options.model.budgets_are_public:
+            leave_no_trace()
         source = read(values, budgets, options)
         source.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
         source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer

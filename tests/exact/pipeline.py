@@ -12,11 +12,12 @@ from typing import Any, Literal
 from unittest import mock
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from exact.enumeration import Enumerator, collapsed
 from pdpmean import estimate
-from pdpmean.core.choices import Choices
+from pdpmean.core.choices import Choices, floor_share
 from pdpmean.core.model import Model
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
@@ -55,6 +56,24 @@ SHARES = {
 
 
 SHAPES = {"gaussian": gaussian, "any": any_shape}  # where each has its noise
+# The part of every budget to use: all of it, and parts whose shares are exact fractions or must be rounded.
+USED = {"whole": Fraction(1), "half": Fraction(1, 2), "third": floor_share(Fraction(1, 3))}
+FEWER = {name: share for name, share in USED.items() if share < 1}
+each_share = pytest.mark.parametrize("share", USED.values(), ids=USED)
+each_share_below_1 = pytest.mark.parametrize("share", FEWER.values(), ids=FEWER)
+
+
+def parts_of(share: Fraction, shares: Shares) -> Shares:
+    """Such parts of a share, rounded down as in a plan, and the rest for the sum."""
+    others = {name: floor_share(part * share) for name, part in shares.items() if name != "sum"}
+    return Shares({**others, "sum": share - sum(others.values())})
+
+
+def total_share(plan: Plan) -> Fraction:
+    """The part of every budget that the plan uses."""
+    return sum(plan.shares.values(), Fraction(0))
+
+
 NARROW = 0.125  # a clip within the quarter of the spread that the check counts: nobody is counted then
 
 
@@ -67,9 +86,10 @@ def fixed_plan(
     locate_cap: float = 3.0,
     weight_cap: float = 2.5,
     shares: Shares | None = None,
+    share: Fraction = USED["whole"],
 ) -> Plan:
     """A plan of round shares; what it predicts plays no part."""
-    shares = shares or SHARES[model.name, shape]
+    shares = parts_of(share, shares or SHARES[model.name, shape])
     anybody = Profile(np.full(1, math.inf), np.ones(1))
     return Plan(
         model=model,

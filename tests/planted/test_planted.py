@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from planted.bugs import BUGS, Bug
+from planted import bugs, observers, sources
+from planted.bugs import Bug
 
 ROOT = Path(__file__).parents[2]
+BUGS = (*bugs.BUGS, *sources.BUGS, *observers.BUGS)
 PASSED, FAILED = 0, 1  # what pytest exits with; it has other codes for tests that it could not find or run
 
 
