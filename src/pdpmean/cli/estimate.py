@@ -86,7 +86,7 @@ def estimate(
         if page:
             from pdpmean.show.report import write_report
 
-            write_report(page, found, command=shlex.join(["pdpmean", *context.obj]), level=level)
+            write_report(found, page, command=shlex.join(["pdpmean", *context.obj]), level=level)
     if not getattr(found, "estimates", True):
         raise typer.Exit(REFUSED)
 

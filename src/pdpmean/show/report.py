@@ -12,12 +12,12 @@ from pdpmean import __version__
 from pdpmean.core.checks import check_probability
 from pdpmean.core.text import rounded, short
 from pdpmean.errors import InvalidInputError
+from pdpmean.results.grouped_estimate import GroupedEstimate
 from pdpmean.results.mean_estimate import MeanEstimate
 from pdpmean.show.page import banner, columns, command_line, lines, page, paragraph, picture, pictures, section, table
 
 if TYPE_CHECKING:
     from pdpmean.planning.plan import Plan
-    from pdpmean.results.grouped_estimate import GroupedEstimate
 
 __all__ = ["report_html", "write_report"]
 
@@ -30,18 +30,40 @@ _STEPS = {
     "scale": "how wide it is",
     "sum": "the sum of the values, and a check of their shape",
 }
+_ENDINGS = (".html", ".htm")
+_USAGE = "write_report(estimate, 'report.html')"
 _PACKAGES = ("numpy", "scipy", "opendp", "cryptography")
 
 
 def write_report(
-    path: str | os.PathLike[str],
     estimate: MeanEstimate | GroupedEstimate,
+    path: str | os.PathLike[str],
     *,
     command: str | None = None,
     level: float = 0.95,
 ) -> None:
-    """Write the page of `report_html` to a file, whole or not at all."""
-    text, target = report_html(estimate, command=command, level=level), Path(path)
+    """Write an estimate as one HTML page, complete in itself: no scripts, no network.
+
+    Parameters
+    ----------
+    estimate
+        What `estimate_mean` returned.
+    path
+        The file, which must end in .html or .htm. It is written whole or not at all.
+    command
+        The command that made the estimate, to be shown on the page.
+    level
+        The confidence level of the intervals.
+
+    Raises
+    ------
+    InvalidInputError
+        The two are in the wrong order, the path does not end so, or it cannot be written.
+
+    """
+    _check_estimate(estimate)
+    target = _check_path(path)
+    text = report_html(estimate, command=command, level=level)
     beside = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         beside.write_text(text, encoding="utf-8", errors="replace")
@@ -50,6 +72,26 @@ def write_report(
         beside.unlink(missing_ok=True)
         message = f"cannot write the report to {os.fspath(path)!r}: {error.strerror}"
         raise InvalidInputError(message, name="path", value=path) from error
+
+
+def _check_estimate(estimate: object) -> None:
+    if not isinstance(estimate, MeanEstimate | GroupedEstimate):
+        raise InvalidInputError(
+            f"a report is of an estimate; got {type(estimate).__name__}: {_USAGE}", name="estimate", value=estimate
+        )
+
+
+def _check_path(path: object) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidInputError(
+            f"a report is written to the path of a file; got {type(path).__name__}: {_USAGE}", name="path", value=path
+        )
+    target = Path(path)
+    if target.suffix.lower() not in _ENDINGS:
+        raise InvalidInputError(
+            f"a report must end in {' or '.join(_ENDINGS)}; got {os.fspath(path)!r}", name="path", value=path
+        )
+    return target
 
 
 def report_html(estimate: MeanEstimate | GroupedEstimate, *, command: str | None = None, level: float = 0.95) -> str:
