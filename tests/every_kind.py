@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 from source_builders import Builder, Rows, csv, csv_files, pandas_doubles, parquet
 
-from pdpmean.core.model import BOUNDED
+from pdpmean.core.options import Options
 from pdpmean.passes.source import Source
-from pdpmean.sources.read import Columns, read
+from pdpmean.sources.read import read
 
 _CONSTANTS = {
     "batch": ("arrays._BATCH", "tables._BATCH", "formats._BATCH"),
@@ -90,9 +90,9 @@ def opener(
     """What opens these rows in a source of that kind, as an estimate does; files are written once."""
     if kind == "arrays":
         by = None if groups is None else rows.regions
-        return lambda: read(rows.values, rows.budgets, Columns(by=by, groups=groups), BOUNDED)
-    columns = Columns("income", "epsilon", by=None if groups is None else "region", groups=groups)
+        return lambda: read(rows.values, rows.budgets, Options(by=by, groups=groups))
+    columns = Options(value="income", budget="epsilon", by=None if groups is None else "region", groups=groups)
     if kind in TABLES:
-        return lambda: read(tables(part)[kind](rows, folder), None, columns, BOUNDED)
+        return lambda: read(tables(part)[kind](rows, folder), None, columns)
     path = files(part)[kind](rows, folder)
-    return lambda: read(path, None, columns, BOUNDED)
+    return lambda: read(path, None, columns)

@@ -181,7 +181,7 @@ def test_order_does_not_matter_beyond_the_coins() -> None:
 
 def test_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [seeded(**options).to_dict() for options in CELLS.values()]
-    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", 1001)
+    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 1001)
     assert [seeded(**options).to_dict() for options in CELLS.values()] == whole
 
 

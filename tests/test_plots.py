@@ -18,11 +18,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from pdpmean import MeanEstimate, Plan, Randomness, estimate_mean, plan_mean
+from pdpmean import InvalidInputError, MeanEstimate, Plan, Randomness, estimate_mean, plan_mean, plot
 from pdpmean.laws.error_law import ErrorLaw, half_width
 from pdpmean.planning.make import with_people
 from pdpmean.results.grouped_estimate import GroupedEstimate
-from pdpmean.show.plots import plot_comparison
 from pdpmean.study.compare import Comparison, Simulated
 
 TIERS = {0.1: 10_800, 0.5: 7_400, 1.0: 1_800}
@@ -77,7 +76,7 @@ def png(figure: Figure) -> bytes:
 
 
 def test_the_errors_drawn_are_the_plans(plan: Plan) -> None:
-    errors = plan.plot().axes[0]
+    errors = plot(plan).axes[0]
     ((total, error),) = points(errors, "this plan")
     assert total == plan.total
     assert error == half_width(0.75, plan.noise_scale, plan.sampling_std)
@@ -90,16 +89,16 @@ def test_the_errors_drawn_are_the_plans(plan: Plan) -> None:
 
 
 def test_more_people_are_drawn_as_they_would_be_planned(plan: Plan) -> None:
-    total, error = points(plan.plot().axes[0], "expected")[-1]
+    total, error = points(plot(plan).axes[0], "expected")[-1]
     larger = with_people(plan, 16)
     assert larger is not None
     assert (total, error) == pytest.approx((16 * plan.total, half_width(0.75, larger.noise_scale, larger.sampling_std)))
 
 
 def test_too_few_people_are_drawn_as_refused(plan: Plan) -> None:
-    assert "refused" not in plan.plot().axes[0].get_legend_handles_labels()[1]
+    assert "refused" not in plot(plan).axes[0].get_legend_handles_labels()[1]
     small = plan_mean({budget: people // 30 for budget, people in TIERS.items()})
-    errors = small.plot().axes[0]
+    errors = plot(small).axes[0]
     (refused,) = (patch for patch in errors.patches if patch.get_label() == "refused")
     edge = refused.get_extents().transformed(errors.transData.inverted()).x1 / small.total
     assert with_people(small, 0.85 * edge) is None
@@ -108,7 +107,7 @@ def test_too_few_people_are_drawn_as_refused(plan: Plan) -> None:
 
 
 def test_the_saturation_drawn_is_the_plans(plan: Plan) -> None:
-    weights = plan.plot().axes[1]
+    weights = plot(plan).axes[1]
     assert points(weights, f"saturation, {plan.saturation:.3g}") == [(plan.saturation, 1.0)]
     assert [budget for budget, _ in points(weights, "budgets granted")] == list(TIERS)
     for budget, weight in [*points(weights, "budgets granted"), *points(weights, "weight")]:
@@ -117,33 +116,33 @@ def test_the_saturation_drawn_is_the_plans(plan: Plan) -> None:
 
 def test_with_many_budgets_few_are_marked() -> None:
     budgets = 10 ** np.random.default_rng(1).uniform(-2, 0, 5000)
-    marked = [budget for budget, _ in points(plan_mean(budgets).plot().axes[1], "budgets granted")]
+    marked = [budget for budget, _ in points(plot(plan_mean(budgets)).axes[1], "budgets granted")]
     assert len(marked) == 40
     assert np.allclose(marked, np.quantile(budgets, (np.arange(40) + 0.5) / 40), rtol=0.02)
 
 
 def test_public_people_are_drawn_too() -> None:
     plan = plan_mean({0.1: 9800, math.inf: 200})
-    errors, weights = plan.plot().axes
+    errors, weights = plot(plan).axes
     assert errors.get_xlabel() == "people, in multiples of those at hand"
     assert points(errors, "this plan")[0][0] == 1.0
     assert [budget for budget, _ in points(weights, "budgets granted")] == [0.1]
-    assert np.isfinite(plan_mean({math.inf: 5000}).plot().axes[1].get_xlim()).all()
+    assert np.isfinite(plot(plan_mean({math.inf: 5000})).axes[1].get_xlim()).all()
 
 
 def test_a_lower_bound_of_single_people_falls_with_more_of_them() -> None:
-    drawn = points(plan_mean(10 ** np.random.default_rng(1).uniform(-2, 0, 5000)).plot().axes[0], "lower bound")
+    drawn = points(plot(plan_mean(10 ** np.random.default_rng(1).uniform(-2, 0, 5000))).axes[0], "lower bound")
     slopes = np.diff(np.log([bound for _, bound in drawn])) / np.diff(np.log([total for total, _ in drawn]))
     assert ((slopes < -0.4) & (slopes > -1.1)).all()
 
 
 def test_a_plan_is_labelled_in_words(plan: Plan) -> None:
-    errors, weights = plan.plot().axes
+    errors, weights = plot(plan).axes
     assert (errors.get_xlabel(), errors.get_ylabel()) == ("total budget", "in standard deviations")
     assert (weights.get_xlabel(), weights.get_ylabel()) == ("budget of a person", "of full weight")
     assert errors.get_title(loc="left") == "Error that one run in four exceeds"
     assert weights.get_title(loc="left") == "What a budget counts"
-    figure = plan.plot()
+    figure = plot(plan)
     png(figure)  # ticks get their labels when drawn
     labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
     assert {"1,000", "10,000"} <= set(labels)
@@ -151,7 +150,7 @@ def test_a_plan_is_labelled_in_words(plan: Plan) -> None:
 
 def test_an_unbounded_plan_draws_no_number_of_people() -> None:
     found = plan_mean(TIERS, **UNBOUNDED)
-    figure = found.plot()
+    figure = plot(found)
     png(figure)
     shown = [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
     assert "total budget" in shown
@@ -163,7 +162,7 @@ def test_an_unbounded_plan_draws_no_number_of_people() -> None:
 
 
 def test_intervals_are_drawn_and_written(estimate: MeanEstimate) -> None:
-    intervals = estimate.plot().axes[0]
+    intervals = plot(estimate).axes[0]
     assert names(intervals) == ["80 %", "95 %", "99 %"]
     for row, (level, bar) in enumerate(zip((0.8, 0.95, 0.99), intervals.get_lines(), strict=True)):
         ends = np.asarray(bar.get_xdata()) * estimate.std + estimate.mean
@@ -174,7 +173,7 @@ def test_intervals_are_drawn_and_written(estimate: MeanEstimate) -> None:
 
 
 def test_the_parts_of_the_error_are_drawn(estimate: MeanEstimate) -> None:
-    parts = estimate.plot().axes[1]
+    parts = plot(estimate).axes[1]
     assert names(parts) == ["together", "sampling", "noise"]
     sizes = [estimate.std, estimate.sampling_std, estimate.noise_std]
     bars = [bar for bar in parts.patches if isinstance(bar, Rectangle)]
@@ -183,17 +182,16 @@ def test_the_parts_of_the_error_are_drawn(estimate: MeanEstimate) -> None:
 
 
 def test_a_simulated_estimate_says_so(estimate: MeanEstimate) -> None:
-    assert estimate.plot().get_suptitle() == ""
-    assert (
-        estimated(Randomness.seeded(1)).plot().get_suptitle() == "NOT PRIVATE: seeded randomness, for simulation only"
-    )
+    assert plot(estimate).get_suptitle() == ""
+    simulated = estimated(Randomness.seeded(1))
+    assert plot(simulated).get_suptitle() == "NOT PRIVATE: seeded randomness, for simulation only"
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-12, 1e12, 1e306, 0.0])
 def test_numbers_of_any_size_can_be_drawn(estimate: MeanEstimate, unit: float) -> None:
     law = ErrorLaw(np.array([38.0 * unit]), np.array([0.01 * unit]), np.array([0.04 * unit]))
     found = dataclasses.replace(estimate, mean=38.0 * unit, law=law)
-    assert png(found.plot())
+    assert png(plot(found))
 
 
 # Groups
@@ -210,7 +208,7 @@ def grouped() -> GroupedEstimate:
 
 
 def test_groups_are_dots_and_intervals(grouped: GroupedEstimate) -> None:
-    (axes,) = grouped.plot(0.9).axes
+    (axes,) = plot(grouped, level=0.9).axes
     assert names(axes) == ["few\N{REPLACEMENT CHARACTER}", r"\$5 to \$10", "a very long name for a …", "north"]
     assert texts(axes) == ["refused"]
     assert axes.texts[0].get_position()[1] == 0
@@ -219,17 +217,17 @@ def test_groups_are_dots_and_intervals(grouped: GroupedEstimate) -> None:
         assert data(dot) == [(grouped[group].mean, place)]
         assert data(bar) == [(end, place) for end in grouped[group].interval(0.9)]
     assert axes.get_xlabel() == "mean, with its 90 % interval"
-    assert png(grouped.plot())
+    assert png(plot(grouped))
 
 
 def test_more_groups_make_a_taller_picture(grouped: GroupedEstimate) -> None:
     fewer = dataclasses.replace(grouped, groups=grouped.groups[:2])
-    assert grouped.plot().get_figheight() == pytest.approx(fewer.plot().get_figheight() + 2 * 0.3)
+    assert plot(grouped).get_figheight() == pytest.approx(plot(fewer).get_figheight() + 2 * 0.3)
 
 
 def test_groups_that_are_all_refused_are_named(grouped: GroupedEstimate) -> None:
     few = dataclasses.replace(grouped, groups=grouped.groups[3:], estimates={})
-    (axes,) = few.plot().axes
+    (axes,) = plot(few).axes
     assert (len(names(axes)), texts(axes), list(axes.get_xticks())) == (1, ["refused"], [])
 
 
@@ -237,7 +235,7 @@ def test_groups_that_are_all_refused_are_named(grouped: GroupedEstimate) -> None
 def test_groups_of_any_size_can_be_drawn(grouped: GroupedEstimate, unit: float) -> None:
     law = ErrorLaw(np.array([38.0 * unit]), np.array([0.01 * unit]), np.array([0.04 * unit]))
     found = dataclasses.replace(grouped["north"], mean=38.0 * unit, law=law)
-    figure = dataclasses.replace(grouped, estimates={"north": found}, groups=("north",)).plot()
+    figure = plot(dataclasses.replace(grouped, estimates={"north": found}, groups=("north",)))
     assert png(figure)
     shown = f", times {10 * unit:g}" if unit else ""
     assert figure.axes[0].get_xlabel() == f"mean, with its 95 % interval{shown}"
@@ -245,8 +243,8 @@ def test_groups_of_any_size_can_be_drawn(grouped: GroupedEstimate, unit: float) 
 
 def test_simulated_groups_say_so(grouped: GroupedEstimate) -> None:
     simulated = dataclasses.replace(grouped, promise=dataclasses.replace(grouped.promise, private=False))
-    assert grouped.plot().get_suptitle() == ""
-    assert simulated.plot().get_suptitle().startswith("NOT PRIVATE")
+    assert plot(grouped).get_suptitle() == ""
+    assert plot(simulated).get_suptitle().startswith("NOT PRIVATE")
 
 
 # Comparisons
@@ -266,7 +264,7 @@ SIX = {"pdpmean": 2.0, "paper": 12.0, "threshold": 3.0, "sampling": 2.5, "minimu
 
 
 def test_one_comparison_is_a_row_a_method() -> None:
-    (axes,) = plot_comparison(compared(1000, SIX)).axes
+    (axes,) = plot(compared(1000, SIX)).axes
     assert names(axes) == list(SIX)[::-1]
     assert sorted(texts(axes)) == sorted(["2", "12", "3", "2.5", "no answer", "1.9"])
     dots = {names(axes)[int(row)]: ratio for one in labelled(axes, "_error") for ratio, row in data(one)}
@@ -277,26 +275,26 @@ def test_one_comparison_is_a_row_a_method() -> None:
 def test_a_comparison_shows_how_sure_each_error_is() -> None:
     errors = tuple(float(number) for number in range(1, 101))
     found = Comparison((Simulated("pdpmean", errors, 0),), 10.0, "bounded", 1000, 100, 10.0, 0)
-    (axes,) = plot_comparison(found).axes
+    (axes,) = plot(found).axes
     (interval,) = labelled(axes, "_interval")
     assert data(interval) == [(end / 10.0, 0) for end in found.methods[0].error_interval]
-    (few,) = labelled(plot_comparison(compared(10, {"pdpmean": 4.0})).axes[0], "_interval")
+    (few,) = labelled(plot(compared(10, {"pdpmean": 4.0})).axes[0], "_interval")
     assert data(few) == [(1.0, 0), (4.0, 0)]  # one run: from 0 to infinity, as far as the axis goes
 
 
 @pytest.mark.parametrize("ratio", [math.inf, math.nan, 0.0])
 def test_nobody_answered(ratio: float) -> None:
-    (axes,) = plot_comparison(compared(10, {"paper": ratio})).axes
+    (axes,) = plot(compared(10, {"paper": ratio})).axes
     assert texts(axes) == ["no answer"]
 
 
 def test_luck_below_the_bound_is_in_the_picture() -> None:
-    (axes,) = plot_comparison(compared(10, {"oracle": 0.8})).axes
+    (axes,) = plot(compared(10, {"oracle": 0.8})).axes
     assert axes.get_xlim()[0] == 0.8
 
 
 def test_several_comparisons_are_lines_against_people() -> None:
-    (axes,) = plot_comparison([compared(9000, SIX | {"minimum": 9.0}), compared(1000, SIX)]).axes
+    (axes,) = plot([compared(9000, SIX | {"minimum": 9.0}), compared(1000, SIX)]).axes
     assert points(axes, "paper") == [(1000, 12.0), (9000, 12.0)]
     assert points(axes, "minimum") == [(1000, math.inf), (9000, 9.0)]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
@@ -308,7 +306,13 @@ def test_several_comparisons_are_lines_against_people() -> None:
 
 def every_figure(plan: Plan, estimate: MeanEstimate) -> Sequence[Figure]:
     several = [compared(1000, SIX), compared(9000, SIX)]
-    return plan.plot(), estimate.plot(), plot_comparison(several[0]), plot_comparison(several)
+    return plot(plan), plot(estimate), plot(several[0]), plot(several)
+
+
+@pytest.mark.parametrize("thing", [3, "plan", [], [3], TIERS])
+def test_what_cannot_be_drawn_is_told(thing: object) -> None:
+    with pytest.raises(InvalidInputError, match=f"plot draws a plan, .*; got {type(thing).__name__}$"):
+        plot(thing)
 
 
 def look(one: Line2D) -> tuple[str, str]:
@@ -335,7 +339,7 @@ def test_pyplot_is_left_alone() -> None:
         "assert 'matplotlib' not in sys.modules\n"
         "import matplotlib\n"
         "before = dict(matplotlib.rcParams)\n"
-        "plan.plot().savefig(sys.stdout.buffer, format='png')\n"
+        "pdpmean.plot(plan).savefig(sys.stdout.buffer, format='png')\n"
         "assert dict(matplotlib.rcParams) == before\n"
         "from matplotlib import pyplot\n"
         "assert pyplot.get_fignums() == []\n"
@@ -349,7 +353,7 @@ def test_without_matplotlib_the_error_says_what_to_install() -> None:
     script = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "import pdpmean\n"
-        "try:\n    pdpmean.plan_mean({0.5: 5000}).plot()\n"
+        "try:\n    pdpmean.plot(pdpmean.plan_mean({0.5: 5000}))\n"
         "except pdpmean.PdpMeanError as error:\n    print(error)\n"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

@@ -24,8 +24,8 @@ from pdpmean import (
     plan_mean,
 )
 from pdpmean.core.types import Counts
+from pdpmean.passes import summing
 from pdpmean.passes.batch import Batch
-from pdpmean.release import average
 from pdpmean.results.grouped_estimate import GroupedEstimate
 from pdpmean.study import baselines
 from pdpmean.study.compare import compare
@@ -164,14 +164,14 @@ def test_estimates_to_compare_with() -> None:
 def test_every_step_of_an_estimate_is_quiet_in_every_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also in threads, which would by themselves warn as NumPy does."""
     states: list[dict[str, Any]] = []
-    plain = average.Summing.tally
+    plain = summing.Summing.tally
 
-    def tally(rule: average.Summing, batch: Batch, table: Counts) -> None:
+    def tally(rule: summing.Summing, batch: Batch, table: Counts) -> None:
         states.append(dict(np.geterr()))
         plain(rule, batch, table)
 
-    monkeypatch.setattr(average.Summing, "tally", tally)
-    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", 30)
+    monkeypatch.setattr(summing.Summing, "tally", tally)
+    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 30)
     values = np.random.default_rng(1).normal(size=PEOPLE)
     estimate_mean(values, BUDGET, randomness=Randomness.seeded(1), progress=lambda *_: states.append(dict(np.geterr())))
     assert len(states) > 8

@@ -271,7 +271,7 @@ def test_without_matplotlib_there_are_no_pictures() -> None:
 def test_a_report_is_written_whole(estimate: MeanEstimate, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text("before")
-    write_report(path, estimate, command=COMMAND)
+    write_report(estimate, path, command=COMMAND)
     assert path.read_text(encoding="utf-8") == report_html(estimate, command=COMMAND)
     assert list(tmp_path.iterdir()) == [path]
 
@@ -280,7 +280,7 @@ def test_a_report_that_cannot_be_written_leaves_nothing(
     estimate: MeanEstimate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(InvalidInputError, match=r"cannot write the report to '.*missing/report\.html': No such file"):
-        write_report(tmp_path / "missing" / "report.html", estimate)
+        write_report(estimate, tmp_path / "missing" / "report.html")
     path = tmp_path / "report.html"
     path.write_text("before")
 
@@ -289,14 +289,40 @@ def test_a_report_that_cannot_be_written_leaves_nothing(
 
     monkeypatch.setattr(Path, "replace", fail)
     with pytest.raises(InvalidInputError, match="No space left on device"):
-        write_report(path, estimate)
+        write_report(estimate, path)
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_text_that_is_no_unicode_is_written(estimate: MeanEstimate, tmp_path: Path) -> None:
-    write_report(tmp_path / "report.html", estimate, command="estimate \udce9.csv")
+    write_report(estimate, tmp_path / "report.html", command="estimate \udce9.csv")
     assert "estimate" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_path_in_the_place_of_the_estimate_is_told(estimate: MeanEstimate, tmp_path: Path) -> None:
+    swapped: Any = write_report
+    with pytest.raises(
+        InvalidInputError, match=r"of an estimate; got \w*Path: write_report\(estimate, 'report.html'\)"
+    ):
+        swapped(tmp_path / "report.html", estimate)
+    with pytest.raises(InvalidInputError, match=r"got MeanEstimate: write_report\(estimate, 'report.html'\)") as caught:
+        swapped(estimate, estimate)
+    assert caught.value.name == "path"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["report", "report.pdf", "report.html.txt", ".html"])
+def test_a_report_ends_as_a_page(estimate: MeanEstimate, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    with pytest.raises(InvalidInputError, match=r"a report must end in \.html or \.htm; got '.*"):
+        write_report(estimate, path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_may_have_a_short_ending(estimate: MeanEstimate, tmp_path: Path) -> None:
+    path = tmp_path / "report.HTM"
+    write_report(estimate, str(path))
+    assert path.read_text(encoding="utf-8") == report_html(estimate)
 
 
 # How a browser shows it
@@ -314,14 +340,14 @@ def report(simulated: MeanEstimate, tmp_path_factory: pytest.TempPathFactory) ->
     """A page with all there can be: a banner, a warning, long words, another level."""
     path = tmp_path_factory.mktemp("report") / "report.html"
     warned = dataclasses.replace(simulated, warnings=("mean and median differ: use shape='any'",))
-    write_report(path, warned, command=f"{COMMAND} --title {'x' * 300} {EVIL}", level=0.9)
+    write_report(warned, path, command=f"{COMMAND} --title {'x' * 300} {EVIL}", level=0.9)
     return path
 
 
 @pytest.fixture(scope="module")
 def groups_report(grouped: GroupedEstimate, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "groups.html"
-    write_report(path, grouped, command=COMMAND)
+    write_report(grouped, path, command=COMMAND)
     return path
 
 

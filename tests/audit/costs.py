@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from audit.scenarios import KINDS, Kind, Scenario, draw
 from pdpmean import estimate
 from pdpmean.core.integers import STEPS
+from pdpmean.core.options import Options
 from pdpmean.core.types import Counts, Floats
 from pdpmean.core.weights import WEIGHT_UNIT
 from pdpmean.errors import InsufficientBudgetError
@@ -36,17 +37,17 @@ from pdpmean.laws.lattice import Lattice
 from pdpmean.passes.batch import Batch, Keeping, Tallying
 from pdpmean.passes.source import Source
 from pdpmean.planning.census import Census
-from pdpmean.planning.make import PlanOptions, plan_groups
+from pdpmean.planning.make import plan_groups
 from pdpmean.planning.plan import Plan
+from pdpmean.planning.released import Average, Location, Released
 from pdpmean.randomness import Randomness
-from pdpmean.release import locate
-from pdpmean.release.average import Average, Clip
-from pdpmean.release.locate import Location
+from pdpmean.release import any_shape, private_median
+from pdpmean.release.shapes import RELEASES
 
 Outcome = Plan | InsufficientBudgetError
 Costs = dict[str, Fraction]  # by step
 
-MARKED = ("take_census", "weight_squares", "locate_groups", "average")  # the steps of estimate.py that see the data
+MARKED = ("take_census", "weight_squares", "locate", "average")  # the steps of estimate.py that see the data
 CENSUS, SQUARES, LOCATING, AVERAGING = MARKED
 COSTED = {
     "census": (CENSUS,),
@@ -210,7 +211,7 @@ class Run:
     ledger: Ledger
     censuses: list[Census] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
-    located: Sequence[tuple[Location, float] | None] = ()
+    located: Sequence[Location | None] = ()
     averaged: Sequence[Average | None] = ()
     squares: Sequence[float | None] = ()
 
@@ -258,7 +259,8 @@ class Auditor:
                 "plan_groups": self._planned(run),
                 "conclude": _noting(run),
             },
-            locate: {"private_medians": _medians, "find_extent": _extent},
+            private_median: {"private_medians": _medians},
+            any_shape: {"find_extent": _extent},
         }
         with ExitStack() as stack:
             for module, functions in patches.items():
@@ -268,7 +270,7 @@ class Auditor:
     def _planned(self, run: Run) -> Callable[..., list[Outcome]]:
         """Plans are made once: of the same censuses the same plans."""
 
-        def planned(censuses: list[Census], options: PlanOptions) -> list[Outcome]:
+        def planned(censuses: list[Census], options: Options) -> list[Outcome]:
             run.censuses = censuses
             if self.first:
                 assert all(map(_same, censuses, self.first.censuses)), "a census that tells more than was released"
@@ -295,9 +297,11 @@ def _marked(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _noting(run: Run) -> Callable[..., list[Any]]:
-    def conclude(plans: list[Plan | None], located: Any, averaged: Any, squares: Any, _: object) -> list[Any]:
-        run.located, run.averaged, run.squares = located, averaged, squares
-        return [plan and SimpleNamespace(warnings=()) for plan in plans]
+    def conclude(groups: list[Released | None], _: object) -> list[Any]:
+        run.located = [group and group.location for group in groups]
+        run.averaged = [group and group.averaged for group in groups]
+        run.squares = [group and group.weight_squares for group in groups]
+        return [group and SimpleNamespace(warnings=()) for group in groups]
 
     return conclude
 
@@ -406,14 +410,13 @@ def _audit_budget(auditor: Auditor, first: Run, budget: float, group: int, found
         found.note(run.costs(other), outcome, auditor.scenario, record)
 
 
-def worst_values(outcome: Outcome | None, located: tuple[Location, float] | None, source: Generator) -> list[float]:
+def worst_values(outcome: Outcome | None, location: Location | None, source: Generator) -> list[float]:
     """Both ends, missing, the middle of the clip, who is hardly near any more, and anywhere."""
-    if not (located and isinstance(outcome, Plan)):
+    if not (location and isinstance(outcome, Plan)):
         return [math.inf, -math.inf, math.nan]
-    location, half = located
-    near = Clip.of(outcome, location, half).near or 0
+    near = getattr(RELEASES[outcome.shape].clip(outcome, location), "near", 0)
     inside = [0.0, max(near - 1, 0) / STEPS, source.uniform(-1, 1)]
-    return [math.inf, -math.inf, math.nan, *(location.middle + half * part for part in inside)]
+    return [math.inf, -math.inf, math.nan, *(location.middle + location.half * part for part in inside)]
 
 
 def wrong_shares(plan: Plan, share: Fraction) -> list[str]:

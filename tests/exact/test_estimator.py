@@ -51,6 +51,7 @@ from pdpmean import estimate
 from pdpmean.core.choices import floor_share
 from pdpmean.core.integers import weights_of
 from pdpmean.core.model import BOUNDED, Model
+from pdpmean.core.options import Options
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import WEIGHT_UNIT
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE
@@ -86,7 +87,8 @@ ALLOWED = [0.0, 1.0, 3.9, 4.0, 16.0, 16.0, 0.0]
 
 def census_losses(share: Fraction = USED["whole"]) -> list[float]:
     def counts(present: tuple[Person, ...]) -> Law:
-        return law(lambda r: estimate.take_census(held(present, WIDE), WIDE, share, r), released=True)
+        options = Options(WIDE, share=share)
+        return law(lambda r: estimate.take_census([held(present, WIDE)], options, r), released=True)
 
     losses = removal_losses(counts, HOLDERS)
     return [losses[person] for person in HOLDERS]

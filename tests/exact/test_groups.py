@@ -45,6 +45,7 @@ from pdpmean.passes.summing import Summing
 from pdpmean.passes.thinning import Thinning
 from pdpmean.planning.plan import Plan
 from pdpmean.randomness import Randomness
+from pdpmean.release import extent
 from pdpmean.sources import labels as grouping
 from pdpmean.sources import read
 from pdpmean.sources.arrays import ArraySource

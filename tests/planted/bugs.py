@@ -29,35 +29,35 @@ COSTS = "tests/audit/test_costs.py::test_no_record_costs_more_than_it_granted"
 BUGS = (
     Bug(
         name="the noise of the census is half of what its share allows",
-        file="census.py",
+        file="release/census.py",
         text="laplace_scale(2**shift, share)",
         replacement="laplace_scale(2**shift, 2 * share)",
         caught_by=("tests/exact/test_estimator.py::test_census_attains_its_share_and_no_more",),
     ),
     Bug(
         name="the sum's share is divided by the total share",
-        file="average.py",
-        text='return cls(plan.model, plan.shares["sum"],',
-        replacement='return cls(plan.model, plan.shares["sum"] / sum(plan.shares.values()),',
+        file="release/gaussian.py",
+        text='return TentClip(plan.model, plan.shares["sum"],',
+        replacement='return TentClip(plan.model, plan.shares["sum"] / sum(plan.shares.values()),',
         caught_by=(f"{COSTS}[bounded-gaussian-whole]",),
     ),
     Bug(
         name="the share of the total weight is divided by the total share",
-        file="average.py",
-        text='plan.shares.get("weights", Fraction(0)) / plan.shares["sum"],',
-        replacement='plan.shares.get("weights", Fraction(0)) / plan.shares["sum"] / sum(plan.shares.values()),',
+        file="release/any_shape.py",
+        text='plan.shares.get("weights", Fraction(0)) / plan.shares["sum"]',
+        replacement='plan.shares.get("weights", Fraction(0)) / plan.shares["sum"] / sum(plan.shares.values())',
         caught_by=(f"{COSTS}[unbounded-any-whole]",),
     ),
     Bug(
         name="the share of the squared weights is divided by the total share",
-        file="squares.py",
+        file="release/weight_squares.py",
         text='plan.shares["weight_squares"] / share,',
         replacement='plan.shares["weight_squares"] / share / sum(plan.shares.values()),',
         caught_by=(f"{COSTS}[unbounded-gaussian-whole]",),
     ),
     Bug(
         name="a share of 0 is raised after the rest has gone to the sum",
-        file="planner.py",
+        file="planning/search.py",
         text="""\
         exact = {name: max(floor_share(part), Fraction(1, SHARE_UNIT)) for name, part in shares.items()}
         exact["sum"] = self.share - sum(exact.values())

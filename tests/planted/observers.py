@@ -10,20 +10,19 @@ _TRACES = "tests/test_traces.py::"
 BUGS = (
     Bug(
         name="an unbounded sample is not thinned where the exact number of records is small",
-        file="estimate.py",
-        text="thinning = Thinning.of(plans, grouped=source.groups is not None)",
+        file="release/locate.py",
+        text="thinning = thinning_of(plans, grouped=source.groups is not None)",
         replacement=(
-            "thinning = Thinning.of(plans, grouped=source.groups is not None)\n"
+            "thinning = thinning_of(plans, grouped=source.groups is not None)\n"
             "    thinning = thinning.among(60 if (source.rows or 0) <= 100 else 0)"
         ),
         caught_by=(f"{_SEES}[arrays-so many that few are located]",),
     ),
     Bug(
         name="the exact number of records caps how many an unbounded sample keeps",
-        file="estimate.py",
+        file="release/locate.py",
         text="    kept = source.sample(thinning, randomness)\n",
         replacement=(
-            "    from dataclasses import replace\n\n"
             "    thinning = replace(thinning, density=thinning.density * min((source.rows or 0) / 5000, 1.0))\n"
             "    kept = source.sample(thinning, randomness)\n"
         ),
@@ -32,7 +31,7 @@ BUGS = (
     Bug(
         name="progress is told in records where their number is private",
         file="estimate.py",
-        text="counted=chosen.budget_range is None",
+        text="counted=options.model.budgets_are_public",
         replacement="counted=True",
         caught_by=(f"{_SEES}[arrays-no groups]",),
     ),
@@ -49,7 +48,7 @@ BUGS = (
     ),
     Bug(
         name="hundredths that small files do not reach are not told",
-        file="progress.py",
+        file="core/progress.py",
         text="            self._tell(step, _PARTS)\n",
         replacement="            self._tell(step, self._told)\n",
         caught_by=(f"{_SEES}[CSV-no groups]",),
@@ -57,20 +56,20 @@ BUGS = (
     Bug(
         name="loops that are compiled for many records are kept on disk",
         file="estimate.py",
-        text="        leave_no_trace()\n",
-        replacement="        pass\n",
+        text="            leave_no_trace()\n",
+        replacement="            pass\n",
         caught_by=(f"{_TRACES}test_traces_are_left_in_the_bounded_model_alone",),
     ),
     Bug(
         name="bytecode of what many records need is kept on disk",
-        file="traces.py",
+        file="core/traces.py",
         text="sys.dont_write_bytecode = before or _discreet",
         replacement="sys.dont_write_bytecode = before",
         caught_by=(f"{_TRACES}test_bytecode_is_a_trace_only_where_that_is_private",),
     ),
     Bug(
         name="a loop is compiled once more for a column with missing values",
-        file="kernels.py",
+        file="core/kernels.py",
         text="        compiled.disable_compile()\n",
         replacement="        compiled = numba.njit(nogil=True, cache=True)(self._loop)\n",
         caught_by=(f"{_TRACES}test_a_loop_is_compiled_once_however_its_columns_lie",),

@@ -12,14 +12,14 @@ _MANY = f"{_LAW}::test_many_records_are_kept_at_their_rates_and_independently"
 BUGS = (
     Bug(
         name="the last of several row groups of a Parquet piece is read again",
-        file="sources/formats.py",
+        file="sources/files/parquet.py",
         text="groups, records = [], 0",
         replacement="groups, records = groups[1:][-1:], 0",
         caught_by=(f"{_ONCE}[Parquet-small]",),
     ),
     Bug(
         name="the larger of two samples is kept where that of the reserve is small",
-        file="sources/__init__.py",
+        file="passes/source.py",
         text="""        if found is None:
             parts = list(self._watched("sample", lambda: partial(kept, own.spawn()), values=True))
             found = joined(parts, grouped=self.groups is not None)
@@ -33,7 +33,7 @@ BUGS = (
     ),
     Bug(
         name="a file is read again if fewer were set aside than there is room for",
-        file="sources/reserve.py",
+        file="passes/reserve.py",
         text="        parts, everybody = [part for _, part in self._parts], int(self._seen.sum())\n",
         replacement="""        parts, everybody = [part for _, part in self._parts], int(self._seen.sum())
         if sum(part.first.size for part in parts) < min(self._room, everybody):
@@ -43,21 +43,21 @@ BUGS = (
     ),
     Bug(
         name="batches of one size are set aside by the same coins",
-        file="sources/reserve.py",
+        file="passes/reserve.py",
         text="first = coins.first_pairs(batch.budgets.size)",
         replacement="first = self.__dict__.setdefault(batch.budgets.size, coins.first_pairs(batch.budgets.size))",
         caught_by=(f"{_MANY}[Parquet-enough is set aside-together]",),
     ),
     Bug(
         name="a reserve serves every sample of its source",
-        file="sources/__init__.py",
+        file="passes/source.py",
         text="reserve, self.full_reserve = self.full_reserve, None",
         replacement="reserve = self.full_reserve",
         caught_by=(f"{_LAW}::test_two_samples_are_independent[Parquet]",),
     ),
     Bug(
         name="the rest of a CSV block is lost where the block before it was as long",
-        file="sources/delimited.py",
+        file="sources/files/delimited.py",
         text="            for records in reader:\n",
         replacement="""            before = 0
             for records in reader:
@@ -68,7 +68,7 @@ BUGS = (
     ),
     Bug(
         name="a mapped Arrow batch is sliced by its own size from the second on",
-        file="sources/formats.py",
+        file="sources/files/arrow.py",
         text="            for part in _sliced(reader.get_batch(number)):\n",
         replacement="""            batch = reader.get_batch(number)
             for part in _sliced(batch) if number == 0 else [batch.slice(0, _PIECE)]:

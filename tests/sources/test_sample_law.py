@@ -37,7 +37,7 @@ from source_builders import Rows
 
 from pdpmean.core.model import BOUNDED
 from pdpmean.core.types import Floats
-from pdpmean.passes.cells import Cells
+from pdpmean.passes.cells import count_budgets
 from pdpmean.passes.source import BatchSource, Source
 from pdpmean.passes.thinning import Thinning
 from pdpmean.randomness import Randomness
@@ -51,7 +51,7 @@ Law = dict[Any, float]
 def sample(source: Source, rule: Thinning, randomness: Randomness) -> Floats:
     """Who is kept, by number, as an estimate goes about it."""
     source.prepare_sample(randomness.spawn())
-    Cells(BOUNDED, source.groups).census(source)
+    count_budgets(source, BOUNDED)
     return source.sample(rule, randomness).values
 
 

@@ -44,6 +44,7 @@ from scipy.stats import binomtest
 from pdpmean import InsufficientBudgetError, InvalidInputError, Randomness, estimate_mean, plan_mean
 from pdpmean.core.integers import STEPS
 from pdpmean.core.model import BOUNDED, Model, make_model
+from pdpmean.core.options import Options
 from pdpmean.core.types import Floats
 from pdpmean.passes.cells import Cells
 from pdpmean.passes.source import Source
@@ -364,7 +365,7 @@ def test_records_are_kept_at_their_rates_and_independently(
     budget = "element_at(array(2D, 4D, 8D), cast(id % 3 + 1 as int)) as epsilon"
     frame = session.range(0, MANY, 1, numPartitions=6).selectExpr("cast(id as double) as income", budget, region)
     by = None if groups is None else "region"
-    source = read(frame, None, Columns("income", "epsilon", by=by, groups=groups), BOUNDED)
+    source = read(frame, None, Options(value="income", budget="epsilon", by=by, groups=groups))
     source.prepare_sample(Randomness.seeded(1))
     source.census(Cells(BOUNDED, source.groups))
     with batches_of(session, 2500 if groups is None else 1875):  # of 2500 records, a quarter is of no group asked for
@@ -382,8 +383,8 @@ def test_records_are_kept_at_their_rates_and_independently(
 def test_every_record_is_there_exactly_once(session: SparkSession) -> None:
     columns = {"income": TELLING.values, "epsilon": TELLING.budgets, "region": list(OWN_GROUPS)}
     frame = frame_of(session, parts=7, **columns)
-    together = read(frame, None, Columns("income", "epsilon"), BOUNDED)
-    grouped = read(frame, None, Columns("income", "epsilon", by="region", groups=OWN_GROUPS), BOUNDED)
+    together = read(frame, None, Options(value="income", budget="epsilon"))
+    grouped = read(frame, None, Options(value="income", budget="epsilon", by="region", groups=OWN_GROUPS))
     for name in ("census", "sum", "sample"):
         run, of_all, of_each = PASSES[name]
         assert run(together) == of_all, name

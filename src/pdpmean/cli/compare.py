@@ -15,7 +15,7 @@ from pdpmean.core.files import FIGURES
 from pdpmean.core.text import as_table
 
 if TYPE_CHECKING:
-    from pdpmean.study.compare import Comparison
+    from pdpmean.results.comparison import Comparison
 
 __all__ = ["compare"]
 

@@ -9,7 +9,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pdpmean.errors import InvalidInputError
 from pdpmean.planning.plan import Plan
+from pdpmean.results.comparison import Comparison
 from pdpmean.results.grouped_estimate import GroupedEstimate
 from pdpmean.results.mean_estimate import MeanEstimate
 from pdpmean.show.panels import (
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from pdpmean.study.compare import Comparison
-
 __all__ = ["draw", "plot_comparison", "plot_estimate", "plot_groups", "plot_plan"]
 
 _TALLEST = 600.0  # inches, of a figure: more is refused when it is saved as pixels
@@ -51,8 +51,21 @@ def draw(thing: Any, **options: Any) -> Figure:
         Plan: plot_plan,
         MeanEstimate: plot_estimate,
         GroupedEstimate: plot_groups,
+        Comparison: plot_comparison,
     }
-    return next((make for kind, make in kinds.items() if isinstance(thing, kind)), plot_comparison)(thing, **options)
+    kind = Comparison if _are_comparisons(thing) else type(thing)
+    if kind not in kinds:
+        raise InvalidInputError(
+            "plot draws a plan, an estimate, estimates by group, or one or more comparisons; "
+            f"got {type(thing).__name__}",
+            name="thing",
+            value=thing,
+        )
+    return kinds[kind](thing, **options)
+
+
+def _are_comparisons(thing: Any) -> bool:
+    return isinstance(thing, Sequence) and len(thing) > 0 and all(isinstance(one, Comparison) for one in thing)
 
 
 def plot_plan(plan: Plan) -> Figure:

@@ -19,6 +19,7 @@ from pdpmean.core.html import environment
 from pdpmean.core.text import rounded, short
 from pdpmean.core.version import VERSION
 from pdpmean.errors import InvalidInputError
+from pdpmean.results.grouped_estimate import GroupedEstimate
 from pdpmean.results.mean_estimate import MeanEstimate
 from pdpmean.show.figures import Figures
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from pdpmean.planning.plan import Plan
-    from pdpmean.results.grouped_estimate import GroupedEstimate
 
 __all__ = ["report_html", "write_report"]
 
@@ -51,14 +51,38 @@ def write_report(
     command: str | None = None,
     level: float = 0.95,
 ) -> None:
-    """Write the page of `report_html` to a file, whole or not at all."""
-    if not hasattr(estimate, "promise"):
-        raise InvalidInputError(
-            f"write_report takes an estimate and a path, in this order; got {type(estimate).__name__}", name="estimate"
-        )
+    """Write an estimate as one HTML page, complete in itself: no scripts, no network.
+
+    Parameters
+    ----------
+    estimate
+        What `estimate_mean` returned.
+    path
+        The file, which must end in .html or .htm. It is written whole or not at all.
+    command
+        The command that made the estimate, to be shown on the page.
+    level
+        The confidence level of the intervals.
+
+    Raises
+    ------
+    InvalidInputError
+        The two are in the wrong order, the path does not end so, or it cannot be written.
+
+    """
+    _check(estimate, path)
     text = report_html(estimate, command=command, level=level)
     with replacing(Path(path), PAGES) as part:
         part.write_text(text, encoding="utf-8", errors="replace")
+
+
+def _check(estimate: object, path: object) -> None:
+    if not isinstance(estimate, MeanEstimate | GroupedEstimate) or not isinstance(path, str | os.PathLike):
+        raise InvalidInputError(
+            "write_report takes an estimate and the path of a file, write_report(estimate, 'report.html'); "
+            f"got {type(estimate).__name__} and {type(path).__name__}",
+            name="estimate",
+        )
 
 
 def report_html(estimate: MeanEstimate | GroupedEstimate, *, command: str | None = None, level: float = 0.95) -> str:

@@ -30,10 +30,10 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-u
 
 def fingerprint() -> str:
     """The version of the pdpmean that is installed here, and a hash of all its modules."""
-    from pdpmean import __version__  # of whoever runs this
+    from pdpmean.core.version import VERSION  # of whoever runs this
 
     modules = sorted(sources(resources.files("pdpmean")))
-    return f"{__version__} ({hashlib.sha256(repr(modules).encode()).hexdigest()[:16]})"
+    return f"{VERSION} ({hashlib.sha256(repr(modules).encode()).hexdigest()[:16]})"
 
 
 def sources(folder: Traversable, inside: str = "") -> Iterator[tuple[str, str]]:
