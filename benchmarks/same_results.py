@@ -76,7 +76,7 @@ def cases(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
 
     def estimate(data: Any, **options: Any) -> Callable[[], Any]:
         seeded = pdpmean.Randomness.seeded(7)
-        named = {"value": "value", "budget": "budget"} if "budgets" not in options else {}
+        named: dict[str, Any] = {"value": "value", "budget": "budget"} if "budgets" not in options else {}
         return lambda: pdpmean.estimate_mean(data, **named, **options, randomness=seeded)
 
     for count in (3_000, PEOPLE):

@@ -16,12 +16,12 @@ from source_builders import Rows
 
 from pdpmean.core.integers import STEPS
 from pdpmean.core.model import BOUNDED
-from pdpmean.passes.cells import Cells
+from pdpmean.passes.cells import count_budgets
 from pdpmean.passes.source import Source
-from pdpmean.passes.summing import Summing
 from pdpmean.passes.thinning import Thinning
 from pdpmean.randomness import Randomness
-from pdpmean.release.average import Clip
+from pdpmean.release.average import summing_of
+from pdpmean.release.gaussian import TentClip
 
 COUNT = 25  # powers of two from 1 to STEPS
 POWERS = [2**record for record in range(COUNT)]
@@ -30,9 +30,9 @@ LABELS = tuple(f"g{record}" for record in range(COUNT))
 ROWS = Rows(np.array(POWERS, dtype=np.float64), np.array(BUDGETS), list(LABELS), list(range(COUNT)))
 
 
-def clip() -> Clip:
+def clip() -> TentClip:
     """A step a unit, and half a nat a record, whatever its budget; the first four records are near."""
-    return Clip(BOUNDED, Fraction(1), cap=0.5, middle=0.0, half=float(STEPS), near=POWERS[4])
+    return TentClip(BOUNDED, Fraction(1), cap=0.5, middle=0.0, half=float(STEPS), near=POWERS[4])
 
 
 def sums(powers: list[int]) -> tuple[int, int, int]:
@@ -49,13 +49,12 @@ def keep_all(groups: int | None) -> Thinning:
 
 def counted(source: Source) -> list[tuple[float, ...]]:
     """The lower ends of the cells that each group holds, one for every record."""
-    cells = Cells(BOUNDED, source.groups)
-    return [tuple(np.repeat(held.levels, held.counts).tolist()) for held in cells.census(source)]
+    return [tuple(np.repeat(held.levels, held.counts).tolist()) for held in count_budgets(source, BOUNDED)]
 
 
 def summed(source: Source) -> list[tuple[int, int, int]]:
     clips = [clip()] * (source.groups or 1)
-    table = source.sum(Summing.of(clips, grouped=source.groups is not None))
+    table = source.sum(summing_of(clips, grouped=source.groups is not None))
     return [three(row) for row in table.tolist()][: len(clips)]
 
 

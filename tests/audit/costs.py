@@ -298,9 +298,9 @@ def _marked(real: Callable[..., Any]) -> Callable[..., Any]:
 
 def _noting(run: Run) -> Callable[..., list[Any]]:
     def conclude(groups: list[Released | None], _: object) -> list[Any]:
-        run.located = [group and group.location for group in groups]
-        run.averaged = [group and group.averaged for group in groups]
-        run.squares = [group and group.weight_squares for group in groups]
+        run.located = [group.location if group else None for group in groups]
+        run.averaged = [group.averaged if group else None for group in groups]
+        run.squares = [group.weight_squares if group else None for group in groups]
         return [group and SimpleNamespace(warnings=()) for group in groups]
 
     return conclude

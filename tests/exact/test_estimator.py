@@ -88,7 +88,7 @@ ALLOWED = [0.0, 1.0, 3.9, 4.0, 16.0, 16.0, 0.0]
 def census_losses(share: Fraction = USED["whole"]) -> list[float]:
     def counts(present: tuple[Person, ...]) -> Law:
         options = Options(WIDE, share=share)
-        return law(lambda r: estimate.take_census([held(present, WIDE)], options, r), released=True)
+        return law(lambda r: census.take_census([held(present, WIDE)], options, r), released=True)
 
     losses = removal_losses(counts, HOLDERS)
     return [losses[person] for person in HOLDERS]
