@@ -43,7 +43,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def measure(path: Path, groups: int, repeats: int) -> tuple[float, float, float]:
-    """Seconds for one estimate and for one a group, and their ratio."""
+    """Seconds for one estimate and for one per group, and their ratio."""
 
     def one() -> object:
         return pdpmean.estimate_mean(path, value="value", budget="epsilon")

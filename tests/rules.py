@@ -101,7 +101,7 @@ def sums_of(clip: Clip, values: ArrayLike, budgets: ArrayLike) -> Sums:
 
 
 def group_sums(clips: Sequence[Clip | None], values: ArrayLike, budgets: ArrayLike, groups: ArrayLike) -> list[Sums]:
-    """What records add up to, one entry a group and a last one for those of no group asked for."""
+    """What records add up to, one entry per group and a last one for those of no group asked for."""
     table = table_of(summing_of(clips, grouped=True), batch_of(values, budgets, groups))
     return [three(row) for row in table.tolist()]
 

@@ -170,7 +170,7 @@ def test_a_group_holds_what_its_records_alone_hold(model: Model, way: Way) -> No
 @BOTH_WAYS
 @MODELS
 def test_four_cells_together_are_one_of_a_group(model: Model, way: Way) -> None:
-    """64 cells an octave without groups, 16 with them: counts add up, and so do those of all groups."""
+    """64 cells per octave without groups, 16 with them: counts add up, and so do those of all groups."""
     budgets, codes = crowd(20_000)
     with way():
         fine = table_of(Cells(model), holders(budgets))[0]

@@ -21,15 +21,15 @@ def test_bounded() -> None:
     assert (
         "replacing one person's value changes the probability of any output by at most a factor exp(budget)." in words
     )
-    assert "Who takes part and everybody's budget are taken to be public." in words
-    assert words.endswith("One record a person is assumed.")
+    assert "Who takes part and everybody's budget are assumed to be public." in words
+    assert words.endswith("Assumes one record per person.")
 
 
 def test_unbounded() -> None:
     words = str(Promise(UNBOUNDED, Fraction(1, 4)))
-    assert "one person's taking part or not" in words
+    assert "adding or removing one person" in words
     assert "a factor exp(0.25 * budget)." in words
-    assert "Only the range of budgets, 0.1 to 1, is taken to be public." in words
+    assert "Only the range of budgets, 0.1 to 1, is assumed to be public." in words
 
 
 @pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED])
@@ -37,8 +37,8 @@ def test_groups(model: Model) -> None:
     words = str(Promise(model, Fraction(1), groups=3))
     assert "exp(budget), all groups together." in words
     public = "budget and group are" if model is BOUNDED else "0.1 to 1, and the list of groups are"
-    assert f"{public} taken to be public." in words
-    assert words.endswith("One record a person, in one group, is assumed.")
+    assert f"{public} assumed to be public." in words
+    assert words.endswith("Assumes one record per person, in one group.")
 
 
 def test_ids_that_were_checked() -> None:

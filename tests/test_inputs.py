@@ -359,8 +359,8 @@ def test_no_usable_budget_exceeds_the_granted_one(budgets: list[float]) -> None:
         (-0.3, "-0.3", ""),
         (-5e-324, "-4.94066e-324", ""),
         (-INF, "-inf", ""),
-        (NAN, "nan, which is no number", f"; {TIERS_HINT}"),
-        (None, "nan, which is no number", f"; {TIERS_HINT}"),
+        (NAN, "nan, which is not a number", f"; {TIERS_HINT}"),
+        (None, "nan, which is not a number", f"; {TIERS_HINT}"),
     ],
 )
 def test_a_wrong_budget_is_named(wrong: float | None, shown: str, hint: str) -> None:
@@ -437,7 +437,7 @@ def test_public_lengths_that_differ_are_told() -> None:
 def test_public_budgets_are_checked() -> None:
     with pytest.raises(InvalidInputError, match="record 1 has -2"):
         public_records([1.0, 2.0], [0.5, -2])
-    with pytest.raises(InvalidInputError, match="got nan, which is no number"):
+    with pytest.raises(InvalidInputError, match="got nan, which is not a number"):
         public_records([1.0, 2.0], NAN)
 
 

@@ -98,7 +98,7 @@ def test_the_answer_comes_with_its_interval_and_promise(estimate: MeanEstimate) 
     assert f"Mean {estimate.mean:.3f}" in words
     assert f"With 95 % confidence, the mean of the population lies between {low:.3f} and {high:.3f}." in words
     assert estimate.guarantee in words
-    assert f"off by up to {estimate.selection_bound:.3g} more if budgets and values go together" in words
+    assert f"up to {estimate.selection_bound:.3g} more bias if budgets correlate with values" in words
     assert COMMAND in words
     assert "NOT PRIVATE" not in words
 

@@ -257,7 +257,7 @@ def test_a_mean_far_from_the_median_warns(plan: Plan) -> None:
     by_chance = half_width(0.999, noise, math.hypot(sampling, plan.noise_std))
     assert by_chance < 0.17
     far = "mean and median differ by more than a bell-shaped population allows: use shape='any'"
-    apart = "mean and median differ: unless its values are rounded coarsely, the population is skewed: use shape='any'"
+    apart = "mean and median differ: unless values are coarsely rounded, the population is skewed: use shape='any'"
     for shift, warned in ((0.16, ()), (0.18, (apart,)), (0.25, (apart,)), (0.27, (far,)), (0.9, (far,))):
         for sign in (1, -1):
             assert released(plan, 0.0, 1.0, sign * shift).warnings == warned
@@ -284,7 +284,7 @@ def test_where_the_mean_itself_errs_more_than_planned_a_mean_farther_from_the_me
     assert len(released(plan, 0.0, 1.0, 1.3 * own, weight=less).warnings) == 1
 
 
-EQUAL = "many of the values seem to be equal, or nearly: use shape='any'"
+EQUAL = "many values seem to be equal, or nearly so: use shape='any'"
 
 
 def test_equal_values_warn(plan: Plan) -> None:
@@ -325,8 +325,8 @@ def test_too_many_values_near_the_centre_warn(options: dict[str, Any]) -> None:
 
 
 FEW = (
-    "too few of the values lie where the population was located: many may be missing or no numbers, or there is a gap "
-    "in its middle, or it was missed"
+    "too few of the values lie where the population was located: many may be missing or not numbers, or there is a "
+    "gap in its middle, or it was missed"
 )
 
 
@@ -394,7 +394,7 @@ def test_whole_numbers_do_not_warn(seed: int) -> None:
 def test_any_shape_warns_of_no_width_alone() -> None:
     plan = plan_mean(TIERS, shape="any")
     averaged = Average(0.9, plan.mean.weight, 0.01, square=0.9)
-    for degenerate, warned in ((False, ()), (True, ("the values seem to be all equal, missing or no numbers",))):
+    for degenerate, warned in ((False, ()), (True, ("all values seem to be equal, missing or not numbers",))):
         location = Location(0.0, 1.0, 1.0, degenerate)
         assert concluded(plan, location, averaged, None, promised(plan)).warnings == warned
 
@@ -409,16 +409,16 @@ def test_a_private_result_in_words(plan: Plan) -> None:
     assert found.guarantee == (
         "Pure personalized differential privacy, at every person's own budget: replacing one person's value changes "
         "the probability of any output by at most a factor exp(budget). Who takes part and everybody's budget are "
-        "taken to be public. One record a person is assumed."
+        "assumed to be public. Assumes one record per person."
     )
 
 
 def test_an_unbounded_result_in_words() -> None:
     found = released(plan_mean({0.5: 40_000}, share=0.25, **UNBOUNDED), 10.0, 2.0)
     for words in (
-        "one person's taking part or not changes",
+        "adding or removing one person changes",
         "at most a factor exp(0.25 * budget)",
-        "Only the range of budgets, 0.25 to 1, is taken to be public",
+        "Only the range of budgets, 0.25 to 1, is assumed to be public",
     ):
         assert words in found.guarantee
 

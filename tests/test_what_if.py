@@ -21,9 +21,9 @@ def errors(scenarios: list[Scenario]) -> dict[str, float]:
 def test_each_change_is_planned_as_if_it_were_so() -> None:
     found = errors(what_if(plan_mean(TIERS)))
     changed = {
-        "who grants 0.1 grants 0.5": {0.5: 9100, 1.0: 900},
-        "who grants 0.5 grants 1": {0.1: 5400, 1.0: 4600},
-        "who grants 1 grants 2": {0.1: 5400, 0.5: 3700, 2.0: 900},
+        "everyone at 0.1 raised to 0.5": {0.5: 9100, 1.0: 900},
+        "everyone at 0.5 raised to 1": {0.1: 5400, 1.0: 4600},
+        "everyone at 1 raised to 2": {0.1: 5400, 0.5: 3700, 2.0: 900},
         "every budget doubled": {0.2: 5400, 1.0: 3700, 2.0: 900},
         "25 % more people at 0.1": {0.1: 6750, 0.5: 3700, 1.0: 900},
         "25 % more people at 0.5": {0.1: 5400, 0.5: 4625, 1.0: 900},
@@ -50,24 +50,24 @@ def test_options_are_kept() -> None:
 def test_the_public_range_grows_with_a_doubled_budget() -> None:
     found = what_if(plan_mean(TIERS, model="unbounded", budget_range=(0.1, 1.0)))
     ranges = {one.name: one.plan.model.budget_range for one in found if one.plan}
-    assert ranges["who grants 1 grants 2"] == (0.1, 2.0)
+    assert ranges["everyone at 1 raised to 2"] == (0.1, 2.0)
     assert ranges["twice as many people"] == (0.1, 1.0)
 
 
 def test_people_who_grant_nothing_may_begin_to() -> None:
     found = errors(what_if(plan_mean({0.0: 3000, 0.1: 5000})))
-    assert found["who grants 0 grants 0.1"] == plan_mean({0.1: 8000}).expected_std
+    assert found["everyone at 0 raised to 0.1"] == plan_mean({0.1: 8000}).expected_std
     assert "25 % more people at 0" not in found
 
 
 def test_public_people_have_no_more_to_grant() -> None:
     found = errors(what_if(plan_mean({0.1: 5000, math.inf: 100})))
-    assert [name for name in found if name.startswith("who grants")] == ["who grants 0.1 grants inf"]
+    assert [name for name in found if name.startswith("everyone at")] == ["everyone at 0.1 raised to inf"]
 
 
 def test_one_tier_is_doubled_once() -> None:
     assert list(errors(what_if(plan_mean({0.1: 5000})))) == [
-        "who grants 0.1 grants 0.2",
+        "everyone at 0.1 raised to 0.2",
         "25 % more people",
         "twice as many people",
     ]
@@ -77,16 +77,20 @@ def test_many_budgets_are_not_told_one_by_one() -> None:
     budgets = np.geomspace(0.01, 1, 5001)
     found = errors(what_if(plan_mean(budgets)))
     assert list(found) == [
-        "nobody grants less than 0.1, the median",
+        "everyone below the median, 0.1, raised to it",
         "every budget doubled",
         "25 % more people",
         "twice as many people",
     ]
     raised = plan_mean(np.maximum(budgets, 0.1)).expected_std
-    assert found["nobody grants less than 0.1, the median"] == pytest.approx(raised, rel=1e-3)
+    assert found["everyone below the median, 0.1, raised to it"] == pytest.approx(raised, rel=1e-3)
 
 
 def test_budgets_counted_on_a_grid_are_written_short() -> None:
     plan = plan_mean(np.repeat([0.1, 0.5, 0.25], 60_000))  # so many that they are counted in cells
     names = list(errors(what_if(plan)))
-    assert names[:3] == ["who grants 0.1 grants 0.25", "who grants 0.25 grants 0.5", "who grants 0.5 grants 1"]
+    assert names[:3] == [
+        "everyone at 0.1 raised to 0.25",
+        "everyone at 0.25 raised to 0.5",
+        "everyone at 0.5 raised to 1",
+    ]

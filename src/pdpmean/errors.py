@@ -4,7 +4,7 @@
 
     PdpMeanError
     ├── InvalidInputError (also a ValueError)        something public is wrong: a budget, a length, an option
-    ├── InsufficientBudgetError                      the budgets cannot carry an answer; says how much would
+    ├── InsufficientBudgetError                      the budgets are not enough for an answer; says what would be
     └── MissingPackageError (also an ImportError)    something optional is not installed; says how to
 
 An error is only ever raised because of something public. A private value, however strange, is data.
@@ -30,7 +30,7 @@ class InvalidInputError(PdpMeanError, ValueError):
 
 
 class InsufficientBudgetError(PdpMeanError):
-    """The budgets cannot carry an answer: `total` was granted, about `needed` would do.
+    """The budgets are not enough for an answer: `total` was granted, about `needed` would be enough.
 
     Raised before any value is used, from public numbers alone; in the unbounded model, from the noisy census.
     """

@@ -1,4 +1,4 @@
-"""The whole method on one page: read, census, plan, locate, average, result; one call a step."""
+"""The whole method on one page: read, census, plan, locate, average, result; one call per step."""
 
 from __future__ import annotations
 
@@ -69,19 +69,19 @@ def estimate_mean(
     Parameters
     ----------
     values
-        One number a person. Missing and infinite ones are data like any other; what is no number (text is not read as
+        One number per person. Missing and infinite ones are data like any other; what is no number (text is not read as
         one) counts as missing. Missing ones are left out or, if shape is "any", count as the located centre. Or a
         table: the path of a Parquet, CSV or Arrow file (a glob, a list of them), an Arrow table, a pandas or polars
         frame, a DuckDB relation, a Spark DataFrame.
     budgets
-        One budget a person, or one for all: 0 leaves a person out, inf makes them public. With `tiers`, a column
+        One budget per person, or one for all: 0 leaves a person out, inf makes them public. With `tiers`, a column
         of tier names instead.
     value, budget
         The names of the two columns, if a table is given.
     tiers
         The budget of each tier.
     by, groups
-        A column (in a table, its name), and which of its entries to report: one estimate a group, everybody's whole
+        A column (in a table, its name), and which of its entries to report: one estimate per group, everybody's whole
         budget spent in their own. The list is public; records of other groups are left out.
     person
         A column (in a table, its name) of ids, checked to be unique; in the bounded model alone.
@@ -110,7 +110,7 @@ def estimate_mean(
     InvalidInputError
         Something public is wrong. Values never raise.
     InsufficientBudgetError
-        The budgets cannot carry an answer; says what would. In the unbounded model the noisy census, a sixteenth of
+        The budgets are not enough for an answer; says what would be. In the unbounded model the noisy census, a sixteenth of
         the share, has then been used. With groups, those refused are listed in the result instead.
 
     """

@@ -44,7 +44,7 @@ def plan_mean(
     Parameters
     ----------
     budgets
-        One budget a person, or how many people hold which: ``{0.1: 5400, 0.5: 3700, 1.0: 900}``. With `tiers`, names
+        One budget per person, or how many people hold which: ``{0.1: 5400, 0.5: 3700, 1.0: 900}``. With `tiers`, names
         stand for budgets in either. Or a table, as for `estimate_mean`.
     budget
         The name of the column of budgets, if a table is given; no other is read.

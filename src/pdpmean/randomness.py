@@ -172,7 +172,7 @@ class Randomness:
         return stream[:written].view("<u8").astype(np.uint64, copy=False)
 
     def coins(self, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """One coin a rate, heads with probability `rate` rounded down to a multiple of 2**-64."""
+        """One coin per rate, heads with probability `rate` rounded down to a multiple of 2**-64."""
         if not ((rates >= 0) & (rates <= 1)).all():
             raise ValueError("rates must lie in [0, 1]")
         first = self.first_bytes(rates.size).reshape(rates.shape)

@@ -71,7 +71,7 @@ def test_wrong_use_is_said_in_a_line_or_two(run: Run, words: tuple[str, ...], sa
 def test_a_refusal_says_what_would_do(run: Run) -> None:
     found = run("plan", "--tiers", "0.1:50")
     assert found.exit_code == 1
-    assert found.stderr.startswith("pdpmean: refused: a total budget of 5 cannot carry an answer")
+    assert found.stderr.startswith("pdpmean: refused: a total budget of 5 is not enough for an answer")
     assert "About 1" in found.stderr
     assert "--support LOW HIGH" in found.stderr
     assert (found.stderr.count("\n"), found.stdout) == (1, "")

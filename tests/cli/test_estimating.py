@@ -267,7 +267,7 @@ def test_the_same_check_sees_a_number_of_people(run: Run, people: Path) -> None:
     [
         (("--budget", "0.5"), "no column '0.5'; one budget for all is given as --budget-for-all 0.5\nIts columns: "),
         (("--budget-for-all", "-0.5"), "pdpmean: --budget-for-all must be >= 0; got -0.5\n"),
-        (("--budget", "tier"), "has nan, which is no number (the first record is 0)"),
+        (("--budget", "tier"), "has nan, which is not a number (the first record is 0)"),
         (("--budget", "tier", "--tiers", "strict=0.1"), "pdpmean: the column of budgets holds the tier "),
         (("--budget", "tier", "--tiers", "strict=0.1"), ", which --tiers does not list: strict\n"),
     ],

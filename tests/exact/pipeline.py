@@ -192,7 +192,7 @@ SEVERE_CENTERS, SEVERE_SPREADS = only({0.0: 400, 1.5: 1}), only({0.25: 400, 0.75
 def whole(
     plans: Sequence[Plan | InsufficientBudgetError], centers: Lattice, spreads: Lattice, *planted: Patch
 ) -> Iterator[None]:
-    """`estimate_mean` with these plans, one a group, and lattices; nothing is concluded from the released numbers."""
+    """`estimate_mean` with these plans, one per group, and lattices; nothing is concluded from the released numbers."""
     is_any = any(isinstance(plan, Plan) and plan.shape == "any" for plan in plans)
     fixed: list[Patch] = [
         (estimate, "plan_groups", lambda *_: list(plans)),

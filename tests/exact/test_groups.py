@@ -1,6 +1,6 @@
 """`estimate_mean` by group, enumerated: what one record costs over the joint output of all groups is its budget.
 
-As in test_estimator.py the shipped code runs, on small lattices and with fixed plans: here one a group, unlike each
+As in test_estimator.py the shipped code runs, on small lattices and with fixed plans: here one per group, unlike each
 other, so that a record treated by the wrong group's rule shows.
 """
 

@@ -4,7 +4,7 @@
  exit   meaning
 ======  =================================================================
    0    an answer was given
-   1    refused: the budgets cannot carry an answer
+   1    refused: the budgets are not enough for an answer
    2    wrong use: an option, a file, a column
   70    a fault of this program
  130    interrupted

@@ -29,7 +29,7 @@ _TOUR = {
         "estimate people.csv --value hours --budget tier --tiers strict=0.1,standard=0.5,open=1 --model unbounded "
         "--share 0.25"
     ),
-    "One mean a region": "estimate people.csv --value hours --budget epsilon --by region --groups north,south,west "
+    "One mean per region": "estimate people.csv --value hours --budget epsilon --by region --groups north,south,west "
     "--share 0.5",
     "How it compares with the paper and with others, for a tenth of these people": (
         "compare --tiers 0.1:1080,0.5:740,1:180 --runs 100"

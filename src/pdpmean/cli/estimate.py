@@ -126,7 +126,7 @@ def _show(found: MeanEstimate | GroupedEstimate, level: float, *, json: bool, cs
 def _rows_and_content(
     found: MeanEstimate | GroupedEstimate, level: float
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """For CSV, a row a group, or one, that also says whether it is private; and for JSON, everything."""
+    """For CSV, one row per group, or one, that also says whether it is private; and for JSON, everything."""
     from pdpmean import GroupedEstimate
 
     marks = {"level": level, "private": found.private}

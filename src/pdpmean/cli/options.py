@@ -40,7 +40,7 @@ BudgetFiles = Annotated[
 Value = Annotated[str, _column("--value", "The column to average.")]
 Budget = Annotated[
     str | None,
-    _column("--budget", "The column of budgets, one a person: 0 leaves a person out, inf makes them public."),
+    _column("--budget", "The column of budgets, one per person: 0 leaves a person out, inf makes them public."),
 ]
 BudgetForAll = Annotated[float | None, _option("--budget-for-all", "One budget for everybody, instead.", COLUMNS)]
 Tiers = Annotated[
@@ -116,7 +116,7 @@ OtherSeed = Annotated[int, _option("--seed", "Another seed, other samples.")]
 
 Level = Annotated[float, _option("--level", "How sure the confidence interval is: 0.99 for 99 %.", OUTPUT)]
 Json = Annotated[bool, _flag("--json", "Print JSON.")]
-Csv = Annotated[bool, _flag("--csv", "Print CSV, a line a group.")]
+Csv = Annotated[bool, _flag("--csv", "Print CSV, one line per group.")]
 Report = Annotated[Path | None, _option("--report", "Write a page, such as out.html.", OUTPUT, "FILE")]
 Plot = Annotated[Path | None, _option("--plot", "Draw a figure, such as out.svg.", OUTPUT, "FILE")]
 Quiet = Annotated[bool, _flag("--quiet", "No progress bars.")]

@@ -33,7 +33,7 @@ def _finite(content: Any) -> Any:
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A header and a line a row; what is missing is empty."""
+    """A header and one line per row; what is missing is empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()

@@ -105,7 +105,7 @@ def _content(made: Plan, scenarios: list[Scenario]) -> dict[str, Any]:
 
 def _text(made: Plan, scenarios: list[Scenario]) -> str:
     limit, part = _limit(made)
-    more = f"helps up to {made.saturation:.3g} a person; {100 * _beyond(made):.0f} % of the people grant more"
+    more = f"helps up to {made.saturation:.3g} per person; {100 * _beyond(made):.0f} % of the people grant more"
     rows = [
         ("limited by", f"{limit}, {100 * part:.0f} % of the squared error"),
         ("more budget", more),

@@ -33,7 +33,7 @@ def progress(*, quiet: bool, counts: bool = True, unit: str = "rows") -> Iterato
 
 
 class _Shown:
-    """The hook: a bar a step, once it has taken a while."""
+    """The hook: one bar per step, once it has taken a while."""
 
     def __init__(self, bars: Progress) -> None:
         self._bars = bars
@@ -65,7 +65,7 @@ def _bars(counts: bool, unit: str) -> Progress:
             if not counts:
                 return Text(f"{task.percentage:.0f} %")
             total = "" if task.total is None else f" of {task.total:,.0f}"
-            rate = "" if task.speed is None else f", {task.speed:,.0f} a second"
+            rate = "" if task.speed is None else f", {task.speed:,.0f} per second"
             return Text(f"{task.completed:,.0f}{total} {unit}{rate}")
 
     columns = (TextColumn("{task.description}"), BarColumn(24), Amount(Column(no_wrap=True)), TimeRemainingColumn())

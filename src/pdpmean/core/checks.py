@@ -73,7 +73,7 @@ def check_budgets(budgets: ArrayLike, first: int = 0) -> Floats:
 
 def _wrong_budget(record: int | None, budget: float) -> InvalidInputError:
     """What to raise for the budget of a record, or for the one of all."""
-    found = "nan, which is no number" if math.isnan(budget) else f"{budget:g}"
+    found = "nan, which is not a number" if math.isnan(budget) else f"{budget:g}"
     if record is None:
         message = f"budgets must be >= 0; got {found}"
     else:

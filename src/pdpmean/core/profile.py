@@ -27,7 +27,7 @@ class Profile:
 
     @classmethod
     def of(cls, budgets: Floats, counts: Floats | None = None) -> Profile:
-        """The profile of budgets, one a person, or as many as `counts` says; who grants nothing does not count."""
+        """The profile of budgets, one per person, or as many as `counts` says; who grants nothing does not count."""
         levels, place = np.unique(budgets, return_inverse=True)
         held = np.bincount(place, weights=counts, minlength=levels.size).astype(np.float64)
         counted = (levels > 0) & (held > 0)

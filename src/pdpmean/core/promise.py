@@ -1,4 +1,4 @@
-"""The guarantee in words: what was promised to whom, and what is taken to be public."""
+"""The guarantee in words: what was promised to whom, and what is assumed to be public."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Promise:
     @property
     def _bound(self) -> str:
         factor = "exp(budget)" if self.spent == 1 else f"exp({float(self.spent):.6g} * budget)"
-        change = "replacing one person's value" if self._bounded else "one person's taking part or not"
+        change = "replacing one person's value" if self._bounded else "adding or removing one person"
         return (
             f"Pure personalized differential privacy, at every person's own budget: {change} changes the probability "
             f"of any output by at most a factor {factor}{', all groups together' if self.groups else ''}."
@@ -40,16 +40,16 @@ class Promise:
     def _public(self) -> str:
         if self._bounded:
             group = " and group" if self.groups else ""
-            return f"Who takes part and everybody's budget{group} are taken to be public."
+            return f"Who takes part and everybody's budget{group} are assumed to be public."
         low, high = self.model.public_range
         groups = " and the list of groups are" if self.groups else " is"
-        return f"Only the range of budgets, {low:g} to {high:g},{groups} taken to be public."
+        return f"Only the range of budgets, {low:g} to {high:g},{groups} assumed to be public."
 
     @property
     def _one_record(self) -> str:
         if self.unique:
             return "No two records have the same person's id."
-        return f"One record a person{', in one group,' if self.groups else ''} is assumed."
+        return f"Assumes one record per person{', in one group' if self.groups else ''}."
 
     @property
     def _bounded(self) -> bool:

@@ -18,7 +18,7 @@ from pdpmean.planning.released import Released
 
 __all__ = ["AnyShapeInference"]
 
-_ALL_EQUAL = "the values seem to be all equal, missing or no numbers"
+_ALL_EQUAL = "all values seem to be equal, missing or not numbers"
 
 
 @dataclass(frozen=True)

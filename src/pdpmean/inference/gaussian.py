@@ -34,14 +34,14 @@ _NEAR, _MOST_NEAR = 0.14, 0.24
 _LEAST_FOUND, _LEAST_FOUND_UNBOUNDED = 0.7, 0.4
 _FALSE_ALARM = 0.001
 
-_MANY_EQUAL = "many of the values seem to be equal, or nearly: use shape='any'"
+_MANY_EQUAL = "many values seem to be equal, or nearly so: use shape='any'"
 _FEW_FOUND = (
-    "too few of the values lie where the population was located: many may be missing or no numbers, or there is a gap "
-    "in its middle, or it was missed"
+    "too few of the values lie where the population was located: many may be missing or not numbers, or there is a "
+    "gap in its middle, or it was missed"
 )
 _SKEWED = "mean and median differ by more than a bell-shaped population allows: use shape='any'"
 _PERHAPS_SKEWED = (
-    "mean and median differ: unless its values are rounded coarsely, the population is skewed: use shape='any'"
+    "mean and median differ: unless values are coarsely rounded, the population is skewed: use shape='any'"
 )
 
 

@@ -65,7 +65,7 @@ def lower_bound(
     Parameters
     ----------
     budgets
-        One budget a record, in any order; or a number, for a single record; or a mapping from a budget to the
+        One budget per record, in any order; or a number, for a single record; or a mapping from a budget to the
         number of records that hold it. 0 and inf are budgets like any other.
     sigma
         Standard deviation of the population.

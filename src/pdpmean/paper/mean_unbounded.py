@@ -57,7 +57,7 @@ def mean_unbounded(
 
 
 def bucket_ends(budget_range: tuple[float, float]) -> Floats:
-    """The left ends ``eps_min 2**j`` up to eps_max, one a bucket: ``floor(log2 T) + 1`` (docs/errata.md, 10)."""
+    """The left ends ``eps_min 2**j`` up to eps_max, one per bucket: ``floor(log2 T) + 1`` (docs/errata.md, 10)."""
     low, high = check_budget_range(budget_range)
     if low < _SMALLEST_LOW_END:
         raise InvalidInputError(

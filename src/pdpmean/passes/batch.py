@@ -47,7 +47,7 @@ class Tallying(Protocol):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows, one a group, and columns of the table."""
+        """Rows, one per group, and columns of the table."""
 
     def tally(self, batch: Batch, table: Counts) -> None:
         """Add what the batch contributes."""

@@ -120,7 +120,7 @@ class BatchSource(Source):
         return self._tally("sum", rule, values=True)
 
     def _tally(self, name: str, rule: Tallying, *, values: bool, reserve: Reserve | None = None) -> Counts:
-        tables: list[Counts] = []  # one a thread, each in use or in this list
+        tables: list[Counts] = []  # one per thread, each in use or in this list
 
         def add(batch: Batch) -> None:
             try:

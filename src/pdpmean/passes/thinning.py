@@ -30,7 +30,7 @@ _NOBODY = KeepRule(1.0, 1.0, 0.0, cap=0.0, density=0.0)  # also for budgets with
 class Thinning:
     """Keep a record of weight w with probability ``min(1, density * w)``.
 
-    All but the model have one entry a group, and a last one for everybody else, who are not kept; or a single one,
+    All but the model have one entry per group, and a last one for everybody else, who are not kept; or a single one,
     where there are no groups.
     """
 
@@ -77,7 +77,7 @@ class Thinning:
         return self.rates(self.cap)
 
     def keep(self, batch: Batch, randomness: Randomness) -> NDArray[np.intp]:
-        """Which records are kept: one coin a record, whose first byte says tails for most."""
+        """Which records are kept: one coin per record, whose first byte says tails for most."""
         largest = math.ceil(256 * float(np.max(self.largest)))
         first = randomness.first_bytes(batch.budgets.size)
         maybe = places_below(first, largest)

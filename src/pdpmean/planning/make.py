@@ -87,19 +87,21 @@ def _refusal(plan: Plan, options: Options, needed: float) -> InsufficientBudgetE
     """Why the plan is not followed, and what would help."""
     chance, allowed = plan.failure_probability(options.choices.max_ratio), options.choices.max_failure
     reason = (
-        f"the chance not to find the population is {chance:.2g}, allowed {allowed:g}"
+        f"the probability of missing the population is {chance:.2g}; at most {allowed:g} is allowed"
         if chance > allowed
-        else "too little for the width of a population of any shape"
+        else "too little to find how far a population of any shape extends"
     )
     may_help = PLANNERS[options.shape].support_helps and not plan.support
     support = "a support=(low, high) known to hold the population" if may_help else ""
     share = f", a share above {float(options.share):.3g}" if options.share < 1 else ""
-    helps = f"About {_amount(needed)} would: more people or larger budgets{share}" + f", or {support}" * bool(support)
+    helps = f"About {_amount(needed)} would be: more people or larger budgets{share}" + f", or {support}" * bool(
+        support
+    )
     if needed == math.inf:
-        helps = "No budget would" + f", but {support} may" * bool(support)
+        helps = "No budget would be" + f", but {support} may" * bool(support)
     about = "about " if plan.census.is_noisy else ""
     return InsufficientBudgetError(
-        f"a total budget of {about}{_amount(plan.total)} cannot carry an answer ({reason}). {helps}",
+        f"a total budget of {about}{_amount(plan.total)} is not enough for an answer ({reason}). {helps}",
         total=plan.total,
         needed=needed,
         failure_probability=chance,

@@ -69,13 +69,13 @@ class Plan(Forecast):
         }
 
     def rows(self) -> list[tuple[str, str]]:
-        """What the plan says, in words: one row a fact."""
+        """What the plan says, in words: one row per fact."""
         return [
-            ("total budget", f"{self.total:,.6g}, where a person's counts up to {self.saturation:.3g}"),
+            ("total budget", f"{self.total:,.6g}; budgets above {self.saturation:.3g} add nothing"),
             ("expected error (std)", f"{self.expected_std:.4g} standard deviations of the population"),
             ("made of", f"noise {self.noise_std:.4g} and sampling {self.sampling_std:.4g}"),
             ("95 % interval", f"+- {self.half_width():.4g}"),
-            ("at best", f"every private estimator is off by {self.lower_bound:.4g} or more, one time in four"),
+            ("at best", f"every private estimator errs by at least {self.lower_bound:.4g} in one run out of four"),
             ("chance of a miss", f"{self.failure_probability():.2g}, for a mean 10,000 standard deviations from 0"),
             ("shares of the budget", ", ".join(f"{name} {float(share):.3g}" for name, share in self.shares.items())),
         ]

@@ -30,7 +30,7 @@ def public_census(held: Held) -> Census:
 
 
 def noisy_census(held: Held, model: Model, share: Fraction, randomness: Randomness) -> Census:
-    """The profile from noisy sums of budgets, one a bucket of the public range: costs everyone `share` of theirs.
+    """The profile from noisy sums of budgets, one per bucket of the public range: costs everyone `share` of theirs.
 
     Person i adds ``floor(a_i 2**q)``, a_i rounded down to its cell, to one sum, and every sum gets discrete Laplace
     noise of scale ``2**q / share``: loss at most ``share * a_i``.

@@ -69,7 +69,7 @@ class Comparison:
     seed: int
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a method: its error and how sure that is, over the lower bound, the parts missed and refused."""
+        """One row per method: its error and how sure that is, over the lower bound, the parts missed and refused."""
         return [
             {
                 "method": found.name,

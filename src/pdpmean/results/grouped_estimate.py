@@ -1,4 +1,4 @@
-"""Results by group: one estimate a group, or why there is none."""
+"""Results by group: one estimate per group, or why there is none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAMED = 5  # groups that a warning names
 class GroupedEstimate(Mapping[Any, MeanEstimate]):
     """The estimate of every group that was asked for, in that order; `refused` says why some have none.
 
-    A mapping from group to `MeanEstimate`. `to_arrow` and `to_pandas` give one row a group.
+    A mapping from group to `MeanEstimate`. `to_arrow` and `to_pandas` give one row per group.
     """
 
     groups: tuple[Hashable, ...]
@@ -80,7 +80,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         return len(self.estimates)
 
     def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """One row a group, as plain numbers and words; those of a refused group are None."""
+        """One row per group, as plain numbers and words; those of a refused group are None."""
         intervals = self.intervals(level)
         return [self._row(group, *intervals.get(group, (None, None))) for group in self.groups]
 
@@ -114,7 +114,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         }
 
     def to_arrow(self, level: float = 0.95) -> Any:
-        """An Arrow table, one row a group."""
+        """An Arrow table, one row per group."""
         import pyarrow as pa
 
         numbers = ("mean", "low", "high", "std", "noise_std", "sampling_std", "scale")
@@ -125,7 +125,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         return pa.table(columns)
 
     def to_pandas(self, level: float = 0.95) -> Any:
-        """A pandas frame, one row a group."""
+        """A pandas frame, one row per group."""
         return self.to_arrow(level).to_pandas()
 
     def _cells(self, level: float = 0.95) -> list[tuple[str, ...]]:
@@ -149,7 +149,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         return self.text()
 
     def text(self, level: float = 0.95) -> str:
-        """One line a group, aligned, with the intervals of this level."""
+        """One line per group, aligned, with the intervals of this level."""
         banner = [] if self.private else ["NOT PRIVATE: seeded randomness, for simulation only", ""]
         table = as_table(self._cells(level), right_from=5)
         return "\n".join([*banner, table, "", textwrap.fill(self.guarantee, 100)])

@@ -74,7 +74,7 @@ class MeanEstimate:
     @property
     def selection(self) -> str:
         """What a correlation between budgets and values could do, in words."""
-        return f"off by up to {short(self.selection_bound)} more if budgets and values go together"
+        return f"up to {short(self.selection_bound)} more bias if budgets correlate with values"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""

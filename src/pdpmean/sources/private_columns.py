@@ -130,7 +130,7 @@ def _paired(values: Any, granted: Any) -> tuple[Floats, Floats]:
         return numbers, np.broadcast_to(granted, numbers.shape)
     if granted.size != numbers.size:
         raise InvalidInputError(
-            f"values and budgets must go together, one budget a value; got {numbers.size} values and "
+            f"values and budgets must go together, one budget per value; got {numbers.size} values and "
             f"{granted.size} budgets",
             name="budgets",
             value=granted.size,
@@ -147,7 +147,7 @@ def private_records(values: Any, budgets: Any) -> tuple[Floats, Floats]:
     granted = private_numbers(budgets, "budgets")
     if granted.size != numbers.size:
         raise InvalidInputError(
-            "values and budgets must go together, one budget a value; their lengths differ", name="budgets"
+            "values and budgets must go together, one budget per value; their lengths differ", name="budgets"
         )
     return numbers, granted
 

@@ -36,7 +36,7 @@ def read(data: Any, budgets: Any, options: Options) -> Source:
     source = (_read_arrays if options.value is None else _read_table)(data, budgets, options)
     if options.person is not None and source.duplicate_person():
         raise InvalidInputError(
-            "a person has two records or more; the guarantee is for one record a person. Merge them first",
+            "a person has two records or more; the guarantee is for one record per person. Merge them first",
             name="person",
         )
     return source
@@ -50,7 +50,7 @@ def read_people(budgets: Any, options: Options) -> Source | Mapping[float, float
         raise InvalidInputError("name the column of budgets: plan_mean(table, budget='...')", name="budget")
     if np.ndim(budgets) == 0 and not isinstance(budgets, Mapping):
         raise InvalidInputError(
-            f"plan_mean needs to know how many people there are: {{{budgets!r}: people}}, or one budget a person",
+            f"plan_mean needs to know how many people there are: {{{budgets!r}: people}}, or one budget per person",
             name="budgets",
             value=budgets,
         )
@@ -97,7 +97,7 @@ def _column(name: str, column: Any) -> Any:
 def _check_length(name: str, found: int, wanted: int) -> None:
     if found != wanted:
         raise InvalidInputError(
-            f"values and {name} must go together, one entry a value; their lengths differ", name=name
+            f"values and {name} must go together, one entry per value; their lengths differ", name=name
         )
 
 

@@ -29,7 +29,7 @@ Method = Callable[[Floats, Randomness], float]
 METHODS = {
     "pdpmean": "this library",
     "paper": "the paper's algorithm, corrected",
-    "threshold": "drop who grants less than a threshold",
+    "threshold": "drop everyone below a threshold",
     "sampling": "sample people by their budgets",
     "minimum": "everybody at the smallest budget",
     "oracle": "told mean and spread, it only averages",
@@ -55,7 +55,7 @@ def compare(
     Parameters
     ----------
     budgets
-        One budget a person, or how many people hold which: ``{0.1: 5400, 0.5: 3700, 1.0: 900}``.
+        One budget per person, or how many people hold which: ``{0.1: 5400, 0.5: 3700, 1.0: 900}``.
     runs
         How many samples of values to draw; every method sees the same.
     model, budget_range
@@ -119,7 +119,7 @@ def standard_normals(randomness: Randomness, size: int) -> Floats:
 
 
 def _column(budgets: ArrayLike | Mapping[float, int]) -> Floats:
-    """One budget a person."""
+    """One budget per person."""
     if not isinstance(budgets, Mapping):
         return check_budgets(budgets)
     people = np.array(list(budgets.values()), dtype=np.float64)

@@ -59,7 +59,7 @@ def _relaxed(people: People) -> Iterator[tuple[str, People]]:
     for budget, more in zip(budgets, [*budgets[1:], 2 * budgets[-1]], strict=True):
         if budget < more:
             moved = people | {budget: 0.0, more: people.get(more, 0.0) + people[budget]}
-            yield f"who grants {_written(budget)} grants {_written(more)}", moved
+            yield f"everyone at {_written(budget)} raised to {_written(more)}", moved
     if len(people) > 1:
         yield _doubled(people)
 
@@ -69,7 +69,7 @@ def _many_relaxed(people: People) -> Iterator[tuple[str, People]]:
     median = list(people)[int(np.searchsorted(counts, counts[-1] / 2))]
     raised = {budget: count for budget, count in people.items() if budget > median}
     below = sum(count for budget, count in people.items() if budget <= median)
-    yield f"nobody grants less than {_written(median)}, the median", {median: below} | raised
+    yield f"everyone below the median, {_written(median)}, raised to it", {median: below} | raised
     yield _doubled(people)
 
 

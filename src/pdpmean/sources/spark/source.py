@@ -122,7 +122,7 @@ class SparkSource(Source):
             if toss:
                 records, rules = _at_heads(records, toss, randomness), (rule, rule.among(toss.bits))
             work = partial(keep, rules=rules, make=randomness.remote())
-            # In one action, of which Spark takes one result a partition, whatever else it tried: docs/spark.md.
+            # In one action, of which Spark takes one result per partition, whatever else it tried: docs/spark.md.
             with _batches_of_any_size(records.sparkSession):
                 found = _collected(records.mapInArrow(guarded(work, records.columns), _with_answer(records.schema)))
         if pc.any(found[OTHER]).as_py():
