@@ -110,8 +110,8 @@ def estimate_mean(
     InvalidInputError
         Something public is wrong. Values never raise.
     InsufficientBudgetError
-        The budgets are not enough for an answer; says what would be. In the unbounded model the noisy census, a sixteenth of
-        the share, has then been used. With groups, those refused are listed in the result instead.
+        The budgets are not enough for an answer; says what would be. In the unbounded model the noisy census, a
+        sixteenth of the share, has then been used. With groups, those refused are listed in the result instead.
 
     """
     with quiet():

@@ -20,6 +20,8 @@ import numpy as np
 from numba import types
 from numba.core.caching import FunctionCache
 
+from pdpmean.core.integers import LOW_BITS, STEP_BITS, STEPS
+from pdpmean.core.rules import SumRule
 from pdpmean.core.traces import compiling, may_leave_traces
 
 __all__ = [
@@ -36,7 +38,10 @@ __all__ = [
 
 _LOOK = 64  # bytes looked at together
 _FEW = 2048  # budgets looked at together
-_LOW_BITS = 24  # as in `integers`
+# Where each number of a rule is in its row; a row is 8 numbers long, so that its place is a shift.
+_SHARE, _CAP, _MIDDLE, _LIFT, _PER_UNIT, _MARK = (
+    np.uint64(SumRule._fields.index(name)) for name in ("share", "cap", "middle", "lift", "per_unit", "mark")
+)
 
 
 def _read_only(kind):
@@ -50,6 +55,7 @@ _CODES = _read_only(types.int32)
 _ROW = types.int64[::1]
 _TABLE = types.int64[:, ::1]
 _LIMITS = (types.float64,) * 3
+_RULE = types.NamedUniTuple(types.float64, len(SumRule._fields), SumRule)
 _CELLS = (*_LIMITS, types.uint64, types.int64, types.int64)
 
 
@@ -253,8 +259,7 @@ def take_below(values, budgets, groups, first, limits, seen):
 
 @numba.njit(nogil=True, inline="always")
 def _place(value, middle, lift, per_unit):
-    steps = 16777216.0
-    return min(max((value - middle) * lift * per_unit, -steps), steps)
+    return min(max((value - middle) * lift * per_unit, -float(STEPS)), float(STEPS))
 
 
 @numba.njit(nogil=True)
@@ -268,13 +273,13 @@ def _sum_near(values, budgets, low, high, factor, share, cap, middle, lift, per_
         number = weight * np.int64(place if place == place else 0.0)
         total += number
         close += weight if abs(place) < near else np.int64(0)
-        tents += (weight << 24) - abs(number)
+        tents += (weight << STEP_BITS) - abs(number)
     return total, close, tents
 
 
 @numba.njit(nogil=True)
 def _sum_squares(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, missing):
-    """The sums of W z, of W, and of W z**2 / 2**24, over so few records that none overflows a word."""
+    """The sums of W z, of W, and of W z**2 / STEPS, over so few records that none overflows a word."""
     total, weights, squares = 0, 0, 0
     for i in range(values.size):
         weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
@@ -282,25 +287,27 @@ def _sum_squares(values, budgets, low, high, factor, share, cap, middle, lift, p
         step = np.int64(place if place == place else missing)
         total += weight * step
         weights += weight
-        squares += weight * (step * step >> 24)
+        squares += weight * (step * step >> STEP_BITS)
     return total, weights, squares
 
 
 @numba.njit(nogil=True, inline="always")
 def _add(sums, total, weights, extra):
     """Add three sums to a row of the table, two of them split into a high and a low word."""
-    low = (np.int64(1) << _LOW_BITS) - 1
-    sums[0] += total >> _LOW_BITS
+    low = (np.int64(1) << LOW_BITS) - 1
+    sums[0] += total >> LOW_BITS
     sums[1] += total & low
     sums[2] += weights
-    sums[3] += extra >> _LOW_BITS
+    sums[3] += extra >> LOW_BITS
     sums[4] += extra & low
 
 
-@_compiled((_DOUBLES, _DOUBLES, *_LIMITS, types.UniTuple(types.float64, 6), types.boolean, types.int64, _ROW))
+@_compiled(
+    (_DOUBLES, _DOUBLES, *_LIMITS, types.NamedUniTuple(types.float64, 7, SumRule), types.boolean, types.int64, _ROW)
+)
 def sum_blocks(values, budgets, low, high, factor, rule, squares, block, sums):
     """Add the three sums to `sums`, block by block, each of so many records that none overflows a word."""
-    share, cap, middle, lift, per_unit, mark = rule
+    share, cap, _, middle, lift, per_unit, mark = rule
     for start in range(0, values.size, block):
         v, b = values[start : start + block], budgets[start : start + block]
         if squares:
@@ -316,17 +323,17 @@ def _sum_some(values, budgets, groups, low, high, factor, rules, squares, words)
     for i in range(values.size):
         g = np.uint64(np.uint32(groups[i]))
         r, w = g << np.uint64(3), g << np.uint64(2)
-        share, cap, mark = rules[r], rules[r + np.uint64(1)], rules[r + np.uint64(5)]
-        middle, lift, per_unit = rules[r + np.uint64(2)], rules[r + np.uint64(3)], rules[r + np.uint64(4)]
+        share, cap, mark = rules[r + _SHARE], rules[r + _CAP], rules[r + _MARK]
+        middle, lift, per_unit = rules[r + _MIDDLE], rules[r + _LIFT], rules[r + _PER_UNIT]
         weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
         place = np.rint(_place(values[i], middle, lift, per_unit))
         if squares:
             step = np.int64(place if place == place else mark)
-            number, counted, extra = weight * step, weight, weight * (step * step >> 24)
+            number, counted, extra = weight * step, weight, weight * (step * step >> STEP_BITS)
         else:
             weight = weight if place == place else np.int64(0)
             number = weight * np.int64(place if place == place else 0.0)
-            counted, extra = weight if abs(place) < mark else np.int64(0), (weight << 24) - abs(number)
+            counted, extra = weight if abs(place) < mark else np.int64(0), (weight << STEP_BITS) - abs(number)
         words[w] += number
         words[w + np.uint64(1)] += counted
         words[w + np.uint64(2)] += extra

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pdpmean.core.types import Floats
 
-__all__ = ["WEIGHT_UNIT", "KeepRule", "Number", "locating_weights", "round_down"]
+__all__ = ["WEIGHT_UNIT", "Number", "locating_weights", "round_down"]
 
 Number = TypeVar("Number", float, Floats)
 
@@ -26,17 +26,3 @@ def locating_weights(allowances: Any, share: Any, sum_share: Any, spared_from: A
     That is the cap on its weight in the sum, so that whoever grants more than counts there spends the rest here.
     """
     return allowances * share + np.maximum(allowances * sum_share - spared_from, 0.0)
-
-
-class KeepRule(NamedTuple):
-    """How records enter `locate`: what each may cost there, and how often it is kept.
-
-    A record of allowance a may cost ``locating_weights(a, share, sum_share, spared_from)`` nats, at most `cap`, and is
-    kept with probability ``density`` times that, at most 1.
-    """
-
-    share: float
-    sum_share: float
-    spared_from: float
-    cap: float
-    density: float

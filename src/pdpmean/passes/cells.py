@@ -37,8 +37,8 @@ class Held:
 class Cells:
     """Budgets to cells, by the bits of their allowance alone, so that every engine agrees; cell 0 is left out.
 
-    A cell is a double's exponent and the first bits of its fraction: 64 cells per octave, 16 where there are groups. The
-    last one is infinity, and the one before holds whatever is above the largest budget.
+    A cell is a double's exponent and the first bits of its fraction: 64 cells per octave, 16 where there are groups.
+    The last one is infinity, and the one before holds whatever is above the largest budget.
     """
 
     model: Model

@@ -5,40 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from pdpmean.core.integers import STEPS, steps_of, weights_of, words_of
 from pdpmean.core.model import Model
+from pdpmean.core.rules import SumRule
 from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.core.traces import load_kernels
 from pdpmean.core.types import Counts, Floats
 from pdpmean.core.weights import round_down
 from pdpmean.passes.batch import Batch
 
-__all__ = ["SumRule", "Summing"]
+__all__ = ["Summing"]
 
 # The compiled loops first add up so many products, each of at most 2**(24 + 26), in a signed 64-bit word: their sum is
 # below 2**63.
 _BLOCK = 2**13 - 1
-
-
-class SumRule(NamedTuple):
-    """What the records of a group add to the sums; NumPy, the compiled loops and Spark all read it by these names.
-
-    A record of allowance a has the weight ``W = floor(min(share * a, cap) * unit)``, and its value is
-    ``(value - middle) * lift * per_unit`` steps from the middle of the clip.
-    """
-
-    share: float
-    cap: float
-    unit: float
-    middle: float
-    lift: float
-    per_unit: float
-    mark: float
-    """Within how many steps a value is near the middle or, with squares, at which step missing values count."""
 
 
 _NOTHING = SumRule(share=1.0, cap=0.0, unit=1.0, middle=0.0, lift=1.0, per_unit=0.0, mark=0.0)  # a cap of 0 for all
@@ -91,7 +74,7 @@ class Summing:
         kernels = load_kernels()
         columns, limits = (batch.values, batch.budgets), self.model.limits
         if batch.groups is None:
-            rule = tuple(self._compiled_rules[0, :6].tolist())
+            rule = SumRule(*self._compiled_rules[0, :-1].tolist())
             kernels.sum_blocks(*columns, *limits, rule, self.squares, _BLOCK, table[0])
         else:
             kernels.sum_groups(*columns, batch.groups, *limits, self._compiled_rules, self.squares, _BLOCK, table)
@@ -99,7 +82,7 @@ class Summing:
     @cached_property
     def _compiled_rules(self) -> Floats:
         """The same with shares and caps in units, which are powers of two, so that nothing is rounded; padded to 8."""
-        share, cap, unit, *rest = self.rules.T
-        rules = np.zeros((len(self.rules), 8))
-        rules[:, :6] = np.column_stack([round_down(share) * unit, cap * unit, *rest])
-        return rules
+        rule = SumRule(*self.rules.T)
+        ones = np.ones_like(rule.unit)
+        in_units = rule._replace(share=round_down(rule.share) * rule.unit, cap=rule.cap * rule.unit, unit=ones)
+        return np.column_stack([*in_units, np.zeros_like(ones)])

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdpmean.core.model import Model
+from pdpmean.core.rules import KeepRule
 from pdpmean.core.types import Floats
-from pdpmean.core.weights import KeepRule, locating_weights, round_down
+from pdpmean.core.weights import locating_weights, round_down
 from pdpmean.passes.batch import Batch
 from pdpmean.randomness import FirstBits, Randomness, places_below
 

@@ -15,8 +15,8 @@ from pdpmean.core.html import as_html
 from pdpmean.core.model import Model
 from pdpmean.core.profile import ALIKE, Profile
 from pdpmean.core.quiet import quietly
+from pdpmean.core.rules import KeepRule
 from pdpmean.core.text import as_facts
-from pdpmean.core.weights import KeepRule
 from pdpmean.laws.error_law import half_width
 from pdpmean.laws.joint_noise import JointNoise
 from pdpmean.laws.lattice import Lattice, everywhere, keys_of, linear, positive

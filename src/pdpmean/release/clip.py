@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pdpmean.core.integers import STEPS, steps_per_unit, weight_shift
 from pdpmean.core.model import Model
-from pdpmean.passes.summing import SumRule
+from pdpmean.core.rules import SumRule
 
 __all__ = ["Clip"]
 

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, StructField, StructType
 
+from pdpmean.core.rules import SumRule
 from pdpmean.core.types import Counts
 from pdpmean.core.weights import round_down
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch, Keeping, Tallying
 from pdpmean.passes.cells import Cells
 from pdpmean.passes.source import Source
-from pdpmean.passes.summing import Summing, SumRule
+from pdpmean.passes.summing import Summing
 from pdpmean.passes.thinning import Thinning
 from pdpmean.randomness import Randomness
 from pdpmean.sources.arrow_columns import listed
