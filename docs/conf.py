@@ -21,7 +21,7 @@ html_copy_source = html_show_copyright = False
 html_static_path, html_css_files = ["_static"], ["site.css"]
 pygments_style, pygments_dark_style = "default", "github-dark"
 
-myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_enable_extensions = ["amsmath", "dollarmath"]
 html_math_renderer = "mathml"
 myst_heading_anchors = 3  # the tables of contents of a page link to its headings
 
