@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import pdpmean
+
+sys.path.insert(0, str(Path(__file__).parent))  # for mathml.py
 
 project = "pdpmean"
 author = "The pdpmean maintainers"
 version = release = pdpmean.__version__
 html_title = f"pdpmean {release}"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "mathml"]
 html_theme = "furo"
 html_copy_source = html_show_copyright = False
-html_static_path, html_css_files = ["_static"], ["tables.css"]
+html_static_path, html_css_files = ["_static"], ["site.css"]
 pygments_style, pygments_dark_style = "default", "github-dark"
 
+myst_enable_extensions = ["amsmath", "dollarmath"]
+html_math_renderer = "mathml"
 myst_heading_anchors = 3  # the tables of contents of a page link to its headings
 
 # Backticks in docstrings name code: a link where the site has such a thing, plain code where not.

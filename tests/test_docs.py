@@ -7,6 +7,7 @@ import doctest
 import io
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -113,6 +114,17 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="https?:[^"]*"', pages) == []
 
 
+def test_the_pictures_are_those_of_their_script_and_are_shown(tmp_path: Path) -> None:
+    script = runpy.run_path(str(ROOT / "docs/make_pictures.py"))
+    script["write_pictures"](tmp_path)
+    kept = {path.name: path.read_text() for path in (ROOT / "docs/pictures").iterdir()}
+    assert sorted(kept) == sorted(f"{name}.svg" for name in script["PICTURES"])
+    page = (ROOT / "docs/how-it-works.md").read_text()
+    for name, text in kept.items():
+        assert f"](pictures/{name})" in page
+        assert is_same_picture(text, (tmp_path / name).read_text()), f"{name}: run docs/make_pictures.py"
+
+
 def test_the_checks_catch_what_they_should() -> None:
     assert is_shown("mean 38.0\n...\nguarantee  Pure", "mean   37\nerror 1e-3\nguarantee Pure personalized")
     assert not is_shown("mean 38.0\nguarantee", "mean 37\nerror 0.1\nguarantee")
@@ -129,8 +141,20 @@ def test_the_checks_catch_what_they_should() -> None:
         Command("pdpmean plan    x.csv", "error 0.1\n"),
         Command("make docs", ""),
     ]
+    assert is_same_picture("M 4.000 5.1 L 1", "M 4.004 5.1 L 1")
+    assert not is_same_picture("M 4.000 5.1 L 1", "M 4.020 5.1 L 1")
+    assert not is_same_picture("M 4.000 5.1 L 1", "M 4.000 5.1 L 2")
     assert not is_known("make nothing")
     assert not is_known("python examples/nothing.py")
+
+
+def is_same_picture(first: str, second: str) -> bool:
+    """Whether two drawings have the same words, and numbers that differ by less than can be seen."""
+    number = r"-?\d+\.\d+"
+    if re.split(number, first) != re.split(number, second):
+        return False
+    pairs = zip(re.findall(number, first), re.findall(number, second), strict=True)
+    return all(abs(float(a) - float(b)) < 0.01 for a, b in pairs)
 
 
 def run_python(page: list[Block], name: str) -> None:

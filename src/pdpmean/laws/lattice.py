@@ -3,6 +3,10 @@
 Every finite double has a *key*, an integer in the same order: its bit pattern, negated for negative ones. A
 `Lattice` gives every key in its pieces a positive integer *multiplicity*, so that a private choice prefers some
 numbers beforehand, at no cost in privacy.
+
+Over all doubles, numbers of ordinary size count most: 256 times where the exponent is at most 24 in size, then 64, 16
+and 4 times, and once beyond 192. Against a uniform measure that saves 3.3 nats of some 14 for ordinary data, and costs
+2.3 where numbers are astronomical.
 """
 
 from __future__ import annotations
