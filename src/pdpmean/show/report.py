@@ -30,6 +30,7 @@ _STEPS = {
     "scale": "how wide it is",
     "sum": "the sum of the values, and a check of their shape",
 }
+_ASSUMED = {"gaussian": ", for a bell-shaped population"}
 _ENDINGS = (".html", ".htm")
 _USAGE = "write_report(estimate, 'report.html')"
 _PACKAGES = ("numpy", "scipy", "opendp", "cryptography")
@@ -116,8 +117,7 @@ def _banners(estimate: MeanEstimate | GroupedEstimate) -> str:
 
 def _how(estimate: MeanEstimate | GroupedEstimate, shape: str) -> str:
     means = "personalized differential privacy" if estimate.private else "seeded randomness"
-    bell = ", for a bell-shaped population" if shape == "gaussian" else ""
-    return paragraph(f"Estimated with {means}{bell}.", "muted")
+    return paragraph(f"Estimated with {means}{_ASSUMED.get(shape, '')}.", "muted")
 
 
 # One estimate
