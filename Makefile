@@ -15,6 +15,7 @@ lint: .venv/tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 # The tests of the HTML report look at it in a browser.
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)

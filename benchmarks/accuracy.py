@@ -28,15 +28,17 @@ from profiles import MORE_PROFILES, PROFILES, Floats
 from runs import LEVELS, Runs
 from shapes import shape_table
 
-from pdpmean import Choices, InsufficientBudgetError, MeanEstimate, Randomness, estimate_mean, lower_bound
+from pdpmean import InsufficientBudgetError, MeanEstimate, Randomness, estimate_mean, lower_bound
 from pdpmean.core.model import BOUNDED, make_model
+from pdpmean.core.options import Options
 from pdpmean.core.promise import Promise
-from pdpmean.estimate import locate_groups
 from pdpmean.inference.conclude import conclude
-from pdpmean.passes.cells import Cells
-from pdpmean.planning.make import PlanOptions, make_plan
+from pdpmean.passes.cells import count_budgets
+from pdpmean.planning.make import make_plan
 from pdpmean.release.average import average
 from pdpmean.release.census import public_census
+from pdpmean.release.group import Group
+from pdpmean.release.locate import locate
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.study.baselines import best_clip
 from pdpmean.study.compare import method
@@ -92,7 +94,7 @@ class Population:
     def oracle(self) -> float:
         """The oracle's error, in closed form."""
         chosen = make_model(self.model, self.budget_range)
-        return best_clip(public_census(*Cells(chosen).census(ArraySource(self.budgets, self.budgets))).profile).error
+        return best_clip(public_census(*count_budgets(ArraySource(self.budgets, self.budgets), chosen)).profile).error
 
     @cached_property
     def bound(self) -> float:
@@ -107,14 +109,14 @@ class Population:
             return lambda values, randomness: estimate_mean(
                 values, self.budgets, model="unbounded", budget_range=self.budget_range, randomness=randomness
             )
-        census = public_census(*Cells(BOUNDED).census(ArraySource(self.budgets, self.budgets)))
-        plan = make_plan(census, PlanOptions(BOUNDED, "gaussian", None, Fraction(1), Choices()))
+        (held,) = count_budgets(ArraySource(self.budgets, self.budgets), BOUNDED)
+        planned = [Group(held, make_plan(public_census(held), Options()))]
 
         def run(values: Floats, randomness: Randomness) -> MeanEstimate:
             source = ArraySource(values, self.budgets)
-            located = locate_groups(source, [plan], randomness)
-            averaged = average(source, [plan], located, randomness)
-            (found,) = conclude([plan], located, averaged, [None], Promise(BOUNDED, Fraction(1), private=False))
+            averaged = average(source, locate(source, planned, randomness), randomness)
+            promise = Promise(BOUNDED, Fraction(1), private=False)
+            (found,) = conclude([group.released for group in averaged], promise)
             assert found
             return found
 

@@ -19,6 +19,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from pdpmean import InsufficientBudgetError, MeanEstimate, PopulationWarning, Randomness, estimate_mean
+from pdpmean.core.model import ModelName
 
 Floats = NDArray[np.float64]
 Draw = Callable[[Generator, int], Floats]
@@ -62,7 +63,7 @@ def warned(draw: Draw, total: int, model: str, runs: int) -> tuple[float, float]
     return 100 * len(texts) / runs, 100 * sure / runs
 
 
-def run(draw: Draw, total: int, model: str, seed: int) -> MeanEstimate | None:
+def run(draw: Draw, total: int, model: ModelName, seed: int) -> MeanEstimate | None:
     source = np.random.default_rng(seed)
     people = round(total / np.dot(TIERS, PARTS))
     budgets = source.choice(TIERS, size=people, p=PARTS)

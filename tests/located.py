@@ -8,7 +8,9 @@ from pdpmean import Randomness
 from pdpmean.core.types import Floats
 from pdpmean.passes.batch import Batch
 from pdpmean.planning.plan import Plan
-from pdpmean.release.locate import Location, locate, private_medians
+from pdpmean.planning.released import Location
+from pdpmean.release.locate import locate_kept
+from pdpmean.release.private_median import private_medians
 
 
 def private_median(*args: Any, **options: Any) -> float:
@@ -17,9 +19,9 @@ def private_median(*args: Any, **options: Any) -> float:
     return median
 
 
-def locate_one(values: Floats, weights: Floats, plan: Plan, randomness: Randomness) -> tuple[Location, float]:
-    """`locate` of one group."""
+def locate_one(values: Floats, weights: Floats, plan: Plan, randomness: Randomness) -> Location:
+    """`locate_kept` of one group."""
     kept = Batch(values, weights)  # who may cost as much as they grant
-    (located,) = locate(kept, lambda some: some.budgets, [plan], randomness)
+    (located,) = locate_kept(kept, lambda some: some.budgets, [plan], randomness)
     assert located
     return located

@@ -5,26 +5,32 @@ from __future__ import annotations
 import math
 import pickle
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import duckdb
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
 from scripted import Scripted
+from typer.testing import CliRunner, Result
 
-from pdpmean import estimate_mean
+from pdpmean import Randomness, estimate, estimate_mean
+from pdpmean.cli import app
 from pdpmean.core.threads import SMALLEST_BATCH
-from pdpmean.release import extent, locate
+from pdpmean.passes.source import Source
+from pdpmean.release import extent, private_median
+from pdpmean.sources.read import read
 
 SIGNALLING = float(np.array([0x7FF4000000000000], np.uint64).view(np.float64)[0])
-UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (1.0, 64.0)}
 GROUPS = ["north", "south"]
-
-# What is released, in noise scales: of the census of each group; then, of the one that is not refused, the squares of
-# the weights and what the average releases.
-NORTH, SOUTH, SQUARES, AVERAGED = [60.0, 140.0, 200.0], [0.25, 0.5, 0.125], [6.0], [130.0, 90.0, 5.0]
-SCRIPT = [*NORTH, *SOUTH, *SQUARES, *AVERAGED]
-MEDIANS = [[3.5], [0.7]]  # of each group: the centre, then the spread
 
 Table = dict[str, Any]  # columns: income, epsilon, region
 
@@ -38,6 +44,7 @@ def many(count: int) -> Table:
     return table(rng.normal(size=count), rng.uniform(0.5, 70.0, count), rng.choice(["north", "south", "x"], count))
 
 
+MANY = "so many that loops are compiled"
 # Columns of one type each: types are public.
 TABLES: dict[str, Table] = {
     "nobody": table(np.array([]), np.array([]), np.array([], dtype="U5")),
@@ -48,19 +55,182 @@ TABLES: dict[str, Table] = {
         np.array([SIGNALLING, 1.0, math.nan, math.inf, -1.0, 5e-324]),
         np.array(["north", "north", "south", "", "é\n\"';,", "north"]),
     ),
-    "so many that loops are compiled": many(SMALLEST_BATCH + 3),
+    MANY: many(SMALLEST_BATCH + 3),
 }
 
 
-def seen(*data: Any, script: Sequence[float] = SCRIPT, medians: Any = MEDIANS, **options: Any) -> list[Any]:
+# What is released
+
+
+@dataclass(frozen=True)
+class Release:
+    """What is asked for in the unbounded model, and what is released then, whatever the data.
+
+    The script is in noise scales: the census, of each group; then, of the one that is not refused, the squares of the
+    weights and what the average releases. The medians are those of that one: its centre, and unless its shape is any,
+    its spread.
+    """
+
+    script: Sequence[float]
+    medians: Sequence[Sequence[float]] = ((3.5,), (0.7,))
+    grouped: bool = False
+    budget_range: tuple[float, float] = (1.0, 64.0)
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @contextmanager
+    def scripted(self, *, private: bool = False) -> Iterator[Scripted]:
+        """What releases it, in place of all that is drawn."""
+        with (
+            mock.patch.object(private_median, "private_medians", side_effect=[list(found) for found in self.medians]),
+            mock.patch.object(extent, "first_small_tail", return_value=54),
+        ):
+            yield Scripted(self.script, private=private)
+
+
+NORTH, SOUTH, SQUARES, AVERAGED = [60.0, 140.0, 200.0], [0.25, 0.5, 0.125], [6.0], [130.0, 90.0, 5.0]
+SO_MANY = [100 * number for number in NORTH]  # that `locate` does not look at all of them
+RELEASES: dict[str, Release] = {
+    "groups": Release([*NORTH, *SOUTH, *SQUARES, *AVERAGED], grouped=True),
+    "no groups": Release([*NORTH, *SQUARES, *AVERAGED]),
+    "so many that few are located": Release([*SO_MANY, *SQUARES, *AVERAGED]),
+    "groups, so many that few are located": Release([*SO_MANY, *SOUTH, *SQUARES, *AVERAGED], grouped=True),
+    "any shape": Release([*NORTH, *SQUARES, *AVERAGED], medians=((3.5,),), options={"shape": "any"}),
+    "one budget alone": Release([400.0, *AVERAGED], budget_range=(2.0, 2.0)),
+}
+
+
+# Where records come from
+
+
+@dataclass(frozen=True)
+class Handed:
+    """Records as `estimate_mean` takes them: columns or a table, the names of its columns, and that of groups."""
+
+    data: tuple[Any, ...]
+    by: Any
+    names: dict[str, str] = field(default_factory=dict)
+    groups: Sequence[Any] = tuple(GROUPS)
+
+    def asked_for(self, release: Release) -> dict[str, Any]:
+        """All options."""
+        groups = {"by": self.by, "groups": self.groups} if release.grouped else {}
+        model = {"model": "unbounded", "budget_range": release.budget_range}
+        return {**self.names, **groups, **model, **release.options}
+
+
+def columns_by(convert: Callable[[Any], Any]) -> Callable[[Table, Path], Handed]:
+    """Three columns, each converted."""
+
+    def hand(columns: Table, _: Path) -> Handed:
+        values, budgets, regions = (convert(column) for column in columns.values())
+        return Handed((values, budgets), regions)
+
+    return hand
+
+
+def named(data: Any) -> Handed:
+    """A table with these three columns."""
+    return Handed((data,), "region", {"value": "income", "budget": "epsilon"})
+
+
+def duckdb_relation(columns: Table, _: Path) -> Handed:
+    people = pa.table(columns)  # noqa: F841 (named in the query)
+    return named(duckdb.sql("select * from people"))
+
+
+def csv(columns: Table, folder: Path) -> Handed:
+    pd.DataFrame(columns).to_csv(folder / "people.csv", index=False)
+    return named(folder / "people.csv")
+
+
+def parquet(columns: Table, folder: Path) -> Handed:
+    pq.write_table(pa.table(columns), folder / "people.parquet", row_group_size=2**16)
+    return named(folder / "people.parquet")
+
+
+def arrow_file(columns: Table, folder: Path) -> Handed:
+    pyarrow.feather.write_feather(pa.table(columns), folder / "people.arrow", compression="uncompressed")
+    return named(folder / "people.arrow")
+
+
+SOURCES: dict[str, Callable[[Table, Path], Handed]] = {
+    "arrays": columns_by(np.asarray),
+    "lists": columns_by(lambda column: column.tolist()),
+    "pandas columns": columns_by(pd.Series),
+    "Arrow": lambda columns, _: named(pa.table(columns)),
+    "pandas": lambda columns, _: named(pd.DataFrame(columns)),
+    "polars": lambda columns, _: named(pl.DataFrame(columns)),
+    "DuckDB": duckdb_relation,
+    "CSV": csv,
+    "Parquet": parquet,
+    "Arrow file": arrow_file,
+}
+
+
+# What is seen
+
+
+@contextmanager
+def recorded_rules() -> Iterator[list[Any]]:
+    """The rules of all passes: they decide what is released, and may rest on nothing but what was before."""
+    rules: list[Any] = []
+
+    def recorded(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def record(rule: Any, *others: Any) -> Any:
+            rules.append((name, pickle.dumps(rule)))
+            return work(rule, *others)
+
+        return record
+
+    def read_and_record(*arguments: Any) -> Source:
+        source = read(*arguments)
+        for name in ("census", "sample", "sum"):
+            setattr(source, name, recorded(name, getattr(source, name)))
+        return source
+
+    with mock.patch.object(estimate, "read", read_and_record):
+        yield rules
+
+
+def run_command(release: Release) -> Result:
+    """What becomes of a command that asks for it of people.csv, in the current folder, and writes page.html there."""
+    with (
+        release.scripted(private=True) as randomness,
+        mock.patch.object(Randomness, "secure", return_value=randomness),
+    ):
+        return CliRunner().invoke(app, _words_for(release), prog_name="pdpmean")
+
+
+def _words_for(release: Release) -> list[str]:
+    low, high = release.budget_range
+    words = ["estimate people.csv --value income --budget epsilon --report page.html"]
+    words += [f"--model unbounded --budget-min {low} --budget-max {high}"]
+    words += [f"--by region --groups {','.join(GROUPS)}"] if release.grouped else []
+    words += [f"--{name} {value}" for name, value in release.options.items()]
+    return " ".join(words).split()
+
+
+def seen(handed: Handed, release: Release) -> list[Any]:
     """All there is to see of an estimate."""
+    return all_of(release, *handed.data, **handed.asked_for(release))
+
+
+def all_of(release: Release, *data: Any, **options: Any) -> list[Any]:
+    """The same, of whatever `estimate_mean` takes."""
     told: list[Any] = []
     with (
         warnings.catch_warnings(record=True) as caught,
-        mock.patch.object(locate, "private_medians", side_effect=medians),
-        mock.patch.object(extent, "first_small_tail", return_value=54),
+        release.scripted() as randomness,
+        recorded_rules() as rules,
     ):
         warnings.simplefilter("always")
-        result = estimate_mean(*data, **options, randomness=Scripted(script), progress=lambda *call: told.append(call))
+        result = estimate_mean(*data, **options, randomness=randomness, progress=lambda *call: told.append(call))
     texts = [str(result), repr(result), result._repr_html_()]
-    return [pickle.dumps(result), result.to_dict(), *texts, told, [str(warning.message) for warning in caught]]
+    return [
+        pickle.dumps(result),
+        result.to_dict(),
+        *texts,
+        told,
+        [str(warning.message) for warning in caught],
+        rules,
+    ]

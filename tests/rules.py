@@ -14,13 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 from pdpmean.core.integers import from_words, weights_of
 from pdpmean.core.model import Model
 from pdpmean.core.types import Counts, Floats
-from pdpmean.passes import cells, reserve
+from pdpmean.passes import cells, reserve, summing
 from pdpmean.passes.batch import Batch, Tallying
-from pdpmean.passes.cells import Cells, Held
-from pdpmean.passes.summing import Summing
+from pdpmean.passes.cells import Held, count_budgets
 from pdpmean.passes.thinning import Thinning
-from pdpmean.release import average
-from pdpmean.release.average import Clip
+from pdpmean.planning.plan import Plan
+from pdpmean.planning.released import Location
+from pdpmean.release.any_shape import SquareClip
+from pdpmean.release.average import summing_of
+from pdpmean.release.clip import Clip
+from pdpmean.release.gaussian import TentClip
+from pdpmean.release.group import Group
 from pdpmean.sources import arrow_columns as columns
 from pdpmean.sources.arrays import ArraySource
 
@@ -40,8 +44,25 @@ def holders(budgets: ArrayLike, groups: ArrayLike | None = None) -> Batch:
 
 def held_by(budgets: Floats, model: Model) -> Held:
     """Who holds what, where there are no groups."""
-    (held,) = Cells(model).census(ArraySource(np.zeros(budgets.size), budgets))
+    (held,) = count_budgets(ArraySource(np.zeros(budgets.size), budgets), model)
     return held
+
+
+NOBODY = Held(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), rise=1.0)
+
+
+def group_at(plan: Plan | None, location: Location | None) -> Group:
+    """A group that lies there already: of its budgets nothing more is asked."""
+    return Group(NOBODY, plan, location=location)
+
+
+def clip_of(
+    model: Model, share: Fraction, cap: float, middle: float, half: float, near: int | None, missing: int = 0
+) -> Clip:
+    """A clip with tents, and who is within `near` steps; or with squares, if that is None."""
+    if near is None:
+        return SquareClip(model, share, cap, middle, half, missing)
+    return TentClip(model, share, cap, middle, half, near)
 
 
 UNCAPPED = 2.0**80  # a cap on the weights in the sum that leaves nobody anything
@@ -75,13 +96,13 @@ def three(row: Sequence[int]) -> Sums:
 
 def sums_of(clip: Clip, values: ArrayLike, budgets: ArrayLike) -> Sums:
     """What records of one group add up to."""
-    (row,) = table_of(Summing.of([clip], grouped=False), batch_of(values, budgets)).tolist()
+    (row,) = table_of(summing_of([clip], grouped=False), batch_of(values, budgets)).tolist()
     return three(row)
 
 
 def group_sums(clips: Sequence[Clip | None], values: ArrayLike, budgets: ArrayLike, groups: ArrayLike) -> list[Sums]:
     """What records add up to, one entry a group and a last one for those of no group asked for."""
-    table = table_of(Summing.of(clips, grouped=True), batch_of(values, budgets, groups))
+    table = table_of(summing_of(clips, grouped=True), batch_of(values, budgets, groups))
     return [three(row) for row in table.tolist()]
 
 
@@ -102,6 +123,6 @@ def compiled() -> Iterator[None]:
 def smallest_batch(size: Any) -> Iterator[None]:
     """Batches from this size on go to the compiled loops."""
     with ExitStack() as patches:
-        for module in (average, cells, columns, reserve):
+        for module in (cells, columns, reserve, summing):
             patches.enter_context(mock.patch.object(module, "SMALLEST_BATCH", size))
         yield

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from recorder import Recorder
-from rules import clip_weights, sums_of, three
+from rules import clip_of, clip_weights, group_at, sums_of, three
 from statistical.laws import assert_accepts_and_rejects, discrete_laplace_cdf, discrete_laplace_size_cdf, kolmogorov
 
 from pdpmean import Plan, Randomness, plan_mean
@@ -21,9 +21,13 @@ from pdpmean.core.integers import LARGEST_SHIFT, STEPS, steps_of, steps_per_unit
 from pdpmean.core.model import BOUNDED, make_model
 from pdpmean.core.types import Floats
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE
-from pdpmean.passes.summing import Summing
-from pdpmean.release.average import NEAR, Average, Clip, average
-from pdpmean.release.locate import Location
+from pdpmean.planning.prediction import NEAR
+from pdpmean.planning.released import Average, Location
+from pdpmean.release.any_shape import SquareClip
+from pdpmean.release.average import average, summing_of
+from pdpmean.release.clip import Clip
+from pdpmean.release.gaussian import TentClip
+from pdpmean.release.shapes import RELEASES
 from pdpmean.sources.arrays import ArraySource
 
 UNBOUNDED = make_model("unbounded", (0.01, 2.0))
@@ -33,6 +37,11 @@ nears = st.sampled_from([None, STEPS // 8])
 
 def quiet() -> Randomness:
     return Randomness(lambda: bytes(32), lambda *_: 0, private=False)
+
+
+def planned_clip(plan: Plan) -> Clip:
+    """The clip of a plan, to 0 +- 1."""
+    return RELEASES[plan.shape].clip(plan, Location(0.0, 1.0, half=1.0))
 
 
 # Weights
@@ -46,7 +55,7 @@ def quiet() -> Randomness:
 )
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_bounded_weights_are_at_most_the_share(budget: float, share: Fraction, cap: float, near: int | None) -> None:
-    clip = Clip(BOUNDED, share, cap, 0.0, 1.0, near)
+    clip = clip_of(BOUNDED, share, cap, 0.0, 1.0, near)
     _, weight, _ = sums_of(clip, [0.0], [budget])
     allowed = Fraction(cap) if math.isinf(budget) else min(share * Fraction(budget) / 2, Fraction(cap))
     assert Fraction(weight, 2**clip.shift) <= allowed
@@ -57,7 +66,7 @@ def test_bounded_weights_are_at_most_the_share(budget: float, share: Fraction, c
 @given(st.floats(), shares, st.floats(2.0**-30, 50.0), nears)
 @settings(max_examples=300, deadline=None, derandomize=True)
 def test_unbounded_weights_are_at_most_the_share(budget: float, share: Fraction, cap: float, near: int | None) -> None:
-    clip = Clip(UNBOUNDED, share, cap, 0.0, 1.0, near)
+    clip = clip_of(UNBOUNDED, share, cap, 0.0, 1.0, near)
     _, weight, _ = sums_of(clip, [0.0], [budget])
     granted = Fraction(min(budget, 2.0)) if budget >= 0.01 else Fraction(0)
     assert 0 <= Fraction(weight, 2**clip.shift) <= min(share * granted, Fraction(cap))
@@ -66,9 +75,9 @@ def test_unbounded_weights_are_at_most_the_share(budget: float, share: Fraction,
 def test_the_unbounded_shift_depends_on_public_numbers_alone() -> None:
     # min(cap, 2.0 / 2) = 1 has 26 bits at shift 25; the budgets present do not matter.
     for near in (None, 7):
-        assert Clip(UNBOUNDED, Fraction(1, 2), 50.0, 0.0, 1.0, near).shift == 25
-        assert Clip(UNBOUNDED, Fraction(1, 2), 0.3, 0.0, 1.0, near).shift == 27
-        assert Clip(BOUNDED, Fraction(1, 2), 0.3, 0.0, 1.0, near).shift == 27
+        assert clip_of(UNBOUNDED, Fraction(1, 2), 50.0, 0.0, 1.0, near).shift == 25
+        assert clip_of(UNBOUNDED, Fraction(1, 2), 0.3, 0.0, 1.0, near).shift == 27
+        assert clip_of(BOUNDED, Fraction(1, 2), 0.3, 0.0, 1.0, near).shift == 27
 
 
 def test_the_shift_has_an_upper_limit() -> None:
@@ -76,15 +85,15 @@ def test_the_shift_has_an_upper_limit() -> None:
     assert LARGEST_SHIFT == 35
     for model in (BOUNDED, UNBOUNDED):
         for near in (None, 7):
-            assert Clip(model, Fraction(1, 2), 2.0**-20, 0.0, 1.0, near).shift == 35
+            assert clip_of(model, Fraction(1, 2), 2.0**-20, 0.0, 1.0, near).shift == 35
 
 
 @pytest.mark.parametrize("width", [0.05, 0.219, 0.22, 0.3, 5.0])
 def test_the_noise_of_who_is_near_stays_inside_its_limit(width: float) -> None:
     """Who is hardly near any more leaves little of their share, but never next to nothing."""
     plan = plan_mean({1.0: 4000}, choices=Choices(clip_width=width))
-    clip = Clip.of(plan, Location(0.0, 1.0), 1.0)
-    assert clip.near is not None
+    clip = planned_clip(plan)
+    assert isinstance(clip, TentClip)
     assert (clip.near > 0) == (width > 1.25 * NEAR * MEDIAN_SIZE)
     assert 2**LARGEST_SHIFT / clip.near_slack < 2**41
 
@@ -96,11 +105,11 @@ def test_the_extra_sum_costs_no_more_than_the_sum_leaves(step: int, near: int) -
     value = step / STEPS
     assert steps_of(np.array([value]), 0.0, *steps_per_unit(1.0)).tolist() == [step]
     for marked in (near % STEPS, None):
-        clip = Clip(BOUNDED, Fraction(1), 1.0, 0.0, 1.0, marked)
+        clip = clip_of(BOUNDED, Fraction(1), 1.0, 0.0, 1.0, marked)
         weight = int(clip_weights(clip, np.array([2.0]))[0])
         total, counted, extra = sums_of(clip, [value], [2.0])
         assert weight > 0
-        if marked is None:
+        if not isinstance(clip, TentClip):
             assert counted == weight
             spent = clip.slack * (1 - Fraction(extra, weight * STEPS))
         else:
@@ -114,14 +123,15 @@ def test_the_extra_sum_costs_no_more_than_the_sum_leaves(step: int, near: int) -
 
 def by_hand(clip: Clip, values: Floats, budgets: Floats) -> tuple[int, ...]:
     """The three sums in Python integers."""
+    near = clip.near if isinstance(clip, TentClip) else None
     total = counted = extra = 0
     for weight, value in zip(clip_weights(clip, budgets).tolist(), values.tolist(), strict=True):
-        if math.isnan(value) and clip.near is not None:
+        if math.isnan(value) and near is not None:
             continue
         z = 0 if math.isnan(value) else round(min(max((value - clip.middle) / clip.half, -1.0), 1.0) * STEPS)
         total += weight * z
-        counted += weight if clip.near is None or abs(z) < clip.near else 0
-        extra += weight * (z * z // STEPS if clip.near is None else STEPS - abs(z))
+        counted += weight if near is None or abs(z) < near else 0
+        extra += weight * (z * z // STEPS if near is None else STEPS - abs(z))
     return total, counted, extra
 
 
@@ -138,7 +148,7 @@ def test_sums_against_python_integers(model: object) -> None:
     values, budgets = records(9000)
     chosen = BOUNDED if model is BOUNDED else UNBOUNDED
     for near in (None, 1, STEPS // 8, STEPS + 1):
-        clip = Clip(chosen, Fraction(5, 7), 0.7, 5.0, 4.0, near)
+        clip = clip_of(chosen, Fraction(5, 7), 0.7, 5.0, 4.0, near)
         expected = by_hand(clip, values, budgets)
         assert sums_of(clip, values, budgets) == expected
         if near in (STEPS // 8, STEPS + 1):
@@ -152,7 +162,7 @@ def test_sums_against_python_integers(model: object) -> None:
 )
 def test_near_by_hand(value: float, near: bool) -> None:
     # An eighth of 4 on either side of 5; a missing value is not near, and has no tent either.
-    clip = Clip(BOUNDED, Fraction(1, 2), 1.0, 5.0, 4.0, STEPS // 8)
+    clip = clip_of(BOUNDED, Fraction(1, 2), 1.0, 5.0, 4.0, STEPS // 8)
     weight = int(clip_weights(clip, np.array([1.0]))[0])
     assert weight in (2**clip.shift // 4, 2**clip.shift // 4 - 1)
     _, counted, tent = sums_of(clip, [value], [1.0])
@@ -163,7 +173,7 @@ def test_near_by_hand(value: float, near: bool) -> None:
 
 def passed(clip: Clip, values: Floats, budgets: Floats) -> tuple[int, ...]:
     """The sums by a whole pass, of as many batches as there are."""
-    (row,) = ArraySource(values, budgets).sum(Summing.of([clip], grouped=False)).tolist()
+    (row,) = ArraySource(values, budgets).sum(summing_of([clip], grouped=False)).tolist()
     return three(row)
 
 
@@ -171,13 +181,13 @@ def test_order_and_parts_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     values, budgets = records(9000)
     for near in (None, STEPS // 8):
         monkeypatch.undo()
-        clip = Clip(BOUNDED, Fraction(5, 7), 50.0, 5.0, 4.0, near)
+        clip = clip_of(BOUNDED, Fraction(5, 7), 50.0, 5.0, 4.0, near)
         expected = passed(clip, values, budgets)
         assert expected == by_hand(clip, values, budgets)
         order = np.random.default_rng(3).permutation(values.size)
         assert passed(clip, values[order], budgets[order]) == expected
         for batch in (1000, 4096, 8999):
-            monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", batch)
+            monkeypatch.setattr("pdpmean.sources.arrays._BATCH", batch)
             assert passed(clip, values, budgets) == expected
             assert passed(clip, values[order], budgets[order]) == expected
 
@@ -187,7 +197,7 @@ def test_who_grants_nothing_has_no_influence() -> None:
     granted = budgets > 0
     for model in (BOUNDED, UNBOUNDED):
         for near in (None, STEPS // 8):
-            clip = Clip(model, Fraction(1, 2), 50.0, 5.0, 4.0, near)
+            clip = clip_of(model, Fraction(1, 2), 50.0, 5.0, 4.0, near)
             assert sums_of(clip, values, budgets) == sums_of(clip, values[granted], budgets[granted])
 
 
@@ -208,9 +218,9 @@ BUDGETS: NDArray[np.float64] = np.repeat([1.0, 2.0], [4000, 1000])
 
 def averaged(source: ArraySource, plan: Plan, middle: float, half: float, randomness: Randomness) -> Average:
     """The average of all records, clipped to middle +- half."""
-    (released,) = average(source, [plan], [(Location(middle, half), half)], randomness)
-    assert released
-    return released
+    (group,) = average(source, [group_at(plan, Location(middle, half, half=half))], randomness)
+    assert group.averaged
+    return group.averaged
 
 
 @pytest.mark.parametrize("shape", ["gaussian", "any"])
@@ -243,7 +253,7 @@ def noise_of(plan: Plan, name: str, draws: int = 3000) -> tuple[list[int], float
     From docs/guarantee.md: 2**q H for the sum, so that the share `sum` costs a record W / 2**q; twice that for 1 less
     the square, 4/3 of it for the tents; and for whoever is near four times what their distance leaves.
     """
-    unit = 2.0 ** Clip.of(plan, Location(0.0, 1.0), 1.0).shift
+    unit = 2.0 ** planned_clip(plan).shift
     source = ArraySource(np.zeros(5000), BUDGETS)  # all are near, and their tents are their weights
     exact = averaged(source, plan, 0.0, 1.0, quiet()).total * unit
     randomness = Randomness.seeded(5)
@@ -297,7 +307,7 @@ def test_the_doubt_is_the_scale_of_the_noise(shape: str) -> None:
     """Of who is near, or of the mean square, over the total it is divided by."""
     plan, recorder = small_plan(shape), Recorder()
     released = averaged(ArraySource(np.full(5000, 0.25), BUDGETS), plan, 0.0, 1.0, recorder)
-    unit = 2 ** Clip.of(plan, Location(0.0, 1.0), 1.0).shift
+    unit = 2 ** planned_clip(plan).shift
     (number, _), *_, (_, scale) = recorder.asked
     size = 1 if shape == "gaussian" else STEPS
     assert released.doubt == pytest.approx(scale / (released.total * unit * size), rel=1e-12)
@@ -318,16 +328,13 @@ def test_sum_and_weight_get_joint_noise_of_their_scales() -> None:
 @pytest.mark.parametrize(("offset", "step"), [(0.0, 0), (6.0, -0.75), (-2.0, 0.25), (8.0, -1), (8.1, -1)])
 def test_missing_values_count_as_the_centre(offset: float, step: float) -> None:
     """Of a clip around 1 + offset, 8 to either side."""
-    clip = Clip.of(small_plan("any"), Location(1.0, 8.0, offset=offset), 8.0)
+    plan, location = small_plan("any"), Location(1.0, 8.0, half=8.0, offset=offset)
+    clip = RELEASES["any"].clip(plan, location)
+    assert isinstance(clip, SquareClip)
     assert (clip.middle, clip.half, clip.missing) == (1.0 + offset, 8.0, round(step * STEPS))
-    released = average(
-        ArraySource(np.full(5000, math.nan), BUDGETS),
-        [small_plan("any")],
-        [(Location(1.0, 8.0, offset=offset), 8.0)],
-        quiet(),
-    )[0]
-    assert released
-    assert released.mean == step
+    (group,) = average(ArraySource(np.full(5000, math.nan), BUDGETS), [group_at(plan, location)], quiet())
+    assert group.averaged
+    assert group.averaged.mean == step
 
 
 def test_small_budgets_of_any_shape_keep_the_noise_inside_its_limit() -> None:
@@ -340,7 +347,7 @@ def test_small_budgets_of_any_shape_keep_the_noise_inside_its_limit() -> None:
 # Groups
 
 CODES: NDArray[np.int32] = np.random.default_rng(8).integers(0, 4, 5000).astype(np.int32)  # 3 is no group asked for
-PLACES = [(Location(0.5, 1.0), 3.0), (Location(-2.0, 1.0), 1.5), (Location(1e6, 1.0), 2.0**-910)]
+PLACES = [Location(0.5, 1.0, half=3.0), Location(-2.0, 1.0, half=1.5), Location(1e6, 1.0, half=2.0**-910)]
 
 
 @pytest.mark.parametrize("shape", ["gaussian", "any"])
@@ -353,24 +360,24 @@ def test_a_group_is_released_as_its_records_alone(shape: str, unbounded: bool, r
         for tiers in ({1.0: 9000}, {0.5: 9000, 2.0: 3000}, {1.0: 40_000})
     ]
     asked: list[Plan | None] = [None if number == refused else plan for number, plan in enumerate(plans)]
-    located = [place if plan else None for plan, place in zip(asked, PLACES, strict=True)]
+    located = [group_at(plan, place if plan else None) for plan, place in zip(asked, PLACES, strict=True)]
     values = np.random.default_rng(4).normal(1.0, 2.0, 5000)
     values[:3] = math.nan, math.inf, -math.inf
     together, apart = Recorder(), Recorder()
-    found = average(ArraySource(values, BUDGETS, CODES, 3), asked, located, together)
+    found = average(ArraySource(values, BUDGETS, CODES, 3), located, together)
     expected = []
-    for group, (plan, (where, half)) in enumerate(zip(asked, PLACES, strict=True)):
+    for group, (plan, where) in enumerate(zip(asked, PLACES, strict=True)):
         own = np.flatnonzero(np.equal(CODES, group))
         alone = ArraySource(values[own], BUDGETS[own])
-        expected.append(averaged(alone, plan, where.center, half, apart) if plan else None)
-    assert found == expected
+        expected.append(averaged(alone, plan, where.center, where.half, apart) if plan else None)
+    assert [group.averaged for group in found] == expected
     assert together.asked == apart.asked
     assert len(together.asked) == (3 if unbounded or shape == "gaussian" else 2) * (3 if refused is None else 2)
 
 
 def test_where_no_group_has_a_plan_nothing_is_summed() -> None:
-    recorder = Recorder()
-    assert average(ArraySource(np.zeros(5000), BUDGETS, CODES, 3), [None] * 3, [None] * 3, recorder) == [None] * 3
+    recorder, refused = Recorder(), [group_at(None, None)] * 3
+    assert average(ArraySource(np.zeros(5000), BUDGETS, CODES, 3), refused, recorder) == refused
     assert recorder.asked == []
 
 

@@ -16,7 +16,7 @@ from rules import compiled, held_by, holders, table_of
 from pdpmean import InvalidInputError
 from pdpmean.core.model import BOUNDED, Model, make_model
 from pdpmean.core.types import Floats
-from pdpmean.passes.cells import Cells, Held
+from pdpmean.passes.cells import Cells, Held, count_budgets
 from pdpmean.sources.arrays import ArraySource
 
 UNBOUNDED = make_model("unbounded", (0.0625, 1.0))
@@ -144,7 +144,7 @@ def crowd(size: int) -> tuple[Floats, NDArray[np.int32]]:
 
 def held_in(groups: int, budgets: Floats, codes: NDArray[np.int32], model: Model) -> list[Held]:
     """Who holds what in each group."""
-    return Cells(model, groups).census(ArraySource(np.zeros(budgets.size), budgets, codes, groups))
+    return count_budgets(ArraySource(np.zeros(budgets.size), budgets, codes, groups), model)
 
 
 def same(one: Held, other: Held) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 
 import numpy as np
@@ -14,14 +15,15 @@ from recorder import Recorder
 from rules import held_by
 from statistical.laws import assert_accepts_and_rejects, discrete_laplace_size_cdf, kolmogorov
 
-from pdpmean import InvalidInputError, Randomness
+from pdpmean import InvalidInputError, Randomness, plan_mean
 from pdpmean.core.model import BOUNDED, Model, make_model
+from pdpmean.core.options import Options
 from pdpmean.core.types import Floats
 from pdpmean.passes.cells import Held
-from pdpmean.planning.census import CENSUS_PART, expected_census
+from pdpmean.planning.census import CENSUS_PART, census_of_tiers
 from pdpmean.release.census import noisy_census, public_census
 from pdpmean.sources.arrays import ArraySource
-from pdpmean.sources.read import Columns, read_people
+from pdpmean.sources.read import read_people
 
 UNBOUNDED = make_model("unbounded", (0.0625, 1.0))  # two buckets: [1/16, 1/4) and [1/4, 1]
 SHARE = Fraction(1, 20)
@@ -60,19 +62,26 @@ def test_a_public_census_of_nobody() -> None:
 # Expected
 
 
+def tiers_of(budgets: Floats, model: Model) -> Mapping[float, float]:
+    """How many hold each of a few budgets, as read."""
+    people = read_people(budgets, Options(model))
+    assert isinstance(people, Mapping)
+    return people
+
+
 def test_the_expected_census_of_tiers() -> None:
-    census = expected_census({0.5: 30, 0.0: 4, 2.0: 10, 3.0: 0}, BOUNDED, SHARE)
+    census = census_of_tiers({0.5: 30, 0.0: 4, 2.0: 10, 3.0: 0}, BOUNDED, SHARE)
     assert census.profile.levels.tolist() == [0.25, 1.0]
     assert census.profile.counts.tolist() == [30.0, 10.0]
     assert (census.share, census.doubt, census.left_out) == (Fraction(0), 0.0, 4.0)
-    people = expected_census(read_people(np.repeat([0.5, 0.0, 2.0], [30, 4, 10]), Columns(), BOUNDED), BOUNDED, SHARE)
+    people = census_of_tiers(tiers_of(np.repeat([0.5, 0.0, 2.0], [30, 4, 10]), BOUNDED), BOUNDED, SHARE)
     assert people.profile.levels.tolist() == census.profile.levels.tolist()
     assert people.profile.counts.tolist() == census.profile.counts.tolist()
     assert people.left_out == 4.0
 
 
 def test_the_expected_census_of_the_unbounded_model() -> None:
-    census = expected_census({0.01: 1000, 0.5: 30, 7.0: 10}, UNBOUNDED, SHARE)
+    census = census_of_tiers({0.01: 1000, 0.5: 30, 7.0: 10}, UNBOUNDED, SHARE)
     assert census.profile.levels.tolist() == [0.5, 1.0]  # below the range: left out; above: its end
     assert census.share == SHARE
     # One standard deviation of the sum of two Laplace variables of scale 20: sqrt(2 * 2) 20.
@@ -83,7 +92,8 @@ def test_the_expected_census_of_the_unbounded_model() -> None:
 def test_the_expected_census_of_many_at_an_end_of_the_range(budget: float) -> None:
     """The middle of a cell may lie outside the range that its people are in."""
     people = np.full(200_000, budget)
-    census = expected_census(ArraySource(people, people), make_model("unbounded", (0.01, 1.0)), SHARE)
+    assert isinstance(read_people(people, Options()), ArraySource)
+    census = plan_mean(people, model="unbounded", budget_range=(0.01, 1.0)).census
     assert census.profile.people == 200_000
     assert census.profile.total == pytest.approx(200_000 * budget, rel=1 / 64)
 
@@ -91,7 +101,7 @@ def test_the_expected_census_of_many_at_an_end_of_the_range(budget: float) -> No
 @pytest.mark.parametrize("count", [-1, math.nan, math.inf])
 def test_a_tier_has_people(count: float) -> None:
     with pytest.raises(InvalidInputError, match="0 or more people"):
-        expected_census({0.5: count}, BOUNDED, SHARE)
+        census_of_tiers({0.5: count}, BOUNDED, SHARE)
 
 
 # Noisy
@@ -113,7 +123,7 @@ def test_what_the_noise_is_added_to() -> None:
 
 def test_buckets_keep_what_the_profile_was_made_from() -> None:
     noisy = noisy_census(held(PEOPLE), UNBOUNDED, SHARE, Recorder())
-    expected = expected_census(read_people(PEOPLE, Columns(), UNBOUNDED), UNBOUNDED, SHARE)
+    expected = census_of_tiers(tiers_of(PEOPLE, UNBOUNDED), UNBOUNDED, SHARE)
     for census, factor in ((noisy, 1.0), (expected, 1.0), (noisy.times(2.0), 2.0)):
         assert census.buckets is not None
         assert (census.buckets.lows.tolist(), census.buckets.highs.tolist()) == ([0.0625, 0.25], [0.25, 1.0])

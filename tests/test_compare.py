@@ -13,8 +13,9 @@ from scipy.stats import kstest
 from pdpmean import InsufficientBudgetError, InvalidInputError, Randomness, lower_bound
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
+from pdpmean.results.comparison import Comparison, Simulated
 from pdpmean.study.baselines import best_clip
-from pdpmean.study.compare import METHODS, Comparison, Simulated, compare, standard_normals
+from pdpmean.study.compare import METHODS, compare, standard_normals
 
 TIERS = {0.1: 2000, 0.5: 1500, 1.0: 500}
 

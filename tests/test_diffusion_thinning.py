@@ -20,6 +20,7 @@ from pdpmean.core.model import BOUNDED, Model, make_model
 from pdpmean.core.weights import round_down
 from pdpmean.passes.thinning import Thinning
 from pdpmean.planning.plan import Shares
+from pdpmean.release import locate
 
 UNBOUNDED = make_model("unbounded", (0.01, 4.0))
 MODELS = pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED], ids=["bounded", "unbounded"])
@@ -173,7 +174,7 @@ def plan_of(
 def grouped(model: Model) -> Thinning:
     """Three groups, after the second of which comes one without a plan."""
     first, second, third = (plan_of(model, *rule) for rule in RULES)
-    return Thinning.of([first, second, None, third], grouped=True)
+    return locate.thinning_of([first, second, None, third], grouped=True)
 
 
 PLANNED, NOBODY = [0, 1, 3], [2, 4]  # 4 is no group that was asked for
@@ -220,7 +221,7 @@ def test_records_are_kept_at_the_rates_of_their_groups() -> None:
 @MODELS
 def test_without_groups_there_is_one_rule(model: Model) -> None:
     rest = Fraction(3, 8)
-    found = Thinning.of([plan_of(model, *RULES[0], rest=rest, spared_from=0.25)], grouped=False)
+    found = locate.thinning_of([plan_of(model, *RULES[0], rest=rest, spared_from=0.25)], grouped=False)
     expected = thinning_of(model, *RULES[0], sum_share=rest, spared_from=0.25)
     assert found.model == expected.model
     for name in ("share", "sum_share", "spared_from", "cap", "density"):

@@ -13,7 +13,7 @@ from pdpmean import Randomness
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import WEIGHT_UNIT
 from pdpmean.release.extent import find_extent, first_small_tail
-from pdpmean.release.locate import integer_weights
+from pdpmean.release.private_median import integer_weights
 
 SMALLEST = 2.0**-1074
 NOWHERE = 3 * 2.0**-1070  # three times the smallest reach

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pytest
+from rude import RUDE, boxed, rude_entry
 
 from pdpmean import InvalidInputError
 from pdpmean.core.groups import MOST_GROUPS, check_groups
@@ -65,6 +67,40 @@ def test_codes(column: Any) -> None:
     codes = codes_of(column, ["a", "b"])
     assert codes.tolist() == [1, 0, 2, 2, 1]
     assert codes.dtype == np.int32
+
+
+@pytest.mark.parametrize("name", RUDE)
+def test_an_entry_that_raises_is_of_no_group(name: str) -> None:
+    """Or of the one that its text names, if it has one."""
+    entry = rude_entry(name)
+    column = boxed(["a", entry, "b"])
+    for container in (["a", entry, "b"], iter(["a", entry, "b"]), column, pd.Series(column, dtype=object)):
+        codes = codes_of(container, ["b", "a", "north"])
+        assert codes[[0, 2]].tolist() == [1, 0]
+        assert codes[1] == (2 if "kind" in name or "rude" in name else 3)
+    masked = np.ma.MaskedArray(column, [False, False, True])
+    assert codes_of(masked, ["b", "a"]).tolist() == [1, 2, 2]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_program_ends_it(error: type[BaseException]) -> None:
+    class Ending:
+        def __str__(self) -> str:
+            raise error
+
+    with pytest.raises(error):
+        codes_of([Ending()], ["a"])
+
+
+def test_a_column_that_cannot_be_read_is_refused_without_a_word_about_it() -> None:
+    def failing() -> Iterator[str]:
+        yield "a"
+        raise ValueError("secret")
+
+    with pytest.raises(InvalidInputError, match="by failed while it was read") as caught:
+        codes_of(failing(), ["a"])
+    assert caught.value.__context__ is None
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, np.float64, object])

@@ -18,17 +18,21 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from rude import RUDE, rude_column, rude_entry
 from scripted import Scripted
 
-from pdpmean import estimate, paper
+from pdpmean import paper
 from pdpmean.core.choices import Choices
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError, PopulationWarning
 from pdpmean.estimate import estimate_mean
-from pdpmean.passes.cells import Cells
+from pdpmean.passes.cells import count_budgets
 from pdpmean.plan import plan_mean
 from pdpmean.randomness import Randomness
-from pdpmean.release import average, extent, locate
-from pdpmean.release import weight_squares as squares
+from pdpmean.release import extent, private_median
+from pdpmean.release.average import average
+from pdpmean.release.group import Group
+from pdpmean.release.locate import locate
+from pdpmean.release.weight_squares import weight_squares
 from pdpmean.results.mean_estimate import MeanEstimate
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.private_columns import budgets_of_tiers
@@ -187,6 +191,30 @@ def test_arrays_of_any_type_give_an_answer(kind: str, model: str, shape: Shape) 
     check(answer(values, BUDGET, model=model, shape=shape))
 
 
+def with_last(entry: Any) -> list[Any]:
+    return [*np.linspace(-1.0, 1.0, PEOPLE - 1).tolist(), entry]
+
+
+@every_case
+def test_an_entry_that_raises_is_a_missing_one(model: str, shape: Shape) -> None:
+    """Or the number that it is derived from: either way nothing tells it from another entry."""
+    for name, (_, number) in RUDE.items():
+        values, plain = with_last(rude_entry(name)), with_last(number)
+        ours, theirs = (answer(column, BUDGET, model=model, shape=shape) for column in (values, plain))
+        assert repr(ours.to_dict()) == repr(theirs.to_dict())
+    check(answer(rude_column(PEOPLE), BUDGET, model=model, shape=shape))
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+def test_a_private_budget_that_raises_is_none(shape: Shape) -> None:
+    values = np.linspace(-1.0, 1.0, PEOPLE)
+    for name, (_, number) in RUDE.items():
+        budgets, plain = ([BUDGET] * (PEOPLE - 1) + [last] for last in (rude_entry(name), number))
+        ours, theirs = (answer(values, column, model="unbounded", shape=shape) for column in (budgets, plain))
+        assert repr(ours.to_dict()) == repr(theirs.to_dict())
+    check_either(answer_or_refusal(values, rude_column(PEOPLE), model="unbounded", shape=shape))
+
+
 @every_case
 @pytest.mark.parametrize("value", [0.0, 1.0, -LARGEST, LARGEST, 1e-320, math.nan, math.inf])
 def test_secure_randomness_answers_hostile_values_too(value: float, model: str, shape: Shape) -> None:
@@ -208,11 +236,11 @@ def test_arithmetic_says_nothing_about_an_entry(entry: float, model: str, shape:
     source = ArraySource(values, budgets)
     plan = plan_mean({BUDGET: PEOPLE}, shape=shape, **MODELS[model])
     with np.errstate(all="raise"):
-        (held,) = Cells(plan.model).census(source)
+        (held,) = count_budgets(source, plan.model)
         randomness = Randomness.seeded(1)
-        squares.weight_squares(held, plan, randomness)
-        located = estimate.locate_groups(source, [plan], randomness)
-        average.average(source, [plan], located, randomness)
+        squared = weight_squares([Group(held, plan)], randomness)
+        located = locate(source, squared, randomness)
+        average(source, located, randomness)
 
 
 def test_the_papers_arithmetic_says_nothing_about_an_entry() -> None:
@@ -277,7 +305,7 @@ def test_any_clip_width_gives_an_answer(value: float, width: float, model: str) 
 def test_the_extent_of_any_shape_follows_the_values_past_ties(size: float) -> None:
     """Values at the centre are at distance 0, not at 1: a population scaled down has an extent scaled down."""
     distances = np.concatenate([np.zeros(600), np.random.default_rng(2).normal(size=400) * size])
-    weights = locate.integer_weights(np.full(1000, 2.0))
+    weights = private_median.integer_weights(np.full(1000, 2.0))
     for reach in extent.find_extent(distances, 0.0, weights, 2.0**-1074, Randomness.seeded(1)):
         assert 2 * size <= reach <= 32 * size
 
@@ -335,11 +363,17 @@ def test_any_budgets_give_an_answer_or_a_refusal(records: list[tuple[Any, Any]],
     check_either(answer_or_refusal(values, budgets, model="unbounded", shape=shape, seed=seed))
 
 
-@pytest.mark.parametrize("strange", [None, 3, b"\xff", [1, 2], math.nan, ("a", "b"), {}])
-def test_a_strange_tier_is_no_budget_where_tiers_are_private(strange: Any) -> None:
-    found = budgets_of_tiers(["low", strange, "high"], {"low": 1.0, "high": 2.0}, public=False)
-    assert found[[0, 2]].tolist() == [1.0, 2.0]
-    assert math.isnan(found[1])
+def test_a_strange_tier_is_no_budget_where_tiers_are_private() -> None:
+    for strange in [None, 3, b"\xff", [1, 2], math.nan, ("a", "b"), {}, *rude_column(len(RUDE))]:
+        found = budgets_of_tiers(["low", strange, "high"], {"low": 1.0, "high": 2.0}, public=False)
+        assert found[[0, 2]].tolist() == [1.0, 2.0]
+        assert math.isnan(found[1])
+
+
+@pytest.mark.parametrize("name", RUDE)
+def test_a_strange_tier_is_unknown_where_tiers_are_public(name: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"holds the tier '.+', which tiers does not list: low, high"):
+        budgets_of_tiers(["low", rude_entry(name), "high"], {"low": 1.0, "high": 2.0}, public=True)
 
 
 @pytest.mark.parametrize("missing", [7, None])
@@ -364,6 +398,7 @@ def datasets() -> list[tuple[list[Any], list[Any]]]:
         (generator.normal(size=500).tolist(), generator.uniform(1.0, BUDGET, 500).tolist()),
         ([math.nan] * 2000, [BUDGET] * 2000),
         (["x", None, 7] * 10, [None, "y", -1.0] * 10),
+        (rude_column(60), rude_column(60)[::-1]),
     ]
 
 
@@ -382,7 +417,7 @@ def test_unbounded_results_depend_on_released_numbers_alone(shape: Shape) -> Non
     for values, budgets in datasets():
         script = Scripted([*census, *squares, *averaged])
         with (
-            mock.patch.object(locate, "private_medians", side_effect=[[3.5], [0.7]]),
+            mock.patch.object(private_median, "private_medians", side_effect=[[3.5], [0.7]]),
             mock.patch.object(extent, "first_small_tail", return_value=54),
         ):
             result = answer(values, budgets, model="unbounded", shape=shape, randomness=script)

@@ -11,10 +11,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from rude import RUDE, boxed, rude_entry
 
 from pdpmean.core.checks import (
     LARGEST_BUDGET,
@@ -132,6 +135,46 @@ def test_every_entry_is_a_number_or_missing(entry: Any, number: float) -> None:
     column[0], column[1] = entry, 4
     assert same(private_numbers(column), [number, 4.0])
     assert same(private_numbers(Series(column)), [number, 4.0])
+
+
+@pytest.mark.parametrize("name", RUDE)
+def test_an_entry_is_not_asked_what_it_is(name: str) -> None:
+    """Whatever its methods do: nothing is raised, and its neighbours stay what they are."""
+    entry, number = rude_entry(name), RUDE[name][1]
+    column = boxed([2.5, entry, -1])
+    expected = [2.5, number, -1.0]
+    with np.errstate(all="raise"):
+        for container in ([2.5, entry, -1], (2.5, entry, -1), iter([2.5, entry, -1]), column, Series(column)):
+            assert same(private_numbers(container), expected)
+        assert same(private_numbers(pd.Series(column, dtype=object)), expected)
+        assert same(private_numbers(np.ma.MaskedArray(column, [False, False, True])), [2.5, number, NAN])
+        assert same(private_records([1.0], [entry])[1], [number])
+
+
+@pytest.mark.parametrize("name", ["imitation", "number", "text", "length", "float32"])
+def test_an_entry_of_a_polars_column_is_not_asked_what_it_is(name: str) -> None:
+    column = pl.Series([rude_entry(name), 2.5], dtype=pl.Object)
+    assert same(private_numbers(column), [RUDE[name][1], 2.5])
+
+
+def test_what_reads_a_column_may_fail_without_a_word_about_it() -> None:
+    def failing() -> Iterator[float]:
+        yield 1.0
+        raise ValueError("secret")
+
+    with pytest.raises(InvalidInputError, match="values failed while it was read") as caught:
+        private_numbers(failing())
+    assert caught.value.__context__ is None
+    assert "secret" not in str(caught.value)
+
+
+def test_what_ends_a_program_ends_it() -> None:
+    def interrupted() -> Iterator[float]:
+        raise KeyboardInterrupt
+        yield 1.0
+
+    with pytest.raises(KeyboardInterrupt):
+        private_numbers(interrupted())
 
 
 def hostile() -> st.SearchStrategy[Any]:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from rules import batch_of, clip_weights, compiled, group_sums, holders, sums_of, table_of, thinning_of, three
+from rules import batch_of, clip_of, clip_weights, compiled, group_sums, holders, sums_of, table_of, thinning_of, three
 
 from pdpmean import InvalidInputError, Randomness, estimate_mean, randomness
 from pdpmean.core import kernels
@@ -24,11 +24,11 @@ from pdpmean.core.kernels import find_at_most, take_below
 from pdpmean.core.model import BOUNDED, Model, make_model
 from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.core.types import Floats
+from pdpmean.passes import summing as passing
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.cells import Cells
-from pdpmean.passes.summing import Summing
-from pdpmean.release import average
-from pdpmean.release.average import Clip
+from pdpmean.release.average import summing_of
+from pdpmean.release.clip import Clip
 from pdpmean.sources.arrays import ArraySource
 
 UNBOUNDED = make_model("unbounded", (0.1, 2.0))
@@ -63,7 +63,7 @@ def columns(size: int, seed: int = 1) -> tuple[Floats, Floats]:
 @NEARS
 @SIZES
 def test_sums_are_those_of_the_twin(model: Model, near: int | None, size: int) -> None:
-    clip = Clip(model, Fraction(3, 4), 0.7, 4.5, 2.5, near, missing=-5_000_001)
+    clip = clip_of(model, Fraction(3, 4), 0.7, 4.5, 2.5, near, missing=-5_000_001)
     with compiled():
         fast = sums_of(clip, *columns(size))
     assert fast == sums_of(clip, *columns(size))
@@ -73,7 +73,7 @@ def test_sums_are_those_of_the_twin(model: Model, near: int | None, size: int) -
 @given(hostile_values, st.floats(-1e300, 1e300), st.floats(1e-280, 1e300), st.booleans())
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_sums_of_hostile_values(values: Floats, middle: float, half: float, squares: bool) -> None:
-    clip = Clip(BOUNDED, Fraction(1), 5.0, middle, half, None if squares else 2**22)
+    clip = clip_of(BOUNDED, Fraction(1), 5.0, middle, half, None if squares else 2**22)
     budgets = np.linspace(0.0, 3.0, values.size)
     with compiled():
         fast = sums_of(clip, values, budgets)
@@ -82,7 +82,7 @@ def test_sums_of_hostile_values(values: Floats, middle: float, half: float, squa
 
 def largest_clip(model: Model = BOUNDED) -> tuple[Clip, int]:
     """A clip of which a budget of 2 has the largest weight, 2**26 - 1 or hardly less; and that weight."""
-    clip = Clip(model, Fraction(1), 1.0 - 2.0**-30, 0.0, 1.0, None)
+    clip = clip_of(model, Fraction(1), 1.0 - 2.0**-30, 0.0, 1.0, None)
     weight = int(clip_weights(clip, np.array([2.0]))[0])
     assert weight >= 2 ** (WEIGHT_BITS - 1)
     return clip, weight
@@ -93,7 +93,7 @@ def largest_clip(model: Model = BOUNDED) -> tuple[Clip, int]:
 def test_sums_at_the_edge_of_a_word(sign: int, grouped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # The largest weight, 2**26 - 1, times the largest step, over whole blocks: computed here in Python's integers.
     clip, weight = largest_clip()
-    size = 3 * summing._BLOCK + 5
+    size = 3 * passing._BLOCK + 5
     expected = (sign * size * weight * STEPS, size * weight, size * weight * STEPS)
 
     def found() -> tuple[int, ...]:
@@ -104,7 +104,7 @@ def test_sums_at_the_edge_of_a_word(sign: int, grouped: bool, monkeypatch: pytes
             return sums_of(clip, values, budgets)
 
     assert found() == expected
-    monkeypatch.setattr(average, "_BLOCK", 2**14)
+    monkeypatch.setattr(passing, "_BLOCK", 2**14)
     assert found() != expected, "a word overflows"
 
 
@@ -132,10 +132,10 @@ NARROW_AND_FAR = [(Fraction(3, 4), 0.7, 4.5, 2.5, 3_000_000), (Fraction(1, 7), 0
 def clips_of(model: Model, *, squares: bool) -> list[Clip | None]:
     """Rules unlike each other, one of a clip so narrow that its steps need two factors; and a group without any."""
     first, second = (
-        Clip(model, share, cap, middle, half, None if squares else near, missing=STEPS // 3)
+        clip_of(model, share, cap, middle, half, None if squares else near, missing=STEPS // 3)
         for share, cap, middle, half, near in NARROW_AND_FAR
     )
-    return [first, None, second, Clip(model, Fraction(1, 2), 50.0, 5.0, 2.0**-910, None if squares else 1)]
+    return [first, None, second, clip_of(model, Fraction(1, 2), 50.0, 5.0, 2.0**-910, None if squares else 1)]
 
 
 def some_groups(size: int, groups: int = 4) -> NDArray[np.int32]:
@@ -194,7 +194,7 @@ def test_who_is_of_no_group_or_one_without_a_plan_adds_nothing(model: Model, way
 @BOTH_WAYS
 def test_near_is_strictly_within(way: Way) -> None:
     """Values are steps here: 7 is not near, 6 is, and a missing value is not, nor has it a tent."""
-    clip = Clip(BOUNDED, Fraction(1, 2), 1.0, 0.0, float(STEPS), 7)
+    clip = clip_of(BOUNDED, Fraction(1, 2), 1.0, 0.0, float(STEPS), 7)
     values, budgets = [-7.0, -6.0, 0.0, 6.0, 7.0, math.nan, 6.4, 6.6], [1.0] * 8
     weight = int(clip_weights(clip, np.ones(1))[0])
     expected = (13 * weight, 4 * weight, (7 * STEPS - 39) * weight)
@@ -207,12 +207,12 @@ def test_near_is_strictly_within(way: Way) -> None:
 @pytest.mark.parametrize("step", [0, 7, -STEPS])
 def test_with_squares_a_missing_value_counts_where_the_rule_says(way: Way, step: int) -> None:
     """At the centre, which need not be the middle of the clip."""
-    clip = Clip(BOUNDED, Fraction(1, 2), 1.0, 0.0, float(STEPS), None, missing=step)
+    clip = clip_of(BOUNDED, Fraction(1, 2), 1.0, 0.0, float(STEPS), None, missing=step)
     with way():
         missing, there = (sums_of(clip, [value] * 9, [1.0] * 9) for value in (math.nan, float(step)))
         assert missing == there
         assert group_sums([clip, None], [math.nan] * 9, [1.0] * 9, [0] * 9)[0] == there
-        near = Clip(BOUNDED, Fraction(1, 2), 1.0, 0.0, float(STEPS), 7, missing=step)
+        near = clip_of(BOUNDED, Fraction(1, 2), 1.0, 0.0, float(STEPS), 7, missing=step)
         assert sums_of(near, [math.nan] * 9, [1.0] * 9) == (0, 0, 0)
 
 
@@ -220,11 +220,11 @@ def test_with_squares_a_missing_value_counts_where_the_rule_says(way: Way, step:
 @pytest.mark.parametrize("near", [None, STEPS + 1])
 def test_the_words_of_a_group_hold_as_many_records_as_they_say(sign: int, near: int | None) -> None:
     """The last of 2**37 records of one group, all of the largest weight and farthest out, or with the largest tent."""
-    clip = Clip(BOUNDED, Fraction(1), 1.0 - 2.0**-30, 0.0, 1.0, near)
+    clip = clip_of(BOUNDED, Fraction(1), 1.0 - 2.0**-30, 0.0, 1.0, near)
     weight = int(clip_weights(clip, np.array([2.0]))[0])
     assert weight >= 2 ** (WEIGHT_BITS - 1)
     one = batch_of([sign * 9.0 if near is None else 0.0], [2.0], [0])
-    summing = Summing.of([clip], grouped=True)
+    summing = summing_of([clip], grouped=True)
     with compiled():
         words = table_of(summing, one)[0]
         table = np.zeros(summing.shape, dtype=np.int64)
@@ -314,7 +314,7 @@ def test_all_in_one_group_of_a_large_batch() -> None:
 @pytest.mark.usefixtures("always_compiled")
 @pytest.mark.parametrize("grouped", [False, True])
 def test_a_wrong_budget_is_named_by_its_number_in_the_table(monkeypatch: pytest.MonkeyPatch, grouped: bool) -> None:
-    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", 100)
+    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 100)
     budgets = np.ones(1000)
     budgets[789] = -2.0
     groups: dict[str, Any] = {"by": ["a"] * 1000, "groups": ["b"]} if grouped else {}
@@ -332,7 +332,7 @@ def test_threads_change_nothing(model: Model, grouped: bool, monkeypatch: pytest
     rng = np.random.default_rng(2)
     values, budgets = rng.normal(5.0, 1.0, 400_000), rng.uniform(0.1, 1.0, 400_000)
     labels = rng.integers(0, 3, 400_000)
-    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", 2**17)
+    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 2**17)
 
     def estimate() -> list[float]:
         options: dict[str, Any] = {"model": model.name, "budget_range": model.budget_range}
@@ -354,14 +354,14 @@ def test_shuffled_and_split_sources_sum_alike(grouped: bool, monkeypatch: pytest
     codes = some_groups(9_000) if grouped else None
     order = np.random.default_rng(5).permutation(9_000)
     clips = clips_of(BOUNDED, squares=False) if grouped else clips_of(BOUNDED, squares=False)[:1]
-    summing = Summing.of(clips, grouped=grouped)
+    summing = summing_of(clips, grouped=grouped)
 
     def sums(source: ArraySource) -> list[tuple[int, ...]]:
         return [three(row) for row in source.sum(summing).tolist()]
 
     whole = sums(ArraySource(values, budgets, codes, 4 if grouped else None))
     assert whole == [three(row) for row in table_of(summing, batch_of(values, budgets, codes)).tolist()]
-    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", 777)
+    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 777)
     shuffled = None if codes is None else codes[order]
     assert sums(ArraySource(values[order], budgets[order], shuffled, 4 if grouped else None)) == whole
 

@@ -21,8 +21,10 @@ from pdpmean.laws.clipped_normal import MEDIAN_SIZE
 from pdpmean.laws.lattice import Lattice, double_of, everywhere, keys_of, linear, positive
 from pdpmean.passes.batch import Batch
 from pdpmean.planning.plan import Shares
-from pdpmean.release import locate
-from pdpmean.release.locate import SPREAD_GRAIN, integer_weights, private_medians
+from pdpmean.release import any_shape, locate
+from pdpmean.release import private_median as mechanism
+from pdpmean.release.gaussian import SPREAD_GRAIN
+from pdpmean.release.private_median import integer_weights, private_medians
 
 ONE = int(keys_of(np.array([1.0]))[0])
 SMALL = Lattice((ONE - 3, ONE + 2, ONE + 8), (1, 3))  # 5 + 6 doubles about 1
@@ -170,7 +172,7 @@ def test_segments_of_groups_have_the_excess_of_each_key(grain: int) -> None:
     """Every key of the lattice is in one segment of each group, whose excess is as defined, in integers."""
     groups, weights = hostile_groups()
     sizes = np.array([group.size for group in groups])
-    found = locate._segments(np.concatenate(groups), np.concatenate(weights), sizes, SMALL, grain)
+    found = mechanism._segments(np.concatenate(groups), np.concatenate(weights), sizes, SMALL, grain)
     for j, (start, stop) in enumerate(itertools.pairwise([*found.starts.tolist(), found.lows.size])):
         rows = zip(*(column[start:stop].tolist() for column in found[:3]), strict=True)
         excess = [(key, own) for low, high, own in rows for key in range(low, high)]
@@ -186,9 +188,9 @@ def test_segments_of_groups_have_the_excess_of_each_key(grain: int) -> None:
 def test_segments_of_groups_are_those_of_each(grain: int) -> None:
     groups, weights = hostile_groups()
     sizes = np.array([group.size for group in groups])
-    found = locate._segments(np.concatenate(groups), np.concatenate(weights), sizes, SMALL, grain)
+    found = mechanism._segments(np.concatenate(groups), np.concatenate(weights), sizes, SMALL, grain)
     for j, start in enumerate(found.starts.tolist()):
-        alone = locate._segments(groups[j], weights[j], sizes[j : j + 1], SMALL, grain)
+        alone = mechanism._segments(groups[j], weights[j], sizes[j : j + 1], SMALL, grain)
         own = slice(start, start + alone.lows.size)
         for together, apart in zip(found[:3], alone[:3], strict=True):
             assert together[own].tolist() == apart.tolist()
@@ -238,11 +240,11 @@ def test_gaussian_samples_are_located(mu: float, sigma: float) -> None:
     values = mu + sigma * np.random.default_rng(5).standard_normal(4000)
     weights = np.full(4000, 0.25) * float(plan.shares["center"] + plan.shares["scale"])
     for seed in range(15):
-        location, half = locate_one(values, weights, plan, Randomness.seeded(seed))
+        location = locate_one(values, weights, plan, Randomness.seeded(seed))
         # The plan gives each some 20 nats or more, so ranks are off by about 1 / 20: by 0.2 sigma, rarely by 1.
         assert abs(location.center - mu) < 1.0 * sigma
         assert 0.3 * MEDIAN_SIZE < location.spread / sigma < 3 * MEDIAN_SIZE
-        assert half == plan.clip_width * location.spread / MEDIAN_SIZE
+        assert location.half == plan.clip_width * location.spread / MEDIAN_SIZE
         assert not location.degenerate
 
 
@@ -251,11 +253,11 @@ def test_any_shape_is_located() -> None:
     values = np.random.default_rng(6).exponential(size=6000)
     weights = np.full(6000, 0.5) * float(plan.shares["center"] + plan.shares["scale"])
     for seed in range(15):
-        location, half = locate_one(values, weights, plan, Randomness.seeded(seed))
+        location = locate_one(values, weights, plan, Randomness.seeded(seed))
         assert abs(location.center - math.log(2)) < 0.3
-        assert half == location.spread
+        assert location.half == location.spread
         # Clipped some way below 0, and some way above 3, beyond which 5 in 100 lie.
-        low, high = location.middle - half, location.middle + half
+        low, high = location.middle - location.half, location.middle + location.half
         assert -3 < low < 0.1
         assert 4 < high < 30
 
@@ -263,21 +265,21 @@ def test_any_shape_is_located() -> None:
 def test_equal_values_are_degenerate() -> None:
     plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
     for number in (7.0, -7.0, 1e-300, 1e300):
-        location, half = locate_one(np.full(4000, number), np.full(4000, 0.3), plan, Randomness.seeded(1))
+        location = locate_one(np.full(4000, number), np.full(4000, 0.3), plan, Randomness.seeded(1))
         # A cell of 2**26 doubles is at most 2**-26 of the number wide; the spread is the distance within it.
         assert abs(location.center - number) <= 2.0**-26 * abs(number)
         distance = abs(location.center - number)
         assert location.spread == pytest.approx(max(distance, 2.0**-1000), rel=SPREAD_GRAIN / 2**52, abs=0)
         assert location.degenerate
-        assert half == plan.clip_width * location.spread / MEDIAN_SIZE
+        assert location.half == plan.clip_width * location.spread / MEDIAN_SIZE
 
 
 def test_zeros_are_degenerate() -> None:
     plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
-    location, half = locate_one(np.zeros(4000), np.full(4000, 0.3), plan, Randomness.seeded(1))
+    location = locate_one(np.zeros(4000), np.full(4000, 0.3), plan, Randomness.seeded(1))
     assert 0 <= location.center < 2.0**26 * 2.0**-1074
     assert (location.spread, location.degenerate) == (2.0**-1000, True)  # raised to what can be divided by
-    assert half == plan.clip_width * 2.0**-1000 / MEDIAN_SIZE
+    assert location.half == plan.clip_width * 2.0**-1000 / MEDIAN_SIZE
 
 
 @pytest.mark.parametrize(("sigma", "degenerate"), [(2.0**-26, True), (2.0**-20, False)])
@@ -286,7 +288,7 @@ def test_a_spread_is_none_below_a_part_of_the_centre(sigma: float, degenerate: b
     plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
     values = 1.0 + sigma * np.random.default_rng(7).standard_normal(4000)
     for seed in range(10):
-        location, _ = locate_one(values, np.full(4000, 0.3), plan, Randomness.seeded(seed))
+        location = locate_one(values, np.full(4000, 0.3), plan, Randomness.seeded(seed))
         assert location.degenerate is degenerate
 
 
@@ -294,7 +296,7 @@ def test_an_equal_majority_is_the_centre() -> None:
     plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
     values = np.where(np.arange(4000) % 5 < 3, 7.0, np.random.default_rng(8).normal(7.0, 1.0, 4000))
     for seed in range(10):
-        location, _ = locate_one(values, np.full(4000, 0.3), plan, Randomness.seeded(seed))
+        location = locate_one(values, np.full(4000, 0.3), plan, Randomness.seeded(seed))
         assert abs(location.center - 7.0) <= 7.0 * 2.0**-26
         assert location.degenerate
 
@@ -302,11 +304,11 @@ def test_an_equal_majority_is_the_centre() -> None:
 @pytest.mark.parametrize("support", [(6.0, 8.0), (-100.0, 100.0), (7.0, 7.0 + 2.0**-20)])
 def test_equal_values_in_a_support(support: tuple[float, float]) -> None:
     plan = plan_mean({0.5: 4000}, support=support, choices=Choices(center_share=0.3, scale_share=0.3))
-    location, half = locate_one(np.full(4000, 7.0), np.full(4000, 0.3), plan, Randomness.seeded(1))
+    location = locate_one(np.full(4000, 7.0), np.full(4000, 0.3), plan, Randomness.seeded(1))
     # Cells are at most 2**-19 of the doubles in a support.
     assert abs(location.center - 7.0) <= min(2.0**-26 * 7.0, 2.0**-19 * (support[1] - support[0]))
     assert location.degenerate or support[1] - support[0] > 2.0**16
-    assert half > 0
+    assert location.half > 0
 
 
 @pytest.mark.parametrize("shape", ["gaussian", "any"])
@@ -316,10 +318,10 @@ def test_equal_values_in_a_support(support: tuple[float, float]) -> None:
 def test_hostile_values_still_give_a_finite_place(values: list[float], shape: str) -> None:
     plan = plan_mean({1.0: 6000}, shape="any" if shape == "any" else "gaussian")
     for seed in range(5):
-        location, half = locate_one(np.array(values), np.full(len(values), 30.0), plan, Randomness.seeded(seed))
+        location = locate_one(np.array(values), np.full(len(values), 30.0), plan, Randomness.seeded(seed))
         assert math.isfinite(location.center)
         assert 0 < location.spread < math.inf
-        assert 0 < half < math.inf
+        assert 0 < location.half < math.inf
 
 
 def test_groups_are_located_each_by_its_own_plan(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,14 +332,13 @@ def test_groups_are_located_each_by_its_own_plan(monkeypatch: pytest.MonkeyPatch
     groups = generator.permutation(np.repeat(np.arange(21, dtype=np.int32), 2000))  # the last were not asked for
     values = 1000.0 * groups + (1 + groups) * generator.standard_normal(groups.size)
     kept = Batch(values, np.full(groups.size, 0.5), groups)
-    found = locate.locate(kept, lambda some: some.budgets, plans, Randomness.seeded(1))
+    found = locate.locate_kept(kept, lambda some: some.budgets, plans, Randomness.seeded(1))
     assert [location is None for location in found] == [plan is None for plan in plans]
-    for j, (plan, located) in enumerate(zip(plans, found, strict=True)):
-        if plan and located:
-            location, half = located
+    for j, (plan, location) in enumerate(zip(plans, found, strict=True)):
+        if plan and location:
             assert abs(location.center - 1000 * j) < 0.2 * (1 + j)
             assert location.spread == pytest.approx((1 + j) * MEDIAN_SIZE, rel=0.2)
-            assert half == plan.clip_width * location.spread / MEDIAN_SIZE
+            assert location.half == plan.clip_width * location.spread / MEDIAN_SIZE
 
 
 def test_every_portion_of_groups_has_coins_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,7 +353,7 @@ def test_every_portion_of_groups_has_coins_of_its_own(monkeypatch: pytest.Monkey
     monkeypatch.setattr(locate, "_locate_some", spy)
     groups = np.repeat(np.arange(10, dtype=np.int32), 30)
     kept = Batch(np.random.default_rng(1).normal(size=300), np.full(300, 0.5), groups)
-    assert len(locate.locate(kept, lambda some: some.budgets, [plan_mean({0.5: 4000})] * 10, used[0])) == 10
+    assert len(locate.locate_kept(kept, lambda some: some.budgets, [plan_mean({0.5: 4000})] * 10, used[0])) == 10
     assert len(used) == 1 + 7  # portions, the first of one group of 30
     assert len(set(map(id, used))) == len(used)
     assert len({source.words(2).tobytes() for source in used}) == len(used)
@@ -371,8 +372,8 @@ def test_centre_and_spread_together_cost_a_record_what_it_may(shape: Any, monkey
         seen.append((values, weights))
         return 1.0, 1.0
 
-    monkeypatch.setattr(locate, "private_medians", medians)
-    monkeypatch.setattr(locate, "find_extent", extent)
+    monkeypatch.setattr(mechanism, "private_medians", medians)
+    monkeypatch.setattr(any_shape, "find_extent", extent)
     shares = [(0.125, 0.375), (0.25, 0.125)]
     plan = plan_mean({1.0: 20_000}, shape=shape)
     plans = [replace(plan, shares=Shares(center=Fraction(c), scale=Fraction(s))) for c, s in shares]
@@ -380,7 +381,7 @@ def test_centre_and_spread_together_cost_a_record_what_it_may(shape: Any, monkey
     values = np.ldexp(generator.integers(1, 2**20, 400).astype(np.float64), -18)
     groups = generator.integers(0, 2, 400).astype(np.int32)
     kept = Batch(values, values / 8, groups)
-    locate.locate(kept, lambda some: some.budgets, plans, Randomness.seeded(1))
+    locate.locate_kept(kept, lambda some: some.budgets, plans, Randomness.seeded(1))
     own = np.concatenate([np.sort(values[groups == group]) for group in (0, 1)])
     part = np.repeat([0.25, 2 / 3], np.bincount(groups))
     for found, exact in ((seen[:1], part * own / 8), (seen[1:], (1 - part) * own / 8)):

@@ -1,82 +1,101 @@
 """Whoever sees everything but the data sees released numbers alone.
 
-The same numbers are released of data sets that have nothing in common. Results, pickles, warnings, progress, and what a
-command prints, writes and ends with are then the same to the last byte, wherever the records come from.
+The same numbers are released of data sets that have nothing in common. Results, pickles, warnings, progress, the rules
+of all passes, and what a command prints, writes and ends with are then the same to the last byte, wherever the records
+come from.
 """
 
 from __future__ import annotations
 
 import math
 import pickle
+import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from observer import GROUPS, MEDIANS, SCRIPT, SIGNALLING, TABLES, UNBOUNDED, Table, seen
-from scripted import Scripted
-from typer.testing import CliRunner
+from observer import (
+    GROUPS,
+    MANY,
+    RELEASES,
+    SIGNALLING,
+    SOURCES,
+    TABLES,
+    Handed,
+    Release,
+    all_of,
+    columns_by,
+    named,
+    run_command,
+    seen,
+)
+from rude import boxed, rude_column
 
-from pdpmean import GroupedEstimate, Randomness
-from pdpmean.cli import app
-from pdpmean.release import locate
+from pdpmean import GroupedEstimate
+from pdpmean.passes.thinning import Thinning
 
-
-def csv(columns: Table, folder: Path) -> Path:
-    path = folder / "people.csv"
-    pd.DataFrame(columns).to_csv(path, index=False)
-    return path
-
-
-def parquet(columns: Table, folder: Path) -> Path:
-    pq.write_table(pa.table(columns), folder / "people.parquet", row_group_size=2**16)
-    return folder / "people.parquet"
-
-
-TO: dict[str, Callable[[Table, Path], Any]] = {
-    "Arrow": lambda columns, _: pa.table(columns),
-    "pandas": lambda columns, _: pd.DataFrame(columns),
-    "polars": lambda columns, _: pl.DataFrame(columns),
-    "CSV": csv,
-    "Parquet": parquet,
-}
+Hand = Callable[[str, str], Handed]
 
 
-@pytest.mark.parametrize("kind", TO)
-def test_unbounded_groups_of_tables(kind: str, tmp_path: Path) -> None:
-    found = []
-    for name, columns in TABLES.items():
-        (tmp_path / name).mkdir()
-        data = TO[kind](columns, tmp_path / name)
-        found.append(seen(data, value="income", budget="epsilon", by="region", groups=GROUPS, **UNBOUNDED))
+@pytest.fixture(scope="module")
+def handed(tmp_path_factory: pytest.TempPathFactory) -> Hand:
+    """The table of a name in a source of a name; made once."""
+    return cache(lambda source, name: SOURCES[source](TABLES[name], tmp_path_factory.mktemp("people")))
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("source", SOURCES)
+def test_unbounded_records(source: str, release: str, handed: Hand) -> None:
+    found = [seen(handed(source, name), RELEASES[release]) for name in TABLES if name != MANY]
     assert all(one == found[0] for one in found)
 
 
-def test_unbounded_groups_of_columns() -> None:
+def test_unbounded_columns_of_objects(tmp_path: Path) -> None:
+    """Columns that may hold anything, and do: of a pandas frame, and lists."""
     found = []
-    for name, columns in TABLES.items():
-        for convert in (np.asarray, list, pd.Series) if name == "strange" else (np.asarray,):
-            values, budgets, regions = (convert(column) for column in columns.values())
-            found.append(seen(values, budgets, by=regions, groups=GROUPS, **UNBOUNDED))
+    for entries in ([], ["x", None, 7], rude_column(60)):
+        columns = {"income": entries, "epsilon": entries[::-1], "region": entries[30:] + entries[:30]}
+        frame = pd.DataFrame({name: pd.Series(boxed(column), dtype=object) for name, column in columns.items()})
+        lists = columns_by(list)(columns, tmp_path)
+        found += [seen(handed, RELEASES["groups"]) for handed in (named(frame), lists)]
     assert all(one == found[0] for one in found)
-    result = pickle.loads(found[0][0])
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("source", SOURCES)
+def test_so_many_unbounded_records_that_loops_are_compiled(source: str, release: str, handed: Hand) -> None:
+    some, many = (seen(handed(source, name), RELEASES[release]) for name in ("some", MANY))
+    assert many == some
+
+
+def thinning_of(sight: list[Any]) -> Thinning:
+    """The rule of the sample."""
+    (rule,) = (pickle.loads(rule) for name, rule in sight[-1] if name == "sample")
+    assert isinstance(rule, Thinning)
+    return rule
+
+
+def test_the_releases_are_as_different_as_they_say(handed: Hand) -> None:
+    sights = {name: seen(handed("arrays", "some"), release) for name, release in RELEASES.items()}
+    result = pickle.loads(sights["groups"][0])
     assert isinstance(result, GroupedEstimate)
     assert list(result.refused) == ["south"]
+    all_located = {name: bool((thinning_of(sight).largest[:1] == 1).all()) for name, sight in sights.items()}
+    assert [name for name, all_of_them in all_located.items() if not all_of_them] == [
+        "so many that few are located",
+        "groups, so many that few are located",
+    ]
 
 
-def test_another_number_is_another_sight() -> None:
-    values, budgets, regions = TABLES["some"].values()
-    first, other = (
-        seen(values, budgets, by=regions, groups=GROUPS, script=script, **UNBOUNDED)
-        for script in (SCRIPT, [*SCRIPT[:-3], 131.0, *SCRIPT[-2:]])
-    )
-    assert [one == two for one, two in zip(first, other, strict=True)][:3] == [False, False, False]
+def test_another_number_is_another_sight(handed: Hand) -> None:
+    release = RELEASES["groups"]
+    other = Release([*release.script[:-3], 131.0, *release.script[-2:]], grouped=True)
+    first, second = (seen(handed("arrays", "some"), one) for one in (release, other))
+    assert [one == two for one, two in zip(first, second, strict=True)][:3] == [False, False, False]
 
 
 @pytest.mark.parametrize("shape", ["gaussian", "any"])
@@ -90,36 +109,29 @@ def test_bounded_values(shape: str) -> None:
         [None, "x", 10**400, [1], {}, object()] * 100,
         pd.Series([1, "x", None] * 200, dtype=object),
         np.ma.masked_equal(np.arange(600), 7),
+        rude_column(600),
+        pd.Series(boxed(rude_column(600)), dtype=object),
     ]
-    options: dict[str, Any] = {
-        "by": regions,
-        "groups": GROUPS,
-        "shape": shape,
-        "script": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0][: 4 if shape == "any" else 6],
-    }
-    options["medians"] = [[3.5, 4.5]] if shape == "any" else [[3.5, 4.5], [0.7, 0.9]]
-    found = [seen(values, budgets, **options) for values in columns]
+    release = (
+        Release([1.0, 2.0, 3.0, 4.0], medians=((3.5, 4.5),))
+        if shape == "any"
+        else Release([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], medians=((3.5, 4.5), (0.7, 0.9)))
+    )
+    found = [all_of(release, values, budgets, by=regions, groups=GROUPS, shape=shape) for values in columns]
     assert all(one == found[0] for one in found)
 
 
-def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = (
-        "estimate people.csv --value income --budget epsilon --by region --groups north,south --model unbounded "
-        "--budget-min 1 --budget-max 64 --report page.html"
-    )
-    found = []
-    for name, columns in TABLES.items():
+@pytest.mark.parametrize("release", ["groups", "so many that few are located", "any shape"])
+def test_the_command_line(release: str, handed: Hand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[list[Any]] = []
+    for name in TABLES:
         (tmp_path / name).mkdir()
-        csv(columns, tmp_path / name)
+        shutil.copy(handed("CSV", name).data[0], tmp_path / name)
         monkeypatch.chdir(tmp_path / name)
-        with (
-            mock.patch.object(Randomness, "secure", return_value=Scripted(SCRIPT, private=True)),
-            mock.patch.object(locate, "private_medians", side_effect=MEDIANS),
-        ):
-            ended = CliRunner().invoke(app, words.split(), prog_name="pdpmean")
+        ended = run_command(RELEASES[release])
         files = sorted(path.name for path in Path().iterdir())
         found.append([ended.exit_code, ended.stdout, ended.stderr, Path("page.html").read_bytes(), files])
     assert all(one == found[0] for one in found)
     assert found[0][0] == 0
-    assert "refused: 1 of 2 groups" in str(found[0][2])
+    assert ("refused: 1 of 2 groups" in str(found[0][2])) == RELEASES[release].grouped
     assert found[0][4] == ["page.html", "people.csv"]

@@ -21,8 +21,8 @@ from matplotlib.text import Text
 from pdpmean import InvalidInputError, MeanEstimate, Plan, Randomness, estimate_mean, plan_mean, plot
 from pdpmean.laws.error_law import ErrorLaw, half_width
 from pdpmean.planning.make import with_people
+from pdpmean.results.comparison import Comparison, Simulated
 from pdpmean.results.grouped_estimate import GroupedEstimate
-from pdpmean.study.compare import Comparison, Simulated
 
 TIERS = {0.1: 10_800, 0.5: 7_400, 1.0: 1_800}
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 1.0)}

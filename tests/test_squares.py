@@ -19,7 +19,8 @@ from pdpmean.core.model import BOUNDED, Model, make_model
 from pdpmean.core.types import Floats
 from pdpmean.passes.cells import Held
 from pdpmean.planning.plan import Shares
-from pdpmean.release.weight_squares import weight_squares
+from pdpmean.release.group import Group
+from pdpmean.release.weight_squares import noisy_squares, weight_squares
 
 UNBOUNDED = make_model("unbounded", (0.0625, 1.0))
 PEOPLE: NDArray[np.float64] = np.repeat([0.0625, 0.5, 1.0], [800, 600, 100])
@@ -34,7 +35,7 @@ def held(budgets: Floats, model: Model = UNBOUNDED) -> Held:
 def test_the_squares_of_the_weights(cap: float) -> None:
     recorder, plan = Recorder(), replace(PLAN, weight_cap=cap)
     people = held(PEOPLE)
-    squares = weight_squares(people, plan, recorder)
+    squares = noisy_squares(people, plan, recorder)
     share = float(plan.shares["sum"])
     weights = np.minimum(PEOPLE * share, cap)
     # All three budgets start a cell; others are taken to be at its middle.
@@ -47,7 +48,8 @@ def test_the_squares_of_the_weights(cap: float) -> None:
 
 def test_no_squares_without_a_share_for_them() -> None:
     recorder = Recorder()
-    assert weight_squares(held(PEOPLE, BOUNDED), plan_mean({0.5: 9000}), recorder) is None
+    group = Group(held(PEOPLE, BOUNDED), plan_mean({0.5: 9000}))
+    assert weight_squares([group], recorder)[0].weight_squares is None
     assert recorder.asked == []
 
 
@@ -55,8 +57,8 @@ def test_no_squares_without_a_share_for_them() -> None:
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_one_more_person_pays_at_most_the_share_of_the_squares(budgets: list[float], more: float, cap: float) -> None:
     before, after, plan = Recorder(), Recorder(), replace(PLAN, weight_cap=cap)
-    weight_squares(held(np.array(budgets)), plan, before)
-    weight_squares(held(np.array([*budgets, more])), plan, after)
+    noisy_squares(held(np.array(budgets)), plan, before)
+    noisy_squares(held(np.array([*budgets, more])), plan, after)
     ((one, scale),), ((other, same),) = before.asked, after.asked
     granted = Fraction(min(more, 1.0)) if more >= 0.0625 else Fraction(0)
     assert scale == same
@@ -68,6 +70,5 @@ def test_squares_in_any_range(budget_range: tuple[float, float]) -> None:
     model = make_model("unbounded", budget_range)
     tiny = Shares({"sum": 1 - Fraction(1, 2**20), "weight_squares": Fraction(1, 2**20)})
     plan = replace(PLAN, model=model, shares=tiny)
-    squares = weight_squares(held(np.full(10, budget_range[0]), model), plan, Randomness.seeded(1))
-    assert squares is not None
+    squares = noisy_squares(held(np.full(10, budget_range[0]), model), plan, Randomness.seeded(1))
     assert math.isfinite(squares)

@@ -7,7 +7,8 @@ import math
 import pytest
 
 from pdpmean import plan_mean
-from pdpmean.core.text import as_html, rounded, short
+from pdpmean.core.html import as_html
+from pdpmean.core.text import rounded, short
 
 
 @pytest.mark.parametrize(
@@ -35,11 +36,13 @@ def test_a_number_is_rounded_to_a_hundredth_of_its_error() -> None:
 
 
 def test_rows_are_escaped() -> None:
-    assert as_html([("a<b", "1 & 2")]) == "<table><tr><th>a&lt;b</th><td>1 &amp; 2</td></tr></table>"
+    shown = as_html([("a<b", "1 & 2")], note="<script>")
+    assert '<th scope="row">a&lt;b</th><td>1 &amp; 2</td>' in shown
+    assert shown.endswith("<p>&lt;script&gt;</p>")
 
 
 def test_a_plan_shows_itself_in_a_notebook() -> None:
     plan = plan_mean({0.5: 8000})
     shown = plan._repr_html_()
     assert shown == as_html(plan.rows())
-    assert "<th>total budget</th><td>4,000" in shown
+    assert '<th scope="row">total budget</th><td>4,000' in shown

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
-from pdpmean.core.threads import read_ahead
+from pdpmean.core.threads import in_threads, read_ahead
 
 
 @pytest.mark.parametrize("lengths", [[], [0], [1], [4], [9], [0, 0, 5], [4, 8, 0, 1, 30], [3] * 40], ids=str)
@@ -51,3 +52,12 @@ def test_errors_arrive_where_the_items_would() -> None:
     assert [next(items), next(items)] == [0, 1]
     with pytest.raises(ValueError, match="broken"):
         list(items)
+
+
+@pytest.mark.parametrize("items", [1, 5])
+def test_threads_see_what_numpy_was_asked_for_where_they_were_started(items: int) -> None:
+    with np.errstate(over="print", under="raise"):
+        asked = dict(np.geterr())
+        assert list(in_threads(lambda _: dict(np.geterr()), range(items))) == [asked] * items
+        streams = ((dict(np.geterr()) for _ in range(3)) for _ in range(items))
+        assert list(read_ahead(streams)) == [asked] * (3 * items)

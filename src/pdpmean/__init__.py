@@ -15,6 +15,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from pdpmean.core.version import VERSION
 from pdpmean.errors import (
     InsufficientBudgetError,
     InvalidInputError,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from pdpmean.results.mean_estimate import MeanEstimate
     from pdpmean.show import plot, write_report
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "Choices",

@@ -12,6 +12,8 @@ from pdpmean.core.model import ModelName
 from pdpmean.core.options import GivenOptions, Options, check_options
 from pdpmean.core.progress import Progress, Watch
 from pdpmean.core.promise import Promise
+from pdpmean.core.quiet import quiet
+from pdpmean.core.traces import leave_no_trace
 from pdpmean.errors import InsufficientBudgetError, PopulationWarning
 from pdpmean.inference.conclude import conclude
 from pdpmean.passes.cells import count_budgets
@@ -112,36 +114,42 @@ def estimate_mean(
         the share, has then been used. With groups, those refused are listed in the result instead.
 
     """
-    options = check_options(
-        value=value,
-        budget=budget,
-        tiers=tiers,
-        by=by,
-        groups=groups,
-        person=person,
-        model=model,
-        budget_range=budget_range,
-        shape=shape,
-        support=support,
-        share=share,
-        choices=choices,
-    )
-    randomness = check_randomness(randomness)
-    source = read(values, budgets, options)
-    source.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
-    source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
+    with quiet():
+        options = check_options(
+            value=value,
+            budget=budget,
+            tiers=tiers,
+            by=by,
+            groups=groups,
+            person=person,
+            model=model,
+            budget_range=budget_range,
+            shape=shape,
+            support=support,
+            share=share,
+            choices=choices,
+        )
+        randomness = check_randomness(randomness)
+        if not options.model.budgets_are_public:
+            leave_no_trace()
+        source = read(values, budgets, options)
+        source.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
+        source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
 
-    counted = count_budgets(source, options.model)
-    censuses = take_census(counted, options, randomness)
-    outcomes = plan_groups(censuses, options)
-    _raise_if_refused(outcomes, censuses, options)
-    planned = [Group(held, plan_or_none(outcome)) for held, outcome in zip(counted, outcomes, strict=True)]
-    squared = weight_squares(planned, randomness)
-    located = locate(source, squared, randomness)
-    averaged = average(source, located, randomness)
-    promise = Promise(options.model, options.share, randomness.private, source.groups, unique=person is not None)
-    estimates = conclude([group.released for group in averaged], promise)
-    return _told(_result(estimates, outcomes, promise, options))
+        counted = count_budgets(source, options.model)
+        censuses = take_census(counted, options, randomness)
+        outcomes = plan_groups(censuses, options)
+        _raise_if_refused(outcomes, censuses, options)
+        planned = [Group(held, plan_or_none(outcome)) for held, outcome in zip(counted, outcomes, strict=True)]
+        squared = weight_squares(planned, randomness)
+        located = locate(source, squared, randomness)
+        averaged = average(source, located, randomness)
+        promise = Promise(options.model, options.share, randomness.private, source.groups, unique=person is not None)
+        estimates = conclude([group.released for group in averaged], promise)
+        result = _result(estimates, outcomes, promise, options)
+    for text in result.warnings:
+        warnings.warn(text, PopulationWarning, stacklevel=2)
+    return result
 
 
 def _raise_if_refused(
@@ -164,10 +172,3 @@ def _result(
     (estimate,) = estimates
     assert estimate is not None
     return estimate
-
-
-def _told(result: MeanEstimate | GroupedEstimate) -> MeanEstimate | GroupedEstimate:
-    """The result, after telling what it warns of."""
-    for text in result.warnings:
-        warnings.warn(text, PopulationWarning, stacklevel=3)
-    return result

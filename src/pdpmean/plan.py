@@ -12,6 +12,7 @@ from pdpmean.core.choices import Choices, ShapeName, floor_share
 from pdpmean.core.model import ModelName
 from pdpmean.core.options import Options, check_options
 from pdpmean.core.progress import Progress, Watch
+from pdpmean.core.quiet import quietly
 from pdpmean.passes.cells import count_budgets
 from pdpmean.passes.source import Source
 from pdpmean.planning.census import CENSUS_PART, Census, census_of_tiers, expected_census
@@ -22,6 +23,7 @@ from pdpmean.sources.read import read_people
 __all__ = ["plan_mean"]
 
 
+@quietly
 def plan_mean(
     budgets: Any,
     *,

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
 
 from pdpmean.core.threads import SMALLEST_BATCH
+from pdpmean.core.traces import load_kernels
 from pdpmean.errors import InvalidInputError
 
 __all__ = ["LARGEST_SCALE", "Randomness", "check_randomness", "laplace_scale", "places_below", "this_process"]
@@ -73,9 +74,7 @@ def places_below(first: FirstBits, limit: int) -> NDArray[np.intp]:
     """Which of the first bits of coins are below the limit."""
     if first.size < SMALLEST_BATCH or limit == 0:
         return np.flatnonzero(first < limit)
-    from pdpmean.core.kernels import find_at_most
-
-    found: NDArray[np.intp] = find_at_most(first, first.dtype.type(limit - 1))
+    found: NDArray[np.intp] = load_kernels().find_at_most(first, first.dtype.type(limit - 1))
     return found
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pdpmean.study.compare import METHODS, Comparison, Simulated, compare
+from pdpmean.results.comparison import Comparison, Simulated
+from pdpmean.study.compare import METHODS, compare
 
 from .conftest import Run
 

@@ -345,7 +345,7 @@ def collapsed(*steps: str, **overrides: dict[str, Any]) -> Iterator[None]:
         return step
 
     with ExitStack() as stack:
-        for selecting in ("pdpmean.paper.find_quantile", "pdpmean.release.locate"):
+        for selecting in ("pdpmean.paper.find_quantile", "pdpmean.release.private_median"):
             stack.enter_context(
                 mock.patch.object(importlib.import_module(selecting), "choose_segments", _choose_segments)
             )

@@ -12,11 +12,12 @@ from typing import Any, Literal
 from unittest import mock
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from exact.enumeration import Enumerator, collapsed
 from pdpmean import estimate
-from pdpmean.core.choices import Choices
+from pdpmean.core.choices import Choices, floor_share
 from pdpmean.core.model import Model
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
@@ -26,8 +27,10 @@ from pdpmean.laws.lattice import Lattice, keys_of
 from pdpmean.planning.census import Census
 from pdpmean.planning.plan import Plan, Shares
 from pdpmean.planning.prediction import Sums
+from pdpmean.planning.released import Location
 from pdpmean.randomness import Randomness, laplace_scale
-from pdpmean.release import average, extent, locate
+from pdpmean.release import any_shape, extent, gaussian, private_median
+from pdpmean.release.shapes import RELEASES
 from pdpmean.sources.arrays import ArraySource
 
 EXACT = 1e-9  # the enumeration's stated error
@@ -52,6 +55,25 @@ SHARES = {
 }
 
 
+SHAPES = {"gaussian": gaussian, "any": any_shape}  # where each has its noise
+# The part of every budget to use: all of it, and parts whose shares are exact fractions or must be rounded.
+USED = {"whole": Fraction(1), "half": Fraction(1, 2), "third": floor_share(Fraction(1, 3))}
+FEWER = {name: share for name, share in USED.items() if share < 1}
+each_share = pytest.mark.parametrize("share", USED.values(), ids=USED)
+each_share_below_1 = pytest.mark.parametrize("share", FEWER.values(), ids=FEWER)
+
+
+def parts_of(share: Fraction, shares: Shares) -> Shares:
+    """Such parts of a share, rounded down as in a plan, and the rest for the sum."""
+    others = {name: floor_share(part * share) for name, part in shares.items() if name != "sum"}
+    return Shares({**others, "sum": share - sum(others.values())})
+
+
+def total_share(plan: Plan) -> Fraction:
+    """The part of every budget that the plan uses."""
+    return sum(plan.shares.values(), Fraction(0))
+
+
 NARROW = 0.125  # a clip within the quarter of the spread that the check counts: nobody is counted then
 
 
@@ -64,9 +86,10 @@ def fixed_plan(
     locate_cap: float = 3.0,
     weight_cap: float = 2.5,
     shares: Shares | None = None,
+    share: Fraction = USED["whole"],
 ) -> Plan:
     """A plan of round shares; what it predicts plays no part."""
-    shares = shares or SHARES[model.name, shape]
+    shares = parts_of(share, shares or SHARES[model.name, shape])
     anybody = Profile(np.full(1, math.inf), np.ones(1))
     return Plan(
         model=model,
@@ -84,6 +107,7 @@ def fixed_plan(
         sure=1.0,
         noise_scale=1.0,
         sampling_std=1.0,
+        scale_may_miss=shape == "gaussian",
         census=Census(anybody, shares.get("census", Fraction(0)), 0.0),
         choices=Choices(),
     )
@@ -112,11 +136,11 @@ def patched(*patches: Patch) -> Iterator[None]:
 def coarse_extent(unit: int, tail: int) -> list[Patch]:
     """`find_extent` in `unit` units a nat, the shipped scales converted, with five reaches and a lower threshold."""
     return [
-        (locate, "WEIGHT_UNIT", unit),
+        (private_median, "WEIGHT_UNIT", unit),
         (extent, "WEIGHT_UNIT", unit),
         (extent, "_QUERY_SCALE", extent._QUERY_SCALE * unit / WEIGHT_UNIT),
         (extent, "_THRESHOLD_SCALE", extent._THRESHOLD_SCALE * unit / WEIGHT_UNIT),
-        (extent, "_TAIL", tail),
+        (extent, "TAIL_NATS", tail),
         (extent, "_PLACES", range(-2, 3)),
     ]
 
@@ -140,19 +164,19 @@ def noise_at(plan: Plan, name: str, factor: float) -> Patch:
 
     It is known by what it may cost, over what the "sum" may: the "weights", the "extra", or who is "near".
     """
-    clip = average.Clip.of(plan, locate.Location(0.0, 1.0), 1.0)
+    clip = RELEASES[plan.shape].clip(plan, Location(0.0, 1.0, half=1.0))
     parts = {
         "sum": Fraction(1),
         "weights": plan.shares.get("weights", Fraction(0)) / plan.shares["sum"],
         "extra": clip.slack,
-        "near": Fraction(0) if clip.near is None else clip.near_slack,
+        "near": clip.near_slack if isinstance(clip, gaussian.TentClip) else Fraction(0),
     }
     assert list(parts.values()).count(parts[name]) == 1
 
     def scale(size: int, part: Fraction) -> float:
         return laplace_scale(size, part) * (factor if part == parts[name] else 1.0)
 
-    return (average, "laplace_scale", scale)
+    return (SHAPES[plan.shape], "laplace_scale", scale)
 
 
 def doubled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -169,15 +193,15 @@ def whole(
     plans: Sequence[Plan | InsufficientBudgetError], centers: Lattice, spreads: Lattice, *planted: Patch
 ) -> Iterator[None]:
     """`estimate_mean` with these plans, one a group, and lattices; nothing is concluded from the released numbers."""
-    any_shape = any(isinstance(plan, Plan) and plan.shape == "any" for plan in plans)
+    is_any = any(isinstance(plan, Plan) and plan.shape == "any" for plan in plans)
     fixed: list[Patch] = [
         (estimate, "plan_groups", lambda *_: list(plans)),
-        (estimate, "conclude", lambda plans, *_: [plan and SimpleNamespace(warnings=()) for plan in plans]),
+        (estimate, "conclude", lambda groups, *_: [group and SimpleNamespace(warnings=()) for group in groups]),
         (Plan, "center_lattice", centers),
         (Plan, "spread_lattice", spreads),
-        *(coarse_extent(2, tail=1) if any_shape else []),
+        *(coarse_extent(2, tail=1) if is_any else []),
     ]
-    steps = ["locate:private_medians", *(["extent:_reach"] if any_shape else [])]
+    steps = ["release.private_median:private_medians", *(["release.extent:_reach"] if is_any else [])]
     with patched(*fixed), collapsed(*steps), group_by_group(), patched(*planted), everything_released():
         yield
 
@@ -185,7 +209,7 @@ def whole(
 @contextmanager
 def group_by_group() -> Iterator[None]:
     """`private_medians` of one group after the other: drawn together they are independent, see tests/test_locate.py."""
-    together = locate.private_medians
+    together = private_median.private_medians
 
     def one_by_one(
         values: Floats, weights: NDArray[np.int64], lattice: Lattice, randomness: Randomness, *, grain: int, sizes: Any
@@ -194,5 +218,5 @@ def group_by_group() -> Iterator[None]:
         parts = ((values[start:end], weights[start:end]) for start, end in ends)
         return [together(*part, lattice, randomness, grain=grain)[0] for part in parts]
 
-    with patched((locate, "private_medians", one_by_one)):
+    with patched((private_median, "private_medians", one_by_one)):
         yield

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 from located import private_median
-from rules import held_by, holders, thinning_of
+from rules import group_at, held_by, holders, thinning_of
 
 from exact.enumeration import Law, collapsed, law, loss, removal_losses, replacement_losses
 from exact.pipeline import (
@@ -30,35 +31,46 @@ from exact.pipeline import (
     SHARES,
     SPREADS,
     UNBOUNDED,
+    USED,
     Patch,
     Person,
     coarse_extent,
     doubled,
+    each_share,
+    each_share_below_1,
     everything_released,
     fixed_plan,
     noise_at,
     only,
     patched,
     source_of,
+    total_share,
     whole,
 )
 from pdpmean import estimate
+from pdpmean.core.choices import floor_share
 from pdpmean.core.integers import weights_of
 from pdpmean.core.model import BOUNDED, Model
+from pdpmean.core.options import Options
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import WEIGHT_UNIT
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE
 from pdpmean.laws.lattice import Lattice, double_of, keys_of
-from pdpmean.passes import reserve
+from pdpmean.passes import reserve, summing
 from pdpmean.passes import thinning as diffusion
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.cells import Held
 from pdpmean.passes.thinning import Thinning
 from pdpmean.planning.plan import Plan
+from pdpmean.planning.prediction import NEAR
+from pdpmean.planning.released import Location
 from pdpmean.randomness import Randomness, laplace_scale
-from pdpmean.release import average, census, extent, locate
+from pdpmean.release import average, census, extent, gaussian, locate
 from pdpmean.release import weight_squares as squares
-from pdpmean.release.average import NEAR
+from pdpmean.release.any_shape import SquareClip
+from pdpmean.release.gaussian import TentClip
+from pdpmean.release.locate import locate_kept
+from pdpmean.release.private_median import integer_weights
 
 
 def held(present: Sequence[Person], model: Model) -> Held:
@@ -73,18 +85,21 @@ HOLDERS: list[Person] = [(0.0, budget) for budget in (0.5, 1.0, 3.9, 4.0, 16.0, 
 ALLOWED = [0.0, 1.0, 3.9, 4.0, 16.0, 16.0, 0.0]
 
 
-def census_losses() -> list[float]:
+def census_losses(share: Fraction = USED["whole"]) -> list[float]:
     def counts(present: tuple[Person, ...]) -> Law:
-        return law(lambda r: census.noisy_census(held(present, WIDE), WIDE, CENSUS_SHARE, r), released=True)
+        options = Options(WIDE, share=share)
+        return law(lambda r: census.take_census([held(present, WIDE)], options, r), released=True)
 
     losses = removal_losses(counts, HOLDERS)
     return [losses[person] for person in HOLDERS]
 
 
-def test_census_attains_its_share_and_no_more() -> None:
-    for spent, allowed in zip(census_losses(), ALLOWED, strict=True):
+@each_share
+def test_census_attains_its_share_and_no_more(share: Fraction) -> None:
+    part = float(floor_share(CENSUS_SHARE * share))
+    for spent, allowed in zip(census_losses(share), ALLOWED, strict=True):
         # An allowance is rounded down to its cell, one of 64 an octave.
-        assert (1 - 1 / 64) * allowed / 16 - EXACT <= spent <= allowed / 16 + EXACT
+        assert (1 - 1 / 64) * allowed * part - EXACT <= spent <= allowed * part + EXACT
 
 
 def test_census_noise_of_one_unit_too_few_is_caught() -> None:
@@ -100,21 +115,24 @@ def test_census_noise_of_one_unit_too_few_is_caught() -> None:
 
 def squares_losses(plan: Plan) -> list[float]:
     def release(present: tuple[Person, ...]) -> Law:
-        return law(lambda r: squares.weight_squares(held(present, WIDE), plan, r), released=True)
+        return law(lambda r: squares.noisy_squares(held(present, WIDE), plan, r), released=True)
 
     losses = removal_losses(release, HOLDERS)
     return [losses[person] for person in HOLDERS]
 
 
+@each_share
 @pytest.mark.parametrize("weight_cap", [1.0, 50.0])
-def test_squares_of_weights_attain_their_share_and_no_more(weight_cap: float) -> None:
+def test_squares_of_weights_attain_their_share_and_no_more(weight_cap: float, share: Fraction) -> None:
     """Whoever is at the cap pays for the cap, and others in proportion to the square of their weight."""
-    plan = fixed_plan(WIDE, weight_cap=weight_cap)
-    cap = min(weight_cap, 4.0)  # nobody weighs more than a quarter, the share of the sum, of 16
+    plan = fixed_plan(WIDE, weight_cap=weight_cap, share=share)
+    of_squares, of_sum = (float(plan.shares[name]) for name in ("weight_squares", "sum"))
+    cap = min(weight_cap, 16 * of_sum)  # nobody grants more than 16
     for spent, allowed in zip(squares_losses(plan), ALLOWED, strict=True):
-        weight = min(allowed / 4, cap)
-        assert spent <= allowed / 16 + EXACT
-        assert (1 - 1 / 32) * weight**2 / cap / 4 - EXACT <= spent <= weight**2 / cap / 4 + EXACT
+        weight = min(allowed * of_sum, cap)
+        most = weight**2 / cap * of_squares / of_sum
+        assert spent <= allowed * of_squares + EXACT
+        assert (1 - 1 / 32) * most - EXACT <= spent <= most + EXACT
 
 
 SQUARES_BUGS: dict[str, tuple[float, Patch]] = {
@@ -418,7 +436,7 @@ def extent_law(present: tuple[Placed, ...]) -> Law:
 def test_find_extent_on_every_small_data_set() -> None:
     """Both sides together cost a record its weight, since it is on one of them; on neither, nothing."""
     people: list[Placed] = [(1.0, 1), (MISSING, 2), (-FAR, 1), (9.5, 2), (1.25, 3)]
-    with patched(*coarse_extent(1, tail=1)), collapsed("extent:_reach"):
+    with patched(*coarse_extent(1, tail=1)), collapsed("release.extent:_reach"):
         losses = removal_losses(extent_law, people)
     assert losses[people[0]] == losses[people[1]] == 0
     assert all(losses[person] <= person[1] + EXACT for person in people)
@@ -432,7 +450,7 @@ def test_a_record_on_both_sides_is_caught() -> None:
         return reach(np.abs(distances), *rest)
 
     person = (-FAR, 3)
-    with patched(*coarse_extent(1, tail=1)), collapsed("extent:_reach"):
+    with patched(*coarse_extent(1, tail=1)), collapsed("release.extent:_reach"):
         reach = extent._reach
         assert loss(extent_law(()), extent_law((person,))) <= 3 + EXACT
         with patched((extent, "_reach", both)):
@@ -441,7 +459,7 @@ def test_a_record_on_both_sides_is_caught() -> None:
 
 # --- the average --------------------------------------------------------------------------------------------
 
-LOCATED = [(locate.Location(1.0, 2.0), 2.0)]  # clipped to 1 +- 2
+LOCATED = Location(1.0, 2.0, half=2.0)  # clipped to 1 +- 2
 NEARBY = NEAR * MEDIAN_SIZE  # of the clip, for a width of 1: up to there values are near
 AVERAGED: list[Person] = [
     *((0.0, 1.0), (FAR, 2.0), (-FAR, 3.3), (MISSING, 2.0), (5.0, math.inf), (1.5, 0.5), (1.25, 2.5)),
@@ -457,7 +475,7 @@ def averaging(plan: Plan) -> float:
 
 def removed_from_average(plan: Plan) -> list[float]:
     def release(present: tuple[Person, ...]) -> Law:
-        return law(lambda r: average.average(source_of(present), [plan], LOCATED, r), released=True)
+        return law(lambda r: average.average(source_of(present), [group_at(plan, LOCATED)], r), released=True)
 
     with everything_released():
         losses = removal_losses(release, AVERAGED)
@@ -467,16 +485,19 @@ def removed_from_average(plan: Plan) -> list[float]:
 def replaced_in_average(plan: Plan, budgets: list[float]) -> list[float]:
     def release(values: tuple[float, ...]) -> Law:
         records = list(zip(values, budgets, strict=True))
-        return law(lambda r: average.average(source_of(records), [plan], LOCATED, r), released=True)
+        return law(lambda r: average.average(source_of(records), [group_at(plan, LOCATED)], r), released=True)
 
     with everything_released():
         return replacement_losses(release, [-FAR, 1.0, 2.0, MISSING, FAR], len(budgets))
 
 
+@each_share
 @pytest.mark.parametrize(("shape", "clip_width"), [("gaussian", NARROW), ("gaussian", 1.0), ("any", 1.0)])
-def test_average_attains_its_shares_and_no_more(shape: Literal["gaussian", "any"], clip_width: float) -> None:
+def test_average_attains_its_shares_and_no_more(
+    shape: Literal["gaussian", "any"], clip_width: float, share: Fraction
+) -> None:
     """Taking part costs whoever is clipped exactly what they may; and what else is released costs nobody more."""
-    plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0, clip_width=clip_width)
+    plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0, clip_width=clip_width, share=share)
     shares = {name: float(share) for name, share in plan.shares.items()}
     losses = removed_from_average(plan)
     allowed = [averaging(plan) * allowance for allowance in AVERAGED_ALLOWANCES]
@@ -496,11 +517,12 @@ def test_average_attains_its_shares_and_no_more(shape: Literal["gaussian", "any"
         assert losses[7] == pytest.approx(allowed[7], rel=1e-5)
 
 
+@each_share
 @pytest.mark.parametrize("clip_width", [NARROW, 1.0])
-def test_average_of_replaced_values_costs_twice_an_allowance(clip_width: float) -> None:
+def test_average_of_replaced_values_costs_twice_an_allowance(clip_width: float, share: Fraction) -> None:
     """From end to end of the clip; what else is released tells nothing of that, and less of going missing."""
     budgets = [0.0, 1.0, 3.0, math.inf]
-    plan = fixed_plan(BOUNDED, weight_cap=1.0, clip_width=clip_width)
+    plan = fixed_plan(BOUNDED, weight_cap=1.0, clip_width=clip_width, share=share)
     losses = replaced_in_average(plan, budgets)
     assert losses[0] == 0
     for spent, budget in zip(losses[1:3], budgets[1:3], strict=True):
@@ -509,8 +531,9 @@ def test_average_of_replaced_values_costs_twice_an_allowance(clip_width: float) 
     assert losses[3] == pytest.approx(2.0, rel=1e-6)  # the cap, removed and added
 
 
-def test_average_saturates_within_its_cap() -> None:
-    plan = fixed_plan(UNBOUNDED, weight_cap=0.25, clip_width=NARROW)
+@each_share
+def test_average_saturates_within_its_cap(share: Fraction) -> None:
+    plan = fixed_plan(UNBOUNDED, weight_cap=0.25, clip_width=NARROW, share=share)
     assert max(removed_from_average(plan)) == pytest.approx(
         0.25 * averaging(plan) / float(plan.shares["sum"]), rel=1e-6
     )
@@ -518,14 +541,14 @@ def test_average_saturates_within_its_cap() -> None:
 
 def test_average_noise_at_0_7_of_its_scale_is_caught() -> None:
     plan = fixed_plan(UNBOUNDED, weight_cap=50.0, clip_width=NARROW)
-    with patched((average, "laplace_scale", lambda size, share: 0.7 * laplace_scale(size, share))):
+    with patched((gaussian, "laplace_scale", lambda size, share: 0.7 * laplace_scale(size, share))):
         assert max(removed_from_average(plan)) > 1.4 * 4.0 * averaging(plan)
         assert replaced_in_average(fixed_plan(BOUNDED), [1.0, 1.0])[0] > 1.4 * 7 / 16
 
 
 def test_average_weights_at_twice_the_share_are_caught() -> None:
     plan = fixed_plan(UNBOUNDED, clip_width=NARROW)
-    with patched((average, "weights_of", doubled(weights_of))):
+    with patched((summing, "weights_of", doubled(weights_of))):
         assert max(removed_from_average(plan)) > 1.9 * 4.0 * averaging(plan)
 
 
@@ -565,7 +588,7 @@ def test_an_extra_sum_at_too_large_a_part_is_caught(
     shape: Literal["gaussian", "any"], name: str, part: Fraction, who: int
 ) -> None:
     plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0)
-    with patched((average.Clip, name, part)):
+    with patched((TentClip if shape == "gaussian" else SquareClip, name, part)):
         assert removed_from_average(plan)[who] > 1.02 * averaging(plan) * AVERAGED_ALLOWANCES[who]
 
 
@@ -589,7 +612,12 @@ def joining_losses(
 
         def run(randomness: Randomness) -> object:
             return estimate.estimate_mean(
-                values, budgets, model="unbounded", budget_range=plan.model.budget_range, randomness=randomness
+                values,
+                budgets,
+                model="unbounded",
+                budget_range=plan.model.budget_range,
+                share=total_share(plan),
+                randomness=randomness,
             )
 
         return law(run, released=True)
@@ -611,7 +639,7 @@ def replacing_losses(
 
     def release(values: tuple[float, ...]) -> Law:
         return law(
-            lambda r: estimate.estimate_mean(list(values), budgets, randomness=r),
+            lambda r: estimate.estimate_mean(list(values), budgets, share=total_share(plan), randomness=r),
             released=True,
         )
 
@@ -623,19 +651,20 @@ MIXED: list[Person] = [(1.0, 2.0), (FAR, 1.5), (0.3, 0.5), (MISSING, math.inf)]
 GRANTED = [2.0, 1.5, 0.0, 4.0]  # below the range: left out; above it: its upper end
 
 
+@each_share
 @pytest.mark.parametrize("thinning", [1e9, 0.5], ids=["all", "thinned"])
-def test_unbounded_over_everyone_who_may_join_or_leave(thinning: float) -> None:
-    losses = joining_losses(MIXED, fixed_plan(UNBOUNDED, thinning=thinning))
-    assert all(spent <= granted + EXACT for spent, granted in zip(losses, GRANTED, strict=True))
+def test_unbounded_over_everyone_who_may_join_or_leave(thinning: float, share: Fraction) -> None:
+    losses = joining_losses(MIXED, fixed_plan(UNBOUNDED, thinning=thinning, share=share))
+    assert all(spent <= share * granted + EXACT for spent, granted in zip(losses, GRANTED, strict=True))
     assert losses[2] == 0
-    assert losses[0] >= 0.5 * GRANTED[0]
+    assert losses[0] >= 0.5 * share * GRANTED[0]
 
 
 @pytest.mark.parametrize("grain", [2, 4])
 def test_unbounded_where_cells_hold_several_centres(grain: int) -> None:
     people = [(near_one(0), 2.0), (near_one(1), 1.5), (FAR, 3.0)]
     spreads = only({2.0**-53: 4, 2.0**-52: 1, 3.0: 2})
-    cells: list[Patch] = [(Plan, "center_grain", grain), (locate, "SPREAD_GRAIN", 2**52)]
+    cells: list[Patch] = [(Plan, "center_grain", grain), (gaussian, "SPREAD_GRAIN", 2**52)]
     losses = joining_losses(people, fixed_plan(UNBOUNDED), *cells, centers=DOZEN, spreads=spreads)
     assert all(0.3 * budget <= spent <= budget + EXACT for spent, (_, budget) in zip(losses, people, strict=True))
 
@@ -646,33 +675,47 @@ def test_unbounded_of_any_shape_over_everyone_who_may_join_or_leave() -> None:
     assert all(0 < spent <= may + EXACT for spent, may in zip(losses, granted, strict=True))
 
 
+@each_share_below_1
+def test_unbounded_of_any_shape_at_a_share_of_every_budget(share: Fraction) -> None:
+    """Most of what census, weights and sum may spend is spent, so that none of them may spend more."""
+    plan = fixed_plan(UNBOUNDED, "any", share=share, weight_cap=50.0)
+    by_noise = total_share(plan) - plan.shares["center"] - plan.shares["scale"] - plan.shares["weight_squares"]
+    for spent, (_, budget) in zip(joining_losses(SEVERE, plan), SEVERE, strict=True):
+        assert 0.9 * by_noise * budget <= spent <= share * budget + EXACT
+
+
 SEVERE: list[Person] = [(1.0, 1.5), (FAR, 1.5)]
 
 
-SEVERE_PLAN = fixed_plan(UNBOUNDED, clip_width=NARROW, weight_cap=1.5 / 4)  # at the cap, squares cost the most
+def severe_plan(share: Fraction = USED["whole"], *, capped_at: float = 1.0) -> Plan:
+    """One whose cap is so much of what the sum may cost those of `SEVERE`: at the cap, squares cost the most."""
+    plan = fixed_plan(UNBOUNDED, clip_width=NARROW, share=share)
+    cap = capped_at * 1.5 * float(plan.shares["sum"])
+    return replace(plan, weight_cap=cap, spared_from=cap)
 
 
-def severe_loss(*planted: Patch) -> float:
+SEVERE_PLAN = severe_plan()
+
+
+def severe_loss(*planted: Patch, plan: Plan = SEVERE_PLAN) -> float:
     """The loss of the far record: in every step at once it moves the worst way."""
-    return joining_losses(SEVERE, SEVERE_PLAN, *planted, centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS)[1]
-
-
-def test_unbounded_spends_a_whole_budget_and_no_more() -> None:
-    """Census, squares, centre, spread and sum add up: composition is tight; nothing less would do."""
-    assert 0.98 * 1.5 <= severe_loss() <= 1.5 + EXACT
-
-
-def spared_loss(*planted: Patch) -> float:
-    """The loss of the far record where the cap on the sum leaves it a quarter of that share to be located with."""
-    plan = fixed_plan(UNBOUNDED, clip_width=NARROW, weight_cap=3 / 4 * 1.5 / 4)
     return joining_losses(SEVERE, plan, *planted, centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS)[1]
 
 
-def test_what_the_cap_on_the_sum_leaves_is_spent_in_locating_and_only_once() -> None:
-    """A quarter of a sixteenth, of the squares, is not used, as the cap has it; all else is."""
-    assert 0.98 * 1.5 * 63 / 64 <= spared_loss() <= 1.5 * 63 / 64 + EXACT
+@each_share
+def test_unbounded_spends_a_whole_budget_and_no_more(share: Fraction) -> None:
+    """Census, squares, centre, spread and sum add up: composition is tight; nothing less would do."""
+    assert 0.98 * share * 1.5 <= severe_loss(plan=severe_plan(share)) <= share * 1.5 + EXACT
+
+
+@each_share
+def test_what_the_cap_on_the_sum_leaves_is_spent_in_locating_and_only_once(share: Fraction) -> None:
+    """Three quarters, and the rest is to be located with; of the squares a quarter is not used, as the cap has it."""
+    plan = severe_plan(share, capped_at=3 / 4)
+    used = 1.5 * float(share - plan.shares["weight_squares"] / 4)
+    assert 0.98 * used <= severe_loss(plan=plan) <= used + EXACT
     in_both: Patch = (diffusion, "locating_weights", lambda a, share, other, _: a * share + a * other)
-    assert spared_loss(in_both) > 1.5 + 0.1
+    assert severe_loss(in_both, plan=plan) > share * (1.5 + 0.1)
 
 
 @pytest.mark.parametrize("thinning", [1e9, 0.5], ids=["all", "thinned"])
@@ -682,6 +725,16 @@ def test_bounded_on_every_small_data_set(budgets: list[float], thinning: float) 
     assert all(spent <= budget + EXACT for spent, budget in zip(losses, budgets, strict=True))
     assert all(spent >= 0.5 * budget for spent, budget in zip(losses, budgets, strict=True) if budget < 4)
     assert losses[0] > 0 or budgets[0] == 0
+
+
+@each_share_below_1
+@pytest.mark.parametrize("thinning", [1e9, 0.5], ids=["all", "thinned"])
+def test_bounded_at_a_share_of_every_budget(thinning: float, share: Fraction) -> None:
+    budgets = [1.5, 3.0]
+    plan = fixed_plan(BOUNDED, thinning=thinning, share=share)
+    losses = replacing_losses(budgets, [-FAR, 1.0, FAR], plan, centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS)
+    for spent, budget in zip(losses, budgets, strict=True):
+        assert 0.5 * share * budget <= spent <= share * budget + EXACT
 
 
 def test_bounded_with_four_records() -> None:
@@ -698,22 +751,24 @@ def test_bounded_of_any_shape_on_every_small_data_set() -> None:
     assert all(spent <= budget + EXACT for spent, budget in zip(losses, budgets, strict=True))
 
 
-def test_bounded_of_any_shape_with_values_that_change_sides() -> None:
+@each_share
+def test_bounded_of_any_shape_with_values_that_change_sides(share: Fraction) -> None:
     """Budgets so large that the extent, whose weights are in coarse units here, costs something beside the average."""
-    plan = fixed_plan(BOUNDED, "any")
-    averaging = 8.0 * float(plan.shares["sum"])
-    for spent in replacing_losses([8.0, 8.0], [-FAR, FAR, MISSING], plan):
-        assert averaging + 0.3 < spent <= 8.0 + EXACT
+    plan = fixed_plan(BOUNDED, "any", share=share)
+    budget = float(8 / share)
+    averaging = budget * float(plan.shares["sum"])
+    for spent in replacing_losses([budget, budget], [-FAR, FAR, MISSING], plan):
+        assert averaging + 0.3 < spent <= share * budget + EXACT
 
 
 # --- planted bugs in the whole --------------------------------------------------------------------------------
 
 
 def leaky_locate(kept: Batch, *others: Any) -> Any:
-    """`locate` that gives up when too few records survived."""
+    """`locate_kept` that gives up when too few records survived."""
     if kept.values.size < 2:
-        return [(locate.Location(0.0, 1.0), 1.0)]
-    return locate.locate(kept, *others)
+        return [Location(0.0, 1.0, half=1.0)]
+    return locate_kept(kept, *others)
 
 
 def census_noise_at(part: Fraction, factor: float) -> Patch:
@@ -728,17 +783,17 @@ def census_noise_at(part: Fraction, factor: float) -> Patch:
 
 BUGS: dict[str, list[Patch]] = {
     "centre and scale both get the whole locating weight": [
-        (locate, "integer_weights", doubled(locate.integer_weights)),
+        (locate, "integer_weights", doubled(integer_weights)),
     ],
     "locating weights at twice the share": [(Thinning, "weights", doubled(Thinning.weights))],
-    "averaging weights at twice the share": [(average, "weights_of", doubled(weights_of))],
+    "averaging weights at twice the share": [(summing, "weights_of", doubled(weights_of))],
     "average noise at 0.7 of its scale": [
-        (average, "laplace_scale", lambda size, share: 0.7 * laplace_scale(size, share)),
+        (gaussian, "laplace_scale", lambda size, share: 0.7 * laplace_scale(size, share)),
     ],
     "census noise of half its scale": [census_noise_at(CENSUS_SHARE, 0.5)],
     "squares of the weights with noise of half its scale": [census_noise_at(Fraction(1, 4), 0.5)],
     "squares of the weights without noise": [census_noise_at(Fraction(1, 4), 0.0)],
-    "no discount for the census": [(estimate, "CENSUS_PART", Fraction(1, 8))],
+    "no discount for the census": [(census, "CENSUS_PART", Fraction(1, 8))],
 }
 
 
@@ -772,7 +827,7 @@ def test_kept_weights_raised_too_far_are_caught_in_the_whole() -> None:
 
 def test_a_branch_on_the_number_of_survivors_is_caught() -> None:
     """Where all are kept, giving up tells their number; where few are, going on tells that nobody was dropped."""
-    giving_up: Patch = (estimate, "locate", leaky_locate)
+    giving_up: Patch = (locate, "locate_kept", leaky_locate)
     assert severe_loss(giving_up) == math.inf
 
     budgets, domain = [1.5, 1.5], [-FAR, 1.0, FAR]

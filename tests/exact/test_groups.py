@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from fractions import Fraction
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -26,9 +27,13 @@ from exact.pipeline import (
     SEVERE_SPREADS,
     SPREADS,
     UNBOUNDED,
+    USED,
     Patch,
+    each_share,
+    each_share_below_1,
     fixed_plan,
     parts,
+    total_share,
     whole,
 )
 from pdpmean import estimate
@@ -40,6 +45,7 @@ from pdpmean.passes.summing import Summing
 from pdpmean.passes.thinning import Thinning
 from pdpmean.planning.plan import Plan
 from pdpmean.randomness import Randomness
+from pdpmean.release import extent
 from pdpmean.sources import labels as grouping
 from pdpmean.sources import read
 from pdpmean.sources.arrays import ArraySource
@@ -51,17 +57,26 @@ REFUSED = InsufficientBudgetError("too little", total=1.0, needed=2.0, failure_p
 
 # The second plan gives the average what the first gives to locating, and more is kept where thinned.
 LATER = {
-    "bounded": parts(center=2, scale=2, sum=12),
-    "unbounded": parts(census=1, weight_squares=1, center=2, scale=2, sum=10),
+    ("bounded", "gaussian"): parts(center=2, scale=2, sum=12),
+    ("unbounded", "gaussian"): parts(census=1, weight_squares=1, center=2, scale=2, sum=10),
+    ("bounded", "any"): parts(center=2, scale=2, sum=12),
+    ("unbounded", "any"): parts(census=1, weights=2, weight_squares=1, center=2, scale=2, sum=8),
 }
 
 
-def plans_of(model: Model, **options: Any) -> list[Plan]:
-    first, second = fixed_plan(model, **options), fixed_plan(model, shares=LATER[model.name], **options)
+def plans_of(model: Model, shape: Literal["gaussian", "any"] = "gaussian", **options: Any) -> list[Plan]:
+    first = fixed_plan(model, shape, **options)
+    second = fixed_plan(model, shape, shares=LATER[model.name, shape], **options)
     return [first, replace(second, thinning=2 * second.thinning)]
 
 
-def joint_law(members: Sequence[Member], model: Model) -> Law:
+def share_of(plans: Sequence[Outcome]) -> Fraction:
+    """The part of every budget that all of them use."""
+    (share,) = {total_share(plan) for plan in plans if isinstance(plan, Plan)}
+    return share
+
+
+def joint_law(members: Sequence[Member], model: Model, share: Fraction) -> Law:
     """The law of everything that is released of both groups."""
     values, budgets, groups = ([member[column] for member in members] for column in range(3))
 
@@ -73,6 +88,7 @@ def joint_law(members: Sequence[Member], model: Model) -> Law:
             groups=GROUPS,
             model=model.name,
             budget_range=model.budget_range,
+            share=share,
             randomness=randomness,
         )
 
@@ -87,8 +103,9 @@ def joining_losses(
     spreads: Lattice = SPREADS,
 ) -> list[float]:
     """Losses in the unbounded model, over every subset of the members of all groups."""
+    share = share_of(plans)
     with whole(plans, centers, spreads, *planted):
-        losses = removal_losses(lambda present: joint_law(present, UNBOUNDED), members)
+        losses = removal_losses(lambda present: joint_law(present, UNBOUNDED, share), members)
     return [losses[member] for member in members]
 
 
@@ -103,8 +120,9 @@ def replacing_losses(
     """Losses in the bounded model, over every data set from `domain`; budgets and groups are public."""
 
     def release(values: tuple[float, ...]) -> Law:
-        return joint_law([(value, *person) for value, person in zip(values, granted, strict=True)], BOUNDED)
+        return joint_law([(value, *person) for value, person in zip(values, granted, strict=True)], BOUNDED, share)
 
+    share = share_of(plans)
     with whole(plans, centers, spreads, *planted):
         return replacement_losses(release, domain, len(granted))
 
@@ -152,6 +170,43 @@ def test_bounded_on_every_small_data_set(thinning: float) -> None:
     assert losses[3] == 0
 
 
+@each_share_below_1
+@pytest.mark.parametrize("thinning", [1e9, 0.5], ids=["all", "thinned"])
+def test_bounded_at_a_share_of_every_budget(thinning: float, share: Fraction) -> None:
+    granted = [(1.5, "a"), (2.0, "b"), (2.0, "c")]
+    plans = plans_of(BOUNDED, thinning=thinning, share=share)
+    losses = replacing_losses(granted, [-FAR, 1.0, FAR], plans, centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS)
+    assert all(
+        0.4 * share * budget <= spent <= share * budget + EXACT
+        for spent, (budget, _) in zip(losses[:2], granted, strict=False)
+    )
+    assert losses[2] == 0
+
+
+TWO_REACHES: Patch = (extent, "_PLACES", range(2))  # of two groups, and on both sides, all that can be enumerated
+
+
+@each_share
+def test_unbounded_of_any_shape_costs_no_more_than_the_share_of_every_budget(share: Fraction) -> None:
+    people: list[Member] = [(FAR, 2.0, "a"), (FAR, 3.0, "b"), (1.0, 2.0, "c")]
+    plans = plans_of(UNBOUNDED, "any", share=share, weight_cap=50.0)
+    losses = joining_losses(people, plans, TWO_REACHES, centers=SEVERE_CENTERS)
+    for spent, (_, budget, _), plan in zip(losses[:2], people[:2], plans, strict=True):
+        averaging = plan.shares["sum"] + plan.shares["weights"]
+        assert 0.99 * averaging * budget <= spent <= share * budget + EXACT
+    assert losses[2] == 0
+
+
+@each_share
+def test_bounded_of_any_shape_costs_no_more_than_the_share_of_every_budget(share: Fraction) -> None:
+    granted = [(3.0, "a"), (2.0, "b"), (2.0, "c")]
+    plans = plans_of(BOUNDED, "any", share=share)
+    losses = replacing_losses(granted, [-FAR, FAR], plans, TWO_REACHES, centers=SEVERE_CENTERS)
+    for spent, (budget, _), plan in zip(losses[:2], granted[:2], plans, strict=True):
+        assert 0.99 * plan.shares["sum"] * budget <= spent <= share * budget + EXACT
+    assert losses[2] == 0
+
+
 def test_a_record_without_limit_outside_every_group_costs_nothing() -> None:
     granted = [(1.5, "a"), (1.0, "b"), (math.inf, "c"), (0.0, "a")]
     losses = replacing_losses(
@@ -179,17 +234,18 @@ BATCHES, AT, SUMMING_OF, CODES_OF = ArraySource.batches, Thinning.at, Summing.of
 SEVERE: list[Member] = [(1.0, 1.5, "a"), (FAR, 1.5, "a"), (1.0, 1.5, "b"), (FAR, 1.5, "b")]
 
 
-def severe_losses(*planted: Patch) -> list[float]:
+def severe_losses(*planted: Patch, share: Fraction = USED["whole"]) -> list[float]:
     """What the far record of each group loses: in every step at once it moves the worst way."""
-    first, second = plans_of(UNBOUNDED, clip_width=NARROW)
+    first, second = plans_of(UNBOUNDED, clip_width=NARROW, share=share)
     # At the cap, squares of weights cost the most.
     plans = [replace(plan, weight_cap=1.5 * float(plan.shares["sum"])) for plan in (first, second)]
     return joining_losses(SEVERE, plans, *planted, centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS)[1::2]
 
 
-def test_a_whole_budget_is_spent_in_either_group_and_no_more() -> None:
+@each_share
+def test_a_whole_budget_is_spent_in_either_group_and_no_more(share: Fraction) -> None:
     """A record's budget is spent in its own group; nothing is left over for the other, and nothing needed."""
-    assert all(0.97 * 1.5 <= spent <= 1.5 + EXACT for spent in severe_losses())
+    assert all(0.97 * share * 1.5 <= spent <= share * 1.5 + EXACT for spent in severe_losses(share=share))
 
 
 def in_both_groups(self: ArraySource, *, values: bool = True) -> Iterator[Batch]:
@@ -205,9 +261,9 @@ def other_thinning(self: Thinning, groups: Any) -> Thinning:
     return AT(self, 1 - groups)
 
 
-def other_summing(clips: Any, *, grouped: bool) -> Summing:
+def other_summing(*rules: Any, **options: Any) -> Summing:
     """The sums of each group by the rule of the other."""
-    summing = SUMMING_OF(clips, grouped=grouped)
+    summing = SUMMING_OF(*rules, **options)
     return replace(summing, rules=summing.rules[[1, 0, 2]])
 
 

@@ -17,6 +17,7 @@ from pdpmean import InvalidInputError, Randomness
 from pdpmean.core.checks import check_budgets
 from pdpmean.core.integers import STEPS, WEIGHT_BITS, from_words, steps_of, steps_per_unit, words_of
 from pdpmean.paper import adpm, saturation
+from pdpmean.passes import summing
 
 inside: Any = importlib.import_module("pdpmean.paper.adpm")
 LARGEST = float(np.finfo(np.float64).max)

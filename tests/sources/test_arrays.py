@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from rude import rude_entry
 
 from pdpmean.core.groups import MOST_GROUPS
 from pdpmean.core.progress import Watch
@@ -77,13 +78,13 @@ BATCHES = pytest.fixture(params=[1, 2, 3, 6, 7, 8, 2**18], ids="batches of {}".f
 
 @BATCHES
 def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ArraySource:
-    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", request.param)
+    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", request.param)
     return ArraySource(VALUES, BUDGETS)
 
 
 @BATCHES
 def grouped(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ArraySource:
-    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", request.param)
+    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", request.param)
     return ArraySource(VALUES, BUDGETS, CODES, 2)
 
 
@@ -178,7 +179,7 @@ def test_batches_are_views() -> None:
 
 
 def test_one_budget_for_all_need_not_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdpmean.passes.source.arrays._BATCH", 3)
+    monkeypatch.setattr("pdpmean.sources.arrays._BATCH", 3)
     source = ArraySource(VALUES, np.broadcast_to(np.array([2.0]), VALUES.shape))
     assert source.census(Counting())[0].tolist() == [0, 0, 7, 0, 0]
 
@@ -207,6 +208,17 @@ def test_records_of_as_many_groups_as_there_may_be() -> None:
 def test_without_groups_all_records_are_in_the_first() -> None:
     (where,) = Batch(VALUES, BUDGETS).by_group(1)
     assert where.tolist() == list(range(len(VALUES)))
+
+
+# People
+
+
+@pytest.mark.parametrize("name", ["comparison", "everything", "rude text", "memory"])
+def test_ids_that_cannot_be_compared_are_refused_without_a_word_about_them(name: str) -> None:
+    source = ArraySource(VALUES, BUDGETS, people=[1, 2, 3, 4, 5, rude_entry(name), rude_entry(name)])
+    with pytest.raises(InvalidInputError, match="person must be a column of numbers or text") as caught:
+        source.duplicate_person()
+    assert caught.value.__context__ is None
 
 
 # Progress

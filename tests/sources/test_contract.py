@@ -17,6 +17,14 @@ from pdpmean.randomness import Randomness
 
 ROWS = Rows.drawn(500)
 SIZES = {"as they are": None, "tiny": 5}
+CONSTANTS = [
+    "tables._BATCH",
+    "files.parquet._BATCH",
+    "files.parquet._PIECE",
+    "files.source.SMALLEST_BATCH",
+    "files.arrow._LARGE",
+    "files.arrow._PIECE",
+]
 
 
 @dataclass(frozen=True)
@@ -74,8 +82,8 @@ def test_same_records_same_integers(
     name: str, size: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if size is not None:
-        for constant in ("tables._BATCH", "formats._BATCH", "formats._PIECE", "files.SMALLEST_BATCH", "formats._LARGE"):
-            monkeypatch.setattr(f"pdpmean.passes.source.{constant}", size)
+        for constant in CONSTANTS:
+            monkeypatch.setattr(f"pdpmean.sources.{constant}", size)
         monkeypatch.setattr("pdpmean.sources.files.delimited._BLOCK", 2000)
     source = build(name, ROWS.shuffled(len(name)), tmp_path)
     assert everything(source) == EXPECTED

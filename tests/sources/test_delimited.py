@@ -243,7 +243,7 @@ def test_an_error_in_the_midst_of_a_slow_file_does_not_bring_the_process_down(wa
     code = (
         "import sys, time\n"
         "from pdpmean import estimate_mean\n"
-        "from pdpmean.passes.source import delimited\n"
+        "from pdpmean.sources.files import delimited\n"
         "class Slow(delimited._Utf8):\n"
         "    def read(self, size):\n"
         "        time.sleep(0.02)\n"

@@ -17,6 +17,7 @@ from rules import thinning_of
 from pdpmean import Randomness
 from pdpmean.core.model import BOUNDED
 from pdpmean.errors import InvalidInputError
+from pdpmean.sources.files.source import find_paths
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.opening import open_table
 
@@ -79,8 +80,30 @@ def test_files_that_are_not_there() -> None:
 
 def test_nobody_is_counted_twice() -> None:
     os.symlink("people.csv", "alias.csv")
-    for names in (["people.csv", "people.csv"], ["people.csv", "p*.csv"], ["people.csv", "alias.csv"], "*.csv"):
+    os.link("people.csv", "hard.csv")
+    twice = ["people.csv", "people.csv"], ["people.csv", "p*.csv"], ["people.csv", "alias.csv"], "*.csv"
+    for names in (*twice, ["people.csv", "hard.csv"], ["alias.csv", "hard.csv"]):
         assert refusal(names) == "a file is named twice; nobody may be counted twice"
+
+
+def test_equal_files_are_two() -> None:
+    Path("other.csv").write_text(TEXT)
+    assert budgets(["people.csv", "other.csv"]) == [0.5, 1.0, 2.0] * 2
+
+
+def test_where_files_have_no_numbers_their_paths_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    os.symlink("people.csv", "alias.csv")
+    plain = os.stat
+
+    def numberless(path: Any, **options: Any) -> os.stat_result:
+        found = plain(path, **options)
+        return os.stat_result((found[0], 0, *found[2:10]))
+
+    monkeypatch.setattr(os, "stat", numberless)
+    Path("other.csv").write_text(TEXT)
+    assert find_paths(["people.csv", "other.csv"]) == ["people.csv", "other.csv"]
+    with pytest.raises(InvalidInputError, match="a file is named twice"):
+        find_paths(["people.csv", "alias.csv"])
 
 
 def test_unknown_formats() -> None:
@@ -203,7 +226,7 @@ def test_a_large_batch_of_an_arrow_file_is_mapped(monkeypatch: pytest.MonkeyPatc
     with pa.ipc.new_file("large.arrow", table.schema) as writer:
         writer.write_table(table)
     monkeypatch.setattr("pdpmean.sources.files.arrow._LARGE", 2**16)
-    monkeypatch.setattr("pdpmean.sources.files.parquet._PIECE", 2**13)
+    monkeypatch.setattr("pdpmean.sources.files.arrow._PIECE", 2**13)
     before = pa.total_allocated_bytes()
     stream = open_table("large.arrow", PLAIN).batches()
     assert np.array_equal(next(stream).values[:3], [0, 1, 2])

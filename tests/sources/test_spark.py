@@ -7,33 +7,54 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from observer import GROUPS, TABLES, seen
-from observer import UNBOUNDED as PRIVATE
+from kept_records import (
+    ASKED,
+    ONE_IN_A_MILLION,
+    accepted,
+    chance_of_acceptance,
+    kept_flags,
+    pair_rates,
+    rates_of,
+    rows_of,
+    rule_of,
+    single_rates,
+)
+from observer import RELEASES, TABLES, named, seen
+from powers_of_two import LABELS as OWN_GROUPS
+from powers_of_two import PASSES
+from powers_of_two import ROWS as TELLING
 from pyspark.sql import DataFrame, SparkSession
-from rules import UNCAPPED, thinning_of
+from rules import UNCAPPED, clip_of, thinning_of
 from scipy.stats import binomtest
 
 from pdpmean import InsufficientBudgetError, InvalidInputError, Randomness, estimate_mean, plan_mean
 from pdpmean.core.integers import STEPS
 from pdpmean.core.model import BOUNDED, Model, make_model
+from pdpmean.core.options import Options
 from pdpmean.core.types import Floats
 from pdpmean.passes.cells import Cells
 from pdpmean.passes.source import Source
 from pdpmean.passes.summing import Summing
 from pdpmean.passes.thinning import Thinning
-from pdpmean.release.average import Clip
+from pdpmean.release.average import summing_of
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.layout import Layout
-from pdpmean.sources.spark import positions
+from pdpmean.sources.read import read
+from pdpmean.sources.spark import handshake, positions
 from pdpmean.sources.spark import source as spark
 from pdpmean.sources.spark.positions import Grid, Toss
 from pdpmean.sources.spark.source import SparkSource, _at_heads
@@ -94,9 +115,9 @@ def summing(model: Model, *, squares: bool, groups: int | None = None) -> Summin
     """Clips that differ from group to group; every seventh is refused."""
     near = None if squares else 2**20
     clips = [
-        Clip(model, Fraction(1, 3), 0.7 + g, 10.0 + g / 8, 4.0 * (1 + g), near, 1000 - g) for g in range(groups or 1)
+        clip_of(model, Fraction(1, 3), 0.7 + g, 10.0 + g / 8, 4.0 * (1 + g), near, 1000 - g) for g in range(groups or 1)
     ]
-    return Summing.of([None if g % 7 == 6 else clip for g, clip in enumerate(clips)], grouped=groups is not None)
+    return summing_of([None if g % 7 == 6 else clip for g, clip in enumerate(clips)], grouped=groups is not None)
 
 
 @MODELS
@@ -321,6 +342,55 @@ def test_a_task_that_is_tried_again_changes_no_integer_and_has_other_coins(sessi
     assert sorted(again) != sorted(first)
 
 
+MANY = 60_000
+WIDE = rows_of(np.resize([2.0, 4.0, 8.0], MANY).tolist(), np.resize(["north", "south", "north", "west"], MANY).tolist())
+
+
+@contextmanager
+def batches_of(session: SparkSession, size: int) -> Iterator[None]:
+    """A task gets its partition in batches of so many records."""
+    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = session.conf.get(name)
+    session.conf.set(name, size)
+    yield
+    session.conf.set(name, str(before))
+
+
+@pytest.mark.parametrize("groups", [None, ASKED], ids=["together", "groups"])
+def test_records_are_kept_at_their_rates_and_independently(
+    session: SparkSession, groups: tuple[str, ...] | None
+) -> None:
+    """Records in order, of which a partition has 10 000; a rate a quarter too large passes once in a million times."""
+    region = "element_at(array('north', 'south', 'north', 'west'), cast(id % 4 + 1 as int)) as region"
+    budget = "element_at(array(2D, 4D, 8D), cast(id % 3 + 1 as int)) as epsilon"
+    frame = session.range(0, MANY, 1, numPartitions=6).selectExpr("cast(id as double) as income", budget, region)
+    by = None if groups is None else "region"
+    source = read(frame, None, Options(value="income", budget="epsilon", by=by, groups=groups))
+    source.prepare_sample(Randomness.seeded(1))
+    source.census(Cells(BOUNDED, source.groups))
+    with batches_of(session, 2500 if groups is None else 1875):  # of 2500 records, a quarter is of no group asked for
+        kept = kept_flags(source.sample(rule_of(groups), Randomness.seeded(2)).values, MANY)
+    rates = np.array(rates_of(WIDE, groups))
+    counts = single_rates(rates, kept)
+    assert accepted(counts, lambda rate: rate)
+    assert chance_of_acceptance(counts, factor=1.25) < ONE_IN_A_MILLION
+    for lag in (1, 2500, 10_000):  # neighbours, and those at the same place in two batches and in two partitions
+        numbers = np.arange(MANY).reshape(-1, 2, lag)
+        pairs = np.column_stack([numbers[:, 0].ravel(), numbers[:, 1].ravel()])
+        assert accepted(pair_rates(rates, kept, pairs), math.prod)
+
+
+def test_every_record_is_there_exactly_once(session: SparkSession) -> None:
+    columns = {"income": TELLING.values, "epsilon": TELLING.budgets, "region": list(OWN_GROUPS)}
+    frame = frame_of(session, parts=7, **columns)
+    together = read(frame, None, Options(value="income", budget="epsilon"))
+    grouped = read(frame, None, Options(value="income", budget="epsilon", by="region", groups=OWN_GROUPS))
+    for name in ("census", "sum", "sample"):
+        run, of_all, of_each = PASSES[name]
+        assert run(together) == of_all, name
+        assert run(grouped) == of_each, f"{name}, in groups"
+
+
 LIGHT = {0.0: 0.0, 0.1: 0.005, 0.3: 0.015, 0.6: 0.03}  # rates that have a first coin, of 1/32
 HEAVY = {1.0: 0.05, 10.0: 0.5, math.inf: 0.5}
 
@@ -480,11 +550,10 @@ def test_a_whole_estimate_of_groups(session: SparkSession) -> None:
     assert result.private
 
 
-def test_an_observer_sees_released_numbers_alone(session: SparkSession) -> None:
-    found = [
-        seen(frame_of(session, **TABLES[name]), value="income", budget="epsilon", by="region", groups=GROUPS, **PRIVATE)
-        for name in ("nobody", "some", "strange")
-    ]
+@pytest.mark.parametrize("release", ["groups", "so many that few are located"])
+def test_an_observer_sees_released_numbers_alone(session: SparkSession, release: str) -> None:
+    frames = [frame_of(session, **TABLES[name]) for name in ("nobody", "some", "strange")]
+    found = [seen(named(frame), RELEASES[release]) for frame in frames]
     assert all(one == found[0] for one in found)
 
 
@@ -569,3 +638,100 @@ pdpmean.estimate_mean(table, value="value", budget="budget", support=(0, 2))
 sys.exit("pyspark" in sys.modules)
 """
     assert subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=False).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def other_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a pdpmean of one line more, which tells that it was loaded, and a Python that has it."""
+    folder = tmp_path_factory.mktemp("other")
+    shutil.copytree(Path(handshake.__file__).parents[1], folder / "pdpmean")
+    with open(folder / "pdpmean" / "sources" / "worker.py", "a") as module:
+        module.write(f"\nopen({str(folder / 'told')!r}, 'w').close()\n")
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{folder}:$PYTHONPATH" exec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def other_worker(session: SparkSession, other_package: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Workers with that Python; gives the file that is there once they have loaded what tosses coins."""
+    monkeypatch.setattr(session.sparkContext, "pythonExec", str(other_package / "python"))
+    return other_package / "told"
+
+
+UNLIKE = r"^Spark's workers must have the pdpmean that this program has, \S+ \(\w{16}\); they have "
+
+
+@pytest.mark.parametrize("options", [{}, {"model": "unbounded", "budget_range": (0.05, 1.0)}], ids=str)
+def test_workers_with_another_version_are_refused_before_anything_is_drawn(
+    session: SparkSession, other_worker: Path, options: dict[str, Any]
+) -> None:
+    randomness, untouched = Randomness.seeded(1), Randomness.seeded(1)
+    steps: list[str] = []
+    with pytest.raises(InvalidInputError, match=UNLIKE + r"\S+ \(\w{16}\)\. PYSPARK_PYTHON") as raised:
+        estimate_mean(
+            people(session, 200),
+            value="income",
+            budget="epsilon",
+            randomness=randomness,
+            progress=lambda step, *_: steps.append(step),
+            **options,
+        )
+    untouched.spawn()  # what a sample is prepared with, whatever the source
+    assert randomness.words(3).tolist() == untouched.words(3).tolist()
+    assert steps == []
+    assert not other_worker.exists()
+    assert raised.value.__context__ is None
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_worker_that_comes_later_is_asked_before_it_tosses_a_coin(
+    session: SparkSession, other_worker: Path, grouped: bool
+) -> None:
+    layout: dict[str, Any] = {"by": "label", "groups": (1, 2)} if grouped else {}
+    frame = frame_of(session, value=[4711.0] * 9, budget=[1.0] * 9, label=[1, 2, 3] * 3)
+    rule = everything(groups=2 if grouped else None)
+    with pytest.raises(InvalidInputError, match=UNLIKE + "another version of it, or other code") as raised:
+        spark_source(frame, **layout).sample(rule, Randomness.seeded(1))
+    assert "4711" not in str(raised.value)
+    assert not other_worker.exists()
+
+
+def test_a_worker_without_a_pdpmean_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> Path:
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(resources, "files", missing)
+    (told,) = handshake.answer(iter([]))
+    assert told.to_pylist() == [{"pdpmean": "none"}]
+    with pytest.raises(ModuleNotFoundError):
+        handshake.fingerprint()
+
+
+def test_a_plan_needs_no_workers(session: SparkSession, other_worker: Path) -> None:
+    assert plan_mean(people(session), budget="epsilon").expected_std > 0
+    assert not other_worker.exists()
+
+
+def test_any_line_of_any_module_makes_another_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = handshake.fingerprint()
+    shutil.copytree(Path(handshake.__file__).parents[1], tmp_path / "pdpmean")
+    monkeypatch.setattr(resources, "files", lambda _: tmp_path / "pdpmean")
+    assert handshake.fingerprint() == own
+    (tmp_path / "pdpmean" / "notes.txt").write_text("no module")
+    assert handshake.fingerprint() == own
+    with open(tmp_path / "pdpmean" / "diffusion.py", "a") as module:
+        module.write("\n")
+    assert handshake.fingerprint() != own
+    assert handshake.fingerprint().split()[0] == own.split()[0]
+
+
+def test_modules_in_an_archive_have_the_fingerprint_of_those_in_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Spark sends them with --py-files."""
+    own = handshake.fingerprint()
+    archive = shutil.make_archive(str(tmp_path / "sent"), "zip", Path(handshake.__file__).parents[2], "pdpmean")
+    monkeypatch.setattr(resources, "files", lambda name: zipfile.Path(archive, f"{name}/"))
+    assert handshake.fingerprint() == own

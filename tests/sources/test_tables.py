@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from rude import RUDE, boxed, rude_column
 
 from pdpmean.errors import InvalidInputError
 from pdpmean.sources.layout import Layout
@@ -143,16 +144,16 @@ def test_columns_that_hold_no_numbers(column: pa.Array) -> None:
 
 
 ODD: list[Any] = [1, "x", None, b"y", [1], {"a": 1}, 1 + 2j, object(), pd.NaT, 10**400, "\ud800", math.nan, True, ()]
+ODD += rude_column(len(RUDE))
 
 
-@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
-def test_an_odd_entry_of_a_pandas_column_changes_nothing_else(odd: Any) -> None:
+@pytest.mark.parametrize("place", range(len(ODD)))  # some entries do not let themselves be looked at
+def test_an_odd_entry_of_a_pandas_column_changes_nothing_else(place: int) -> None:
     for others in ([1.5, 2.5], ["1.5", None], [None, 3]):
         for role in ("income", "epsilon", "region"):
             columns: dict[str, Any] = {"income": [1, 2, 3], "epsilon": [1, 2, 3], "region": ["x", "y", "x"]}
             plain = columns | {role: pd.Series([*others, 7], dtype=object)}
-            changed = columns | {role: pd.Series([*others, None], dtype=object)}
-            changed[role].iat[2] = odd
+            changed = columns | {role: pd.Series(boxed([*others, ODD[place]]), dtype=object)}
             layout = Layout("income", "epsilon", by="region", groups=("1.5", 3, "x"), public=False)
             first, second = only_batch(pd.DataFrame(plain), layout), only_batch(pd.DataFrame(changed), layout)
             assert np.array_equal(first.values[:2], second.values[:2], equal_nan=True)
@@ -173,6 +174,84 @@ def test_text_of_python_in_a_pandas_column() -> None:
     names = pd.Series(["north", "\ud800", None], dtype=pd.StringDtype("python"))
     frame = pd.DataFrame({"income": [1, 2, 3], "epsilon": [1, 2, 3], "region": names})
     assert only_batch(frame, Layout("income", "epsilon", by="region", groups=["north"])).groups.tolist() == [0, 1, 1]
+
+
+WORDS = pa.dictionary(pa.int8(), pa.string())
+TEXT_TYPES: dict[str, Any] = {
+    "string[python]": pd.StringDtype("python"),
+    "str": pd.StringDtype("python", na_value=np.nan),
+    "categories": pd.StringDtype("python"),
+}
+TEXTS: list[list[Any]] = [
+    ["1.5", "2"],
+    ["1.5", None],
+    [None, None],
+    ["\ud800", "2"],
+    ["1.5", "\udfff"],
+    ["\ud800", None],
+    [],
+]
+
+
+def texts_of(kind: str, entries: list[Any]) -> Any:
+    column = pd.Series(entries, dtype=TEXT_TYPES[kind])
+    return column.astype("category") if kind == "categories" else column
+
+
+@pytest.mark.parametrize("kind", TEXT_TYPES)
+def test_a_text_that_is_none_chooses_no_words(kind: str) -> None:
+    """Text of Python may hold half a character, which no text of Arrow can; only the type of a column is told."""
+    for role in ("income", "epsilon"):
+        told = set()
+        for texts in TEXTS:
+            columns: dict[str, Any] = {"income": np.ones(len(texts)), "epsilon": np.ones(len(texts))}
+            frame = pd.DataFrame(columns | {role: texts_of(kind, texts)})
+            told |= {str(refusal(frame, Layout("income", "epsilon", public=public))) for public in (True, False)}
+        assert len(told) == 1
+        assert "must be a column of numbers; its type is" in told.pop()
+
+
+@pytest.mark.parametrize("kind", TEXT_TYPES)
+def test_a_text_that_is_none_is_of_no_group_and_no_tier(kind: str) -> None:
+    for texts in TEXTS:
+        frame = pd.DataFrame({"income": np.ones(len(texts)), "word": texts_of(kind, texts)})
+        groups = only_codes(frame, Layout("income", 1.0, by="word", groups=("?", "1.5", "\ufffd")))
+        assert groups == [1 if text == "1.5" else 3 for text in texts]
+        tiers = {"1.5": 0.5, "?": 2.0}
+        for batch in open_table(frame, Layout("income", "word", tiers, public=False)).batches():
+            assert np.array_equal(batch.budgets == 0.5, [text == "1.5" for text in texts])
+            assert not (batch.budgets == 2.0).any()
+
+
+def only_codes(frame: Any, layout: Layout) -> list[int]:
+    found = [batch.groups for batch in open_table(frame, layout).batches()]
+    return [code for codes in found if codes is not None for code in codes.tolist()]
+
+
+def test_the_id_of_a_person_is_text() -> None:
+    frame = pd.DataFrame({"income": [1.0, 2.0], "id": texts_of("string[python]", ["\ud800", "\ud801"])})
+    with pytest.raises(InvalidInputError, match="record 0 has none"):
+        open_table(frame, Layout("income", 1.0, person="id")).duplicate_person()
+
+
+@pytest.mark.parametrize("entries", [[], ["x", "y"], ["1", "2"], ["é", ""]])
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+)
+def test_text_of_any_other_kind_is_refused_by_its_type(kind: pa.DataType, entries: list[str]) -> None:
+    column = pa.array(entries, pa.string()).cast(kind)
+    table = pa.table({"income": column, "epsilon": np.ones(len(entries))})
+    frames = [table, pl.from_arrow(table), pd.DataFrame({"income": pd.Series(entries, dtype=pd.ArrowDtype(kind))})]
+    for frame in frames:
+        assert "value='income' must be a column of numbers; its type is" in str(refusal(frame, Layout("income", 1.0)))
+
+
+def test_objects_of_polars_are_refused_by_their_type() -> None:
+    """Of which a stream has addresses: two equal ids would differ."""
+    for entries in ([], [1.0, 2.0], ["x", "x"]):
+        frame = pl.DataFrame({"income": np.ones(len(entries)), "any": pl.Series(entries, dtype=pl.Object)})
+        for layout in (Layout("any", 1.0), Layout("income", 1.0, person="any"), Layout("income", 1.0, by="any")):
+            assert str(refusal(frame, layout)) == "column 'any' is of type Object; cast it to another"
 
 
 def test_errors_of_an_engine_quote_no_entry() -> None:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from pdpmean.cli import options as given
-from pdpmean.cli.output import FIGURES, as_json, as_table, replacing
+from pdpmean.cli.output import as_json, wanted
 from pdpmean.cli.progress import progress
 from pdpmean.cli.tiers import budget_range, people_of, read_tiers
+from pdpmean.core.files import FIGURES
+from pdpmean.core.text import as_table
 
 if TYPE_CHECKING:
-    from pdpmean.study.compare import Comparison
+    from pdpmean.results.comparison import Comparison
 
 __all__ = ["compare"]
 
@@ -39,7 +41,7 @@ def compare(
     """
     listed = read_tiers(tiers)
     people, public = people_of(listed), budget_range(model, budget_min, budget_max, listed)
-    with replacing(plot, FIGURES) as figure, progress(quiet=quiet, unit="runs") as hook:
+    with wanted(plot, FIGURES) as figure, progress(quiet=quiet, unit="runs") as hook:
         from pdpmean.study.compare import compare as simulate
 
         found = simulate(people, runs=runs, model=model, budget_range=public, mean=mean, seed=seed, progress=hook)

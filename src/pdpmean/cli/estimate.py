@@ -10,9 +10,10 @@ import typer
 
 from pdpmean.cli import options as given
 from pdpmean.cli.console import REFUSED, in_options, note, warn
-from pdpmean.cli.output import PAGES, as_csv, as_json, replacing
+from pdpmean.cli.output import as_csv, as_json, wanted
 from pdpmean.cli.progress import Hook, progress
-from pdpmean.cli.tiers import budget_range, read_list, read_tiers, tier_budgets
+from pdpmean.cli.tiers import read_list, read_tiers, tier_budgets
+from pdpmean.core.files import PAGES
 from pdpmean.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["estimate"]
 
 
+@given.with_planning
 def estimate(
+    *,
     context: typer.Context,
     files: given.Files,
     value: given.Value,
@@ -31,19 +34,8 @@ def estimate(
     person: given.Person = None,
     by: given.By = None,
     groups: given.Groups = None,
-    model: given.Model = "bounded",
-    budget_min: given.BudgetMin = None,
-    budget_max: given.BudgetMax = None,
-    share: given.Share = 1.0,
+    planning: given.Planning,
     seed: given.Seed = None,
-    shape: given.Shape = "gaussian",
-    support: given.Support = None,
-    clip_width: given.ClipWidth = None,
-    saturation: given.Saturation = None,
-    center_share: given.CenterShare = None,
-    scale_share: given.ScaleShare = None,
-    max_failure: given.MaxFailure = None,
-    max_ratio: given.MaxRatio = None,
     level: given.Level = 0.95,
     json: given.Json = False,
     csv: given.Csv = False,
@@ -65,22 +57,10 @@ def estimate(
         "tiers": tier_budgets(listed),
         "person": person,
         **_groups(by, groups),
-        "model": model,
-        "budget_range": budget_range(model, budget_min, budget_max, listed),
-        "share": share,
-        "shape": shape,
-        "support": support,
-        "choices": given.choices(
-            clip_width=clip_width,
-            saturation=saturation,
-            center_share=center_share,
-            scale_share=scale_share,
-            max_failure=max_failure,
-            max_ratio=max_ratio,
-        ),
+        **planning(tiers=listed),
     }
-    with replacing(report, PAGES) as page:
-        with progress(quiet=quiet, counts=model == "bounded") as hook:
+    with wanted(report, PAGES) as page:
+        with progress(quiet=quiet, counts=options["model"] == "bounded") as hook:
             found = _estimate(files, options, seed, hook)
         _show(found, level, json=json, csv=csv)  # first: it is paid for, whatever becomes of the page
         if page:

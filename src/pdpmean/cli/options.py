@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+
+from pdpmean.cli.tiers import Tier, budget_range
+
+Planning = Callable[..., dict[str, Any]]  # what `with_planning` hands to a command
 
 COLUMNS, GROUPS, MODEL = "Columns", "Groups", "Who is protected"
 POPULATION, PLAN, OUTPUT = "The population", "Instead of the plan", "Output"
@@ -116,8 +123,62 @@ Quiet = Annotated[bool, _flag("--quiet", "No progress bars.")]
 Debug = Annotated[bool, _flag("--debug", "Show the traceback of an error; it may show some of the data.")]
 
 
-def choices(**given: float | None) -> Any:
-    """What was decided instead of the plan, as `pdpmean.Choices`."""
+def _planning(
+    model: Model = "bounded",
+    budget_min: BudgetMin = None,
+    budget_max: BudgetMax = None,
+    share: Share = 1.0,
+    shape: Shape = "gaussian",
+    support: Support = None,
+    clip_width: ClipWidth = None,
+    saturation: Saturation = None,
+    center_share: CenterShare = None,
+    scale_share: ScaleShare = None,
+    max_failure: MaxFailure = None,
+    max_ratio: MaxRatio = None,
+    *,
+    tiers: list[Tier],
+) -> dict[str, Any]:
+    """The options that `estimate_mean` and `plan_mean` have in common, as they take them."""
     from pdpmean import Choices
 
-    return Choices(**{name: value for name, value in given.items() if value is not None})
+    choices = {
+        "clip_width": clip_width,
+        "saturation": saturation,
+        "center_share": center_share,
+        "scale_share": scale_share,
+        "max_failure": max_failure,
+        "max_ratio": max_ratio,
+    }
+    return {
+        "model": model,
+        "budget_range": budget_range(model, budget_min, budget_max, tiers),
+        "share": share,
+        "shape": shape,
+        "support": support,
+        "choices": Choices(**{name: value for name, value in choices.items() if value is not None}),
+    }
+
+
+def with_planning(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of `_planning` in the place of `planning`, which it gets to call with the tiers."""
+    shared = [
+        parameter
+        for parameter in inspect.signature(_planning, eval_str=True).parameters.values()
+        if parameter.kind is not parameter.KEYWORD_ONLY
+    ]
+    own = inspect.signature(command, eval_str=True)
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        chosen = {parameter.name: given.pop(parameter.name) for parameter in shared}
+        command(**given, planning=partial(_planning, **chosen))
+
+    everything = [
+        parameter.replace(kind=parameter.KEYWORD_ONLY)
+        for name, declared in own.parameters.items()
+        for parameter in (shared if name == "planning" else [declared])
+    ]
+    run.__signature__ = own.replace(parameters=everything)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in everything}
+    return run

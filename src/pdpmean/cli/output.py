@@ -1,23 +1,19 @@
-"""Answers as text, JSON or CSV, and files that are either whole or not there."""
+"""Answers as JSON or CSV."""
 
 from __future__ import annotations
 
 import csv
-import errno
 import io
 import json
 import math
-import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from pdpmean.errors import InvalidInputError
+from pdpmean.core.files import replacing
 
-__all__ = ["FIGURES", "PAGES", "as_csv", "as_json", "as_table", "replacing"]
-
-FIGURES, PAGES = (".svg", ".png", ".pdf"), (".html", ".htm")
+__all__ = ["as_csv", "as_json", "wanted"]
 
 
 def as_json(content: Mapping[str, Any]) -> str:
@@ -45,41 +41,6 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     return text.getvalue().removesuffix("\n")
 
 
-def as_table(rows: Sequence[Sequence[str]]) -> str:
-    """Aligned columns under the first row, which is their head; the first to the left, others to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(text.ljust(width) if place == 0 else text.rjust(width) for place, (text, width) in enumerate(cells))
-        for cells in (list(zip(row, widths, strict=True)) for row in rows)
-    )
-
-
-@contextmanager
-def replacing(path: Path | None, kinds: Collection[str] = ()) -> Iterator[Path | None]:
-    """A file beside `path`, made at once, that takes its place when all is done; it vanishes if anything fails.
-
-    That `path` cannot be written, or does not end as one of `kinds`, shows before any budget is used. What was there
-    stays until the new one is whole.
-    """
-    if path is None:
-        yield None
-        return
-    if kinds and path.suffix not in kinds:
-        raise InvalidInputError(f"cannot write {path}: it must end in {', '.join(kinds)}", name="path", value=path)
-    part = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
-    try:
-        _create(part, path)
-        yield part
-        part.replace(path)
-    finally:
-        with suppress(OSError):
-            part.unlink()
-
-
-def _create(part: Path, path: Path) -> None:
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, "it is a directory")
-        part.touch()
-    except OSError as error:
-        raise InvalidInputError(f"cannot write {path}: {error.strerror}", name="path", value=path) from None
+def wanted(path: Path | None, kinds: Collection[str]) -> AbstractContextManager[Path | None]:
+    """What `replacing` gives for a file that was asked for; None where none was."""
+    return nullcontext() if path is None else replacing(path, kinds)

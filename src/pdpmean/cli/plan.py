@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from pdpmean.cli import options as given
-from pdpmean.cli.output import FIGURES, as_json, as_table, replacing
+from pdpmean.cli.output import as_json, wanted
 from pdpmean.cli.progress import progress
-from pdpmean.cli.tiers import Tier, budget_range, people_of, read_tiers, tier_budgets
+from pdpmean.cli.tiers import Tier, people_of, read_tiers, tier_budgets
+from pdpmean.core.files import FIGURES
+from pdpmean.core.text import as_facts, as_table
 from pdpmean.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -20,22 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["plan"]
 
 
+@given.with_planning
 def plan(
+    *,
     files: given.BudgetFiles = None,
     budget: given.Budget = None,
     tiers: given.TiersOrPeople = None,
-    model: given.Model = "bounded",
-    budget_min: given.BudgetMin = None,
-    budget_max: given.BudgetMax = None,
-    share: given.Share = 1.0,
-    shape: given.Shape = "gaussian",
-    support: given.Support = None,
-    clip_width: given.ClipWidth = None,
-    saturation: given.Saturation = None,
-    center_share: given.CenterShare = None,
-    scale_share: given.ScaleShare = None,
-    max_failure: given.MaxFailure = None,
-    max_ratio: given.MaxRatio = None,
+    planning: given.Planning,
     json: given.Json = False,
     plot: given.Plot = None,
     quiet: given.Quiet = False,
@@ -48,22 +41,8 @@ def plan(
     Example: pdpmean plan --tiers 0.1:5400,0.5:3700,1:900
     """
     listed = read_tiers(tiers)
-    options = {
-        "model": model,
-        "budget_range": budget_range(model, budget_min, budget_max, listed),
-        "share": share,
-        "shape": shape,
-        "support": support,
-        "choices": given.choices(
-            clip_width=clip_width,
-            saturation=saturation,
-            center_share=center_share,
-            scale_share=scale_share,
-            max_failure=max_failure,
-            max_ratio=max_ratio,
-        ),
-    }
-    with replacing(plot, FIGURES) as figure:
+    options = planning(tiers=listed)
+    with wanted(plot, FIGURES) as figure:
         made = _of_files(files, budget, listed, options, quiet) if files else _of_tiers(budget, listed, options)
         if figure:
             from pdpmean import plot as draw
@@ -132,10 +111,9 @@ def _text(made: Plan, scenarios: list[Scenario]) -> str:
         ("more budget", more),
         ("without privacy", f"the error (std) would be {1 / math.sqrt(made.people):.4g}"),
     ]
-    lines = "\n".join(f"{name:<22}{text}" for name, text in rows)
     table = [("what if", "expected error", "change"), ("as it is", f"{made.expected_std:.4g}", "")]
     table += [(scenario.name, *_change(made, scenario.plan)) for scenario in scenarios]
-    return f"{made}\n{lines}\n\n{as_table(table)}"
+    return f"{as_facts([*made.rows(), *rows])}\n\n{as_table(table)}"
 
 
 def _change(made: Plan, changed: Plan | None) -> tuple[str, str]:

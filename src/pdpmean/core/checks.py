@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import sys
 from collections.abc import Iterable, Mapping
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pdpmean.core.text import did_you_mean
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 
@@ -100,9 +100,9 @@ def check_budget_range(budget_range: tuple[float, float]) -> tuple[float, float]
 def unknown_tier(name: str, known: Iterable[str]) -> InvalidInputError:
     """What to raise when public tiers hold a name that is not listed."""
     listed = list(known)
-    meant = "".join(f"; did you mean {close!r}?" for close in difflib.get_close_matches(name, listed, n=1))
     return InvalidInputError(
-        f"the column of budgets holds the tier {name!r}, which tiers does not list: {', '.join(listed)}{meant}",
+        f"the column of budgets holds the tier {name!r}, which tiers does not list: {', '.join(listed)}"
+        + did_you_mean(name, listed),
         name="tiers",
         value=name,
     )

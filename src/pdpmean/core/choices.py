@@ -11,9 +11,20 @@ from typing import Literal
 from pdpmean.core.checks import check_positive, check_probability
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["Choices", "ShapeName", "check_choices", "check_shape", "check_share", "check_support", "floor_share"]
+__all__ = [
+    "ASSUMPTIONS",
+    "Choices",
+    "ShapeName",
+    "check_choices",
+    "check_shape",
+    "check_share",
+    "check_support",
+    "floor_share",
+]
 
 ShapeName = Literal["gaussian", "any"]
+# What each takes for granted, as the end of a sentence.
+ASSUMPTIONS: dict[ShapeName, str] = {"gaussian": ", for a bell-shaped population", "any": ""}
 
 SMALLEST_SHARE = Fraction(1, 2**10)  # of every budget, and what choices must leave to average
 SHARE_UNIT = 2**20  # shares are multiples of 1 / SHARE_UNIT: exact as fractions and as doubles
@@ -62,9 +73,9 @@ class Choices:
 
 def check_shape(shape: str) -> ShapeName:
     """One of the shapes a population may be taken to have."""
-    shapes: dict[str, ShapeName] = {"gaussian": "gaussian", "any": "any"}
-    if shape in shapes:
-        return shapes[shape]
+    for name in ASSUMPTIONS:
+        if shape == name:
+            return name
     raise InvalidInputError(f"shape must be 'gaussian' or 'any'; got {shape!r}", name="shape", value=shape)
 
 

@@ -3,14 +3,27 @@
 Each has a plain NumPy twin beside the rule it serves (`cells.Cells`, `average.Summing`), which takes small batches and
 is the reference in the tests. Twins are the same IEEE operations in the same order, so that their integers are equal.
 The loops release the interpreter's lock, so that threads run them side by side.
+
+A large estimate whose number of records is public keeps what it compiles on disk, and others read it there
+(`traces.py`). ``python -m pdpmean.core.kernels`` compiles all loops ahead of any estimate.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any
+
 import numba
 import numpy as np
+from numba import types
+from numba.core.caching import FunctionCache
+
+from pdpmean.core.traces import compiling, may_leave_traces
 
 __all__ = [
+    "compile_all",
     "count_cells",
     "count_group_cells",
     "find_at_most",
@@ -26,12 +39,93 @@ _FEW = 2048  # budgets looked at together
 _LOW_BITS = 24  # as in `integers`
 
 
-def _compiled(loop):
-    """The loop compiled, and kept on disk where there is a place for it; how many records there are may be private."""
-    try:
-        return numba.njit(nogil=True, cache=True)(loop)
-    except RuntimeError:  # nowhere to write
-        return numba.njit(nogil=True)(loop)
+def _read_only(kind):
+    """Arrays of this type that a loop reads; those that can be written to will do as well."""
+    return types.Array(kind, 1, "C", readonly=True)
+
+
+_DOUBLES = _read_only(types.float64)
+_WORDS = _read_only(types.int64)
+_CODES = _read_only(types.int32)
+_ROW = types.int64[::1]
+_TABLE = types.int64[:, ::1]
+_LIMITS = (types.float64,) * 3
+_CELLS = (*_LIMITS, types.uint64, types.int64, types.int64)
+
+
+class Loop:
+    """A loop, compiled at its first call for the types it declares and for no others.
+
+    Left to itself, numba compiles for whatever arrays it is given, and keeps that on disk: once more for arrays that
+    cannot be written to, or whose entries lie apart. Whether a column comes as one of these may depend on its entries.
+    """
+
+    def __init__(self, loop: Callable[..., Any], signatures: Sequence[Any]) -> None:
+        self._loop = loop
+        self._signatures = signatures
+        self._compiled: Any = None
+        update_wrapper(self, loop)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What the loop gives; columns whose entries lie apart are copied."""
+        return self.compiled(*map(_in_order, arguments))
+
+    @property
+    def compiled(self) -> Any:
+        """The loop as numba has it."""
+        if self._compiled is None:
+            with compiling():
+                self._compiled = self._compiled or self._compile()
+        return self._compiled
+
+    def _compile(self):
+        if numba.config.DISABLE_JIT:
+            return self._loop
+        compiled = numba.njit(nogil=True)(self._loop)
+        try:
+            if may_leave_traces():
+                compiled.enable_caching()
+            else:
+                compiled._cache = _Kept(self._loop)
+        except RuntimeError:  # nowhere to write, or nothing to read
+            pass
+        for signature in self._signatures:
+            compiled.compile(signature)
+        compiled.disable_compile()
+        return compiled
+
+
+def _in_order(argument):
+    """Arrays as declared: entries next to each other, at addresses that a processor likes."""
+    return np.require(argument, requirements=("C", "A")) if isinstance(argument, np.ndarray) else argument
+
+
+def _kept_by(locator):
+    """The same place on disk, if it is there; numba makes it, and writes a file to see whether it can."""
+
+    def ensure_cache_path(self):
+        if not os.access(self.get_cache_path(), os.W_OK):
+            raise FileNotFoundError
+
+    return type(locator.__name__, (locator,), {"ensure_cache_path": ensure_cache_path})
+
+
+def _in_places(impl, changed):
+    """The same with other places to look in."""
+    return type(impl.__name__, (impl,), {"_locator_classes": [*map(changed, impl._locator_classes)]})
+
+
+class _Kept(FunctionCache):
+    """What was compiled before, and kept on disk; nothing is added."""
+
+    _impl_class = _in_places(FunctionCache._impl_class, _kept_by)
+
+    def save_overload(self, sig, data):
+        """Nothing."""
+
+
+def _compiled(*signatures):
+    return lambda loop: Loop(loop, signatures)
 
 
 @numba.njit(nogil=True, inline="always")
@@ -44,7 +138,7 @@ def _cell(allowance, bits, shift, base, top):
     return max(min(np.int64(bits >> shift) - base, top) + (allowance == np.inf), 0)
 
 
-@_compiled
+@numba.njit(nogil=True)
 def _count_ordinary(budgets, low, high, factor, least, beyond):
     """How many budgets lie within their limits, and their allowances, too; this vectorises."""
     count = 0
@@ -54,7 +148,7 @@ def _count_ordinary(budgets, low, high, factor, least, beyond):
     return count
 
 
-@_compiled
+@_compiled((_DOUBLES, *_CELLS, _ROW))
 def count_cells(budgets, low, high, factor, shift, base, top, counts):
     """Add each allowance's cell to `counts`; returns how many budgets are negative or missing."""
     wrong = 0
@@ -76,7 +170,7 @@ def count_cells(budgets, low, high, factor, shift, base, top, counts):
     return wrong
 
 
-@_compiled
+@numba.njit(nogil=True)
 def _find_cells(budgets, low, high, factor, shift, base, top, cells):
     """Write each allowance's cell; returns the first and the last of them, and how many budgets are wrong."""
     wrong, least, most = 0, top + 1, 0
@@ -94,7 +188,7 @@ def _find_cells(budgets, low, high, factor, shift, base, top, cells):
     return wrong, least, most
 
 
-@_compiled
+@_compiled((_DOUBLES, _CODES, *_CELLS, _TABLE))
 def count_group_cells(budgets, groups, low, high, factor, shift, base, top, counts):
     """Add each allowance's cell to its group's row of `counts`; returns how many budgets are negative or missing.
 
@@ -117,7 +211,7 @@ def count_group_cells(budgets, groups, low, high, factor, shift, base, top, coun
     return wrong
 
 
-@_compiled
+@_compiled(*((_read_only(kind), kind) for kind in (types.uint8, types.uint16)))
 def find_at_most(first, most):
     """Which entries are at most `most`: counted some at a time, which vectorises, and sought where there are any."""
     hits = np.zeros((first.size + _LOOK - 1) // _LOOK, np.uint8)
@@ -131,7 +225,7 @@ def find_at_most(first, most):
     found = np.empty(hits.sum(), np.intp)
     count = 0
     for k in np.flatnonzero(hits):
-        i, all_found = k * _LOOK, count + hits[k]
+        i, all_found = k * _LOOK, count + np.int64(hits[k])
         while count < all_found:
             if first[i] <= most:
                 found[count] = i
@@ -140,7 +234,7 @@ def find_at_most(first, most):
     return found
 
 
-@_compiled
+@_compiled((_DOUBLES, _DOUBLES, _CODES, _read_only(types.uint16), _WORDS, _ROW))
 def take_below(values, budgets, groups, first, limits, seen):
     """The records whose first bits are below the limit of their group; counts how many each group has."""
     found = np.empty(first.size + 1, np.uint32)  # with room for one that does not count
@@ -163,7 +257,7 @@ def _place(value, middle, lift, per_unit):
     return min(max((value - middle) * lift * per_unit, -steps), steps)
 
 
-@_compiled
+@numba.njit(nogil=True)
 def _sum_near(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, near):
     """The sums of W z, of W where z is within `near`, and of tents, over so few records that none overflows a word."""
     total, close, tents = 0, 0, 0
@@ -178,7 +272,7 @@ def _sum_near(values, budgets, low, high, factor, share, cap, middle, lift, per_
     return total, close, tents
 
 
-@_compiled
+@numba.njit(nogil=True)
 def _sum_squares(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, missing):
     """The sums of W z, of W, and of W z**2 / 2**24, over so few records that none overflows a word."""
     total, weights, squares = 0, 0, 0
@@ -203,7 +297,7 @@ def _add(sums, total, weights, extra):
     sums[4] += extra & low
 
 
-@_compiled
+@_compiled((_DOUBLES, _DOUBLES, *_LIMITS, types.UniTuple(types.float64, 6), types.boolean, types.int64, _ROW))
 def sum_blocks(values, budgets, low, high, factor, rule, squares, block, sums):
     """Add the three sums to `sums`, block by block, each of so many records that none overflows a word."""
     share, cap, middle, lift, per_unit, mark = rule
@@ -216,7 +310,7 @@ def sum_blocks(values, budgets, low, high, factor, rule, squares, block, sums):
         _add(sums, found[0], found[1], found[2])
 
 
-@_compiled
+@numba.njit(nogil=True)
 def _sum_some(values, budgets, groups, low, high, factor, rules, squares, words):
     """Add records to the three words of their groups, so few that none overflows; a rule is 8 entries long."""
     for i in range(values.size):
@@ -238,7 +332,7 @@ def _sum_some(values, budgets, groups, low, high, factor, rules, squares, words)
         words[w + np.uint64(2)] += extra
 
 
-@_compiled
+@_compiled((_DOUBLES, _DOUBLES, _CODES, *_LIMITS, types.float64[:, ::1], types.boolean, types.int64, _TABLE))
 def sum_groups(values, budgets, groups, low, high, factor, rules, squares, block, sums):
     """The same with a rule and a row of `sums` for each group."""
     words = np.zeros((sums.shape[0], 4), np.int64)
@@ -250,7 +344,7 @@ def sum_groups(values, budgets, groups, low, high, factor, rules, squares, block
             words[k] = 0
 
 
-@_compiled
+@_compiled(*((_read_only(kind), types.int64, _CODES, types.int32[::1]) for kind in (types.int32, types.int64)))
 def look_up(numbers, below, table, codes):
     """Write ``table[number - below]`` for each number, and the last entry for one that the table does not reach."""
     last = np.uint64(table.size - 1)
@@ -263,7 +357,7 @@ def look_up(numbers, below, table, codes):
         codes[i] = min(number - np.uint64(1), last - np.uint64(1)) if in_order else table[min(number, last)]
 
 
-@_compiled
+@_compiled((_WORDS, _read_only(types.uint8), types.uint64[::1]))
 def hash_texts(ends, text, hashes):
     """The 64-bit FNV-1a hash of each entry, the bytes of `text` between two `ends`; its high bits are mixed well."""
     for i in range(hashes.size):
@@ -271,3 +365,17 @@ def hash_texts(ends, text, hashes):
         for j in range(ends[i], ends[i + 1]):
             h = (h ^ np.uint64(text[j])) * np.uint64(0x100000001B3)
         hashes[i] = (h ^ (h >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+
+
+def compile_all() -> None:
+    """Compile all loops and keep them on disk, ahead of any estimate."""
+    for name in __all__:
+        loop = globals()[name]
+        if isinstance(loop, Loop):
+            loop.compiled  # noqa: B018 (compiles)
+
+
+if __name__ == "__main__":
+    from pdpmean.core import kernels  # as others import it: what is kept on disk goes by the name of its module
+
+    kernels.compile_all()

@@ -12,7 +12,7 @@ from pdpmean.core.checks import LARGEST_BUDGET, SMALLEST_BUDGET, check_budget_ra
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["BOUNDED", "Model", "ModelName", "make_model"]
+__all__ = ["BOUNDED", "Model", "ModelName", "check_model_name", "make_model"]
 
 ModelName = Literal["bounded", "unbounded"]
 
@@ -64,6 +64,14 @@ class Model:
 BOUNDED = Model("bounded")
 
 
+def check_model_name(name: str) -> ModelName:
+    """One of the two models, by its name."""
+    names: dict[str, ModelName] = {"bounded": "bounded", "unbounded": "unbounded"}
+    if name in names:
+        return names[name]
+    raise InvalidInputError(f"model must be 'bounded' or 'unbounded'; got {name!r}", name="model", value=name)
+
+
 def make_model(name: str, budget_range: tuple[float, float] | None) -> Model:
     """The model of that name; `budget_range` goes with the unbounded one, and must."""
     if name == "bounded" and budget_range is None:
@@ -78,11 +86,9 @@ def make_model(name: str, budget_range: tuple[float, float] | None) -> Model:
                 value=budget_range,
             )
         return Model("unbounded", (low, high))
-    if name not in ("bounded", "unbounded"):
-        raise InvalidInputError(f"model must be 'bounded' or 'unbounded'; got {name!r}", name="model", value=name)
     problem = (
         "the unbounded model needs budget_range=(smallest, largest), the public range that people could choose from"
-        if name == "unbounded"
+        if check_model_name(name) == "unbounded"
         else "budget_range goes with model='unbounded'; in the bounded model the budgets themselves are public"
     )
     raise InvalidInputError(problem, name="budget_range", value=budget_range)

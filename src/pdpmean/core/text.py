@@ -1,12 +1,15 @@
-"""Numbers and rows as text: as many digits as mean something, and no exponent where none is needed."""
+"""Numbers and rows as text: as many digits as mean something, aligned columns, and what may have been meant."""
 
 from __future__ import annotations
 
-import html
+import difflib
 import math
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Sequence
 
-__all__ = ["as_html", "rounded", "short"]
+__all__ = ["as_facts", "as_table", "closest", "did_you_mean", "rounded", "short"]
+
+_WIDTH = 100  # characters of a line
 
 
 def rounded(number: float, error: float) -> str:
@@ -22,7 +25,35 @@ def short(number: float, digits: int = 3) -> str:
     return f"{float(text):.0f}" if "e+" in text and abs(number) < 1e9 else text
 
 
-def as_html(rows: Iterable[tuple[str, str]]) -> str:
-    """A table of two columns, the first one of headings, for notebooks."""
-    cells = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
-    return f"<table>{''.join(cells)}</table>"
+def as_facts(rows: Sequence[tuple[str, str]]) -> str:
+    """One fact per row: its name, and a text that is folded beside it."""
+    width = max(len(name) for name, _ in rows) + 2
+    return "\n".join(
+        textwrap.fill(text, _WIDTH, initial_indent=name.ljust(width), subsequent_indent=" " * width)
+        for name, text in rows
+    )
+
+
+def as_table(rows: Sequence[Sequence[str]], *, right_from: int = 1) -> str:
+    """Aligned columns under the first row, which is their head; from column `right_from` on to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+
+    def line(row: Sequence[str]) -> str:
+        cells = (
+            text.ljust(width) if column < right_from else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        return "  ".join(cells).rstrip()
+
+    return "\n".join(line(row) for row in rows)
+
+
+def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known name most like this one, if any is much like it."""
+    return next(iter(difflib.get_close_matches(name, [str(other) for other in known], n=1, cutoff=cutoff)), None)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message about a name that is not known: which one may be meant."""
+    found = closest(name, known)
+    return "" if found is None else f"; did you mean {found!r}?"

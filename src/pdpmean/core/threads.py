@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from itertools import chain, islice
 from typing import TypeVar
 
@@ -36,11 +37,16 @@ def _mapped(work: Callable[[Item], Result], items: Iterable[Item], workers: int)
     with ThreadPoolExecutor(workers) as pool:
         waiting: deque[Future[Result]] = deque()
         for item in items:
-            waiting.append(pool.submit(work, item))
+            waiting.append(_submitted(pool, work, item))
             if len(waiting) > 2 * workers:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+def _submitted(pool: ThreadPoolExecutor, work: Callable[[Item], Result], item: Item) -> Future[Result]:
+    """The work, done as quietly as here: by itself a thread would tell of overflows and the like as NumPy does."""
+    return pool.submit(copy_context().run, work, item)
 
 
 def read_ahead(streams: Iterable[Iterator[Item]]) -> Iterator[Item]:
@@ -54,16 +60,16 @@ def read_ahead(streams: Iterable[Iterator[Item]]) -> Iterator[Item]:
     opened: list[Iterator[Item]] = []
     with _closing(opened), ThreadPoolExecutor(workers) as pool:
         opened += islice(waiting, workers + 1)
-        reading = deque((stream, pool.submit(take, stream)) for stream in opened)
+        reading = deque((stream, _submitted(pool, take, stream)) for stream in opened)
         while reading:
             stream, future = reading.popleft()
             items = future.result()
             if len(items) == _AHEAD:
-                reading.appendleft((stream, pool.submit(take, stream)))
+                reading.appendleft((stream, _submitted(pool, take, stream)))
             else:
                 opened.remove(stream)
                 opened += islice(waiting, 1)
-                reading.extend((other, pool.submit(take, other)) for other in opened[len(reading) :])
+                reading.extend((other, _submitted(pool, take, other)) for other in opened[len(reading) :])
             yield from items
 
 

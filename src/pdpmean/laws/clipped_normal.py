@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from pdpmean.laws.newton import step_until_small
+
 __all__ = [
     "MEDIAN_SIZE",
     "Centered",
@@ -113,14 +115,14 @@ def centered(width: float) -> Centered:
 
 def size_quantile(shift: Any, level: Any, start: Any = None) -> Any:
     """The `level` quantile of |Z + shift|, by Newton's method, from about there if it is known."""
-    size = ndtri((1 + level) / 2) * np.sqrt(1 + shift * shift) if start is None else start
-    for _ in range(7):
+
+    def step(size: Any) -> tuple[Any, Any]:
         slope = np.maximum(_density(size - shift) + _density(size + shift), 0.02)
-        step = (inside(size, shift) - level) / slope
-        size = np.maximum(size - np.clip(step, -0.5 * size, 0.5 * size), 1e-3)
-        if np.abs(step).max() < _CLOSE:
-            break
-    return size
+        change = (inside(size, shift) - level) / slope
+        return np.maximum(size - np.clip(change, -0.5 * size, 0.5 * size), 1e-3), change
+
+    size = ndtri((1 + level) / 2) * np.sqrt(1 + shift * shift) if start is None else start
+    return step_until_small(step, size, most_steps=7, smallest=_CLOSE)
 
 
 def undo_clipping(ratio: Floats, half: Any, level: Floats) -> tuple[Floats, Floats]:
@@ -133,7 +135,9 @@ def undo_clipping(ratio: Floats, half: Any, level: Floats) -> tuple[Floats, Floa
     farthest = half * size_quantile(_FARTHEST, level) + _FARTHEST
     size = ndtri((1 + level) / 2)
     shift = np.clip(ratio * mean_tent(half * size) / inside(half * size), -_FARTHEST, _FARTHEST)
-    for _ in range(_MOST_STEPS):
+
+    def step(state: tuple[Floats, Floats]) -> tuple[tuple[Floats, Floats], Floats]:
+        shift, size = state
         size = size_quantile(np.clip(shift, -_FARTHEST, _FARTHEST), level, size)
         width = half * size
         excess = clipped_mean(width, shift) - ratio * mean_tent(width, shift)
@@ -141,8 +145,8 @@ def undo_clipping(ratio: Floats, half: Any, level: Floats) -> tuple[Floats, Floa
         growth = np.where(np.abs(shift) < _FARTHEST, half * np.tanh(size * shift), 0.0)
         by_width = _chance(shift - width) - _chance(-shift - width) - ratio * inside(width, shift)
         slope = ratio_slope(width, shift, ratio) + growth * by_width
-        step = np.clip(excess / np.maximum(slope, _LEAST_SLOPE), -0.5, 0.5)
-        shift = np.clip(shift - step, -farthest, farthest)
-        if np.abs(step).max() < _CLOSE:
-            break
+        change = np.clip(excess / np.maximum(slope, _LEAST_SLOPE), -0.5, 0.5)
+        return (np.clip(shift - change, -farthest, farthest), size), change
+
+    shift, size = step_until_small(step, (shift, size), most_steps=_MOST_STEPS, smallest=_CLOSE)
     return shift, 1 / size_quantile(np.clip(shift, -_FARTHEST, _FARTHEST), level, size)

@@ -12,7 +12,9 @@ import numpy as np
 from scipy.special import erfcx, ndtr, ndtri
 
 from pdpmean.core.numbers import finite
+from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
+from pdpmean.laws.newton import step_until_small
 
 __all__ = [
     "ErrorLaw",
@@ -46,6 +48,7 @@ def noisy_normal_cdf(x: Any, noise: Any, sampling: Any, doubled: float = 0.0) ->
     return ndtr(z) - 0.5 * below + 0.5 * above
 
 
+@quietly
 def noisy_normal_quantile(chance: Any, noise: Any, sampling: Any) -> Any:
     """X with P(L + N <= x) = chance, for chances of at least a half; by Newton's method.
 
@@ -54,17 +57,16 @@ def noisy_normal_quantile(chance: Any, noise: Any, sampling: Any) -> Any:
     """
     unit = noise + sampling
     noise, sampling = np.maximum(noise / unit, 1e-9), np.maximum(sampling / unit, 1e-9)
-    x = np.maximum(-noise * np.log(2 * (1 - chance)), sampling * ndtri(chance))
-    for _ in range(_MOST_STEPS):
+
+    def step(x: Any) -> tuple[Any, Any]:
         found, density = _chance_and_density(x, noise, sampling, 0.0)
-        step = (chance - found) / density
-        x = x + step
-        if np.abs(step).max() < _CLOSE:
-            break
-    return x * unit
+        change = (chance - found) / density
+        return x + change, change
+
+    start = np.maximum(-noise * np.log(2 * (1 - chance)), sampling * ndtri(chance))
+    return unit * step_until_small(step, start, most_steps=_MOST_STEPS, smallest=_CLOSE)
 
 
-@np.errstate(under="ignore")
 def _chance_and_density(x: Any, noise: Any, sampling: Any, doubled: Any) -> tuple[Any, Any]:
     """P(L + N <= x), and its derivative: a tail falls by the ratio of itself, and grows by what cancels in the end."""
     z, ratio = x / sampling, sampling / noise
@@ -115,6 +117,7 @@ def half_width(level: float, noise: float, sampling: float) -> float:
     return size * (table[below] + (place - below) * (table[below + 1] - table[below]))
 
 
+@quietly
 def rank_nodes(weight: Any, square: Any) -> Floats:
     """Equally likely values of the true rank of a located median, of total weight and squared weight given.
 
@@ -145,6 +148,7 @@ class ErrorLaw:
         largest = max(float(np.max(self.noise)), float(np.max(self.sampling)), float(np.ptp(self.centers)))
         return math.ldexp(1.0, max(math.frexp(largest)[1] - 1, -1022)) if largest > 0 else 0.0
 
+    @quietly
     def cdf(self, x: float) -> float:
         """P(true mean <= x)."""
         return float(np.mean(noisy_normal_cdf(x - self.centers, self.noise, self.sampling, self.doubled)))
@@ -154,11 +158,13 @@ class ErrorLaw:
         return intervals([self], level)[0]
 
     @property
+    @quietly
     def noise_std(self) -> float:
         """Standard deviation of the noise."""
         return self._unit * float(np.sqrt((2 + 4 * self.doubled) * np.mean((self.noise / (self._unit or 1.0)) ** 2)))
 
     @property
+    @quietly
     def sampling_std(self) -> float:
         """Standard deviation from who happens to be in the sample, and from the scale not being known."""
         unit = self._unit or 1.0
@@ -166,6 +172,7 @@ class ErrorLaw:
         return unit * float(np.sqrt(np.mean((self.sampling / unit) ** 2) + np.var(deviations)))
 
 
+@quietly
 def intervals(laws: Sequence[ErrorLaw], level: float) -> list[tuple[float, float]]:
     """The central interval of each law, of as many parts, that holds the true mean with probability `level`."""
     parts = [laws[start : start + _TOGETHER] for start in range(0, len(laws), _TOGETHER)]
@@ -173,6 +180,7 @@ def intervals(laws: Sequence[ErrorLaw], level: float) -> list[tuple[float, float
     return list(zip(*ends, strict=True))
 
 
+@quietly
 def quantiles(laws: Sequence[ErrorLaw], chance: float) -> list[float]:
     """X with P(true mean <= x) = chance, of each law, all of as many parts."""
     scales, middles = np.array([[law._unit or 1.0] for law in laws]), np.array([law.centers[:1] for law in laws])
@@ -186,15 +194,17 @@ def quantiles(laws: Sequence[ErrorLaw], chance: float) -> list[float]:
 def _solved(chance: float, centers: Floats, noise: Floats, sampling: Floats, doubled: Floats) -> Floats:
     """Where each mixture, a row, has this chance: by Newton's method, and by halving where that leaves its ends."""
     noise, sampling = np.maximum(noise, 1e-9), np.maximum(sampling, 1e-9)
-    x = np.zeros_like(doubled)
-    low, high = x - _FARTHEST, x + _FARTHEST
-    for step in range(_MOST_STEPS + _MOST_HALVINGS):
+
+    def step(state: tuple[int, Floats, Floats, Floats]) -> tuple[tuple[int, Floats, Floats, Floats], Floats]:
+        number, x, low, high = state
         parts = _chance_and_density(x - centers, noise, sampling, doubled)
         found, density = (part.mean(axis=1, keepdims=True) for part in parts)
         low, high = np.where(found < chance, x, low), np.where(found < chance, high, x)
         tangent = x + (chance - found) / np.maximum(density, 1e-300)
-        is_between = (low <= tangent) & (tangent <= high) & (step < _MOST_STEPS)
-        x, last = np.where(is_between, tangent, (low + high) / 2), x
-        if np.abs(x - last).max() < _NEAR:
-            break
-    return x
+        is_between = (low <= tangent) & (tangent <= high) & (number < _MOST_STEPS)
+        after = np.where(is_between, tangent, (low + high) / 2)
+        return (number + 1, after, low, high), after - x
+
+    middle = np.zeros_like(doubled)
+    start = 0, middle, middle - _FARTHEST, middle + _FARTHEST
+    return step_until_small(step, start, most_steps=_MOST_STEPS + _MOST_HALVINGS, smallest=_NEAR)[1]

@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike
 from scipy.special import erf, erfc, erfcinv
 
 from pdpmean.core.checks import check_budgets, check_positive, check_probability
+from pdpmean.core.model import check_model_name
+from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 
@@ -46,6 +48,7 @@ class _Splits(NamedTuple):
     """The largest privacy loss of one step among the first k, or inf to forgo that knowledge."""
 
 
+@quietly
 def lower_bound(
     budgets: ArrayLike | Mapping[float, int],
     sigma: float = 1.0,
@@ -91,6 +94,7 @@ def lower_bound(
     return _bound(budgets, sigma, probability, model, stepwise=False)
 
 
+@quietly
 def stepwise_lower_bound(
     budgets: ArrayLike | Mapping[float, int],
     sigma: float = 1.0,
@@ -121,7 +125,7 @@ def _bound(
 ) -> float:
     sigma = check_positive("sigma", sigma)
     slack = 2 * _check_below_half(probability)
-    splits = _splits(*_tiers(budgets), steps=_check_model(model), stepwise=stepwise)
+    splits = _splits(*_tiers(budgets), steps=_STEPS[check_model_name(model)], stepwise=stepwise)
     return sigma * _largest_shift(splits, slack)
 
 
@@ -133,12 +137,6 @@ def _check_below_half(probability: float) -> float:
             value=probability,
         )
     return float(probability)
-
-
-def _check_model(model: str) -> int:
-    if model not in _STEPS:
-        raise InvalidInputError(f"model must be 'bounded' or 'unbounded'; got {model!r}", name="model", value=model)
-    return _STEPS[model]
 
 
 def _tiers(budgets: ArrayLike | Mapping[float, int]) -> tuple[Floats, Floats]:
@@ -229,7 +227,6 @@ def _bisect(splits: _Splits, slack: float, low: float) -> float:
     return low
 
 
-@np.errstate(under="ignore")  # also where somebody has asked NumPy to raise
 def _slack(splits: _Splits, shift: float) -> Floats:
     """One minus the bound on the total variation of the outputs at means -shift and shift, for each split.
 

@@ -7,6 +7,7 @@ import math
 from numpy.typing import ArrayLike
 
 from pdpmean.core.checks import check_probability
+from pdpmean.core.quiet import quietly
 from pdpmean.paper.adpm import adpm
 from pdpmean.paper.estimate_range import estimate_range
 from pdpmean.randomness import Randomness
@@ -15,6 +16,7 @@ from pdpmean.sources.private_columns import public_records
 __all__ = ["mean_bounded"]
 
 
+@quietly
 def mean_bounded(
     values: ArrayLike, budgets: ArrayLike, *, beta: float = 0.05, randomness: Randomness | None = None
 ) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pdpmean.core.checks import check_budget_range, check_probability
+from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 from pdpmean.paper.mean_bounded import mean_bounded
@@ -22,6 +23,7 @@ __all__ = ["bucket_counts", "bucket_ends", "bucket_of", "mean_unbounded", "sampl
 _SMALLEST_LOW_END = 2.0**-20
 
 
+@quietly
 def mean_unbounded(
     values: ArrayLike,
     budgets: ArrayLike,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pdpmean.core.checks import LARGEST_BUDGET, SMALLEST_BUDGET, check_budgets
 from pdpmean.core.model import Model
 from pdpmean.core.threads import SMALLEST_BATCH
+from pdpmean.core.traces import load_kernels
 from pdpmean.core.types import Counts, Floats
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.source import Source
@@ -107,12 +108,11 @@ class Cells:
         table += np.bincount(cells, minlength=table.size).reshape(table.shape)
 
     def _count_compiled(self, batch: Batch, table: Counts) -> int:
-        from pdpmean.core.kernels import count_cells, count_group_cells
-
+        kernels = load_kernels()
         rule = (*self.model.limits, np.uint64(self.shift), self.base, self.top)
         if batch.groups is None:
-            return int(count_cells(batch.budgets, *rule, table[0]))
-        return int(count_group_cells(batch.budgets, batch.groups, *rule, table))
+            return int(kernels.count_cells(batch.budgets, *rule, table[0]))
+        return int(kernels.count_group_cells(batch.budgets, batch.groups, *rule, table))
 
 
 def count_budgets(source: Source, model: Model) -> list[Held]:

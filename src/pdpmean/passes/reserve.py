@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdpmean.core.threads import SMALLEST_BATCH, in_threads
+from pdpmean.core.traces import load_kernels
 from pdpmean.core.types import Counts
 from pdpmean.passes.batch import Batch, Keeping, joined
 from pdpmean.passes.source import Work
@@ -44,11 +45,10 @@ class Part:
         if all_records < SMALLEST_BATCH:
             seen = np.bincount(groups, minlength=limits.size)
             return self._at(np.flatnonzero(self.first < limits[groups])), seen
-        from pdpmean.core.kernels import take_below
-
         seen = np.zeros(limits.size, dtype=np.int64)
-        *columns, first = take_below(self.records.values, self.records.budgets, groups, self.first, limits, seen)
-        return Part(Batch(*columns), first), seen
+        columns = self.records.values, self.records.budgets, groups
+        *taken, first = load_kernels().take_below(*columns, self.first, limits, seen)
+        return Part(Batch(*taken), first), seen
 
     def _at(self, where: NDArray[np.intp]) -> Part:
         return Part(self.records.at(where), self.first[where])

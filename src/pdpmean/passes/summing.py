@@ -12,6 +12,7 @@ import numpy as np
 from pdpmean.core.integers import STEPS, steps_of, weights_of, words_of
 from pdpmean.core.model import Model
 from pdpmean.core.threads import SMALLEST_BATCH
+from pdpmean.core.traces import load_kernels
 from pdpmean.core.types import Counts, Floats
 from pdpmean.core.weights import round_down
 from pdpmean.passes.batch import Batch
@@ -87,13 +88,13 @@ class Summing:
             table[:, column] += np.bincount(groups, weights=numbers, minlength=len(table)).astype(np.int64)
 
     def _tally_compiled(self, batch: Batch, table: Counts) -> None:
-        from pdpmean.core.kernels import sum_blocks, sum_groups
-
+        kernels = load_kernels()
         columns, limits = (batch.values, batch.budgets), self.model.limits
         if batch.groups is None:
-            sum_blocks(*columns, *limits, tuple(self._compiled_rules[0, :6].tolist()), self.squares, _BLOCK, table[0])
+            rule = tuple(self._compiled_rules[0, :6].tolist())
+            kernels.sum_blocks(*columns, *limits, rule, self.squares, _BLOCK, table[0])
         else:
-            sum_groups(*columns, batch.groups, *limits, self._compiled_rules, self.squares, _BLOCK, table)
+            kernels.sum_groups(*columns, batch.groups, *limits, self._compiled_rules, self.squares, _BLOCK, table)
 
     @cached_property
     def _compiled_rules(self) -> Floats:

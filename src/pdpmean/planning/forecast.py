@@ -19,6 +19,7 @@ from pdpmean.core.checks import check_probability
 from pdpmean.core.choices import Choices, ShapeName
 from pdpmean.core.model import Model
 from pdpmean.core.profile import Profile
+from pdpmean.core.quiet import quietly
 from pdpmean.core.weights import locating_weights
 from pdpmean.laws.error_law import half_width
 from pdpmean.laws.joint_noise import JointNoise
@@ -81,6 +82,7 @@ class Forecast:
         """How many equally weighted records would have the same sampling error."""
         return self.mean.weight**2 / self.mean.square
 
+    @quietly
     def failure_probability(self, ratio: float = 1e4) -> float:
         """The chance that `locate` misses, for a mean `ratio` standard deviations from 0 (or a support so wide)."""
         return miss_probability(

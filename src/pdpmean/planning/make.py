@@ -10,6 +10,7 @@ from fractions import Fraction
 from pdpmean.core.choices import SMALLEST_SHARE, ShapeName
 from pdpmean.core.options import Options
 from pdpmean.core.profile import Profile
+from pdpmean.core.quiet import quietly
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError
 from pdpmean.planning.any_shape import AnyShapePlanner
 from pdpmean.planning.census import Census
@@ -128,6 +129,7 @@ def plan_or_none(outcome: Plan | InsufficientBudgetError) -> Plan | None:
     return outcome if isinstance(outcome, Plan) else None
 
 
+@quietly
 def with_people(plan: Plan, factor: float) -> Plan | None:
     """The plan for `factor` times as many people who grant the same budgets; None where it would be refused."""
     share = sum(plan.shares.values(), Fraction(0))

@@ -11,9 +11,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pdpmean.core.choices import Choices
+from pdpmean.core.html import as_html
 from pdpmean.core.model import Model
 from pdpmean.core.profile import ALIKE, Profile
-from pdpmean.core.text import as_html
+from pdpmean.core.quiet import quietly
+from pdpmean.core.text import as_facts
 from pdpmean.core.weights import KeepRule
 from pdpmean.laws.error_law import half_width
 from pdpmean.laws.joint_noise import JointNoise
@@ -82,7 +84,7 @@ class Plan(Forecast):
         return f"<Plan {self.model.name}, {self.shape}: expected error {self.expected_std:.4g} standard deviations>"
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<22}{text}" for name, text in self.rows())
+        return as_facts(self.rows())
 
     def _repr_html_(self) -> str:
         return as_html(self.rows())
@@ -98,6 +100,7 @@ class Plan(Forecast):
         return self.census.profile.people + self.census.left_out
 
     @cached_property
+    @quietly
     def lower_bound(self) -> float:
         """An error that every private estimator exceeds one time in four, for these budgets."""
         profile = self.census.profile

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import html
 import textwrap
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pdpmean.core.checks import check_probability
+from pdpmean.core.html import as_html
 from pdpmean.core.promise import Promise
-from pdpmean.core.text import rounded, short
+from pdpmean.core.text import as_table, rounded, short
 from pdpmean.laws.error_law import intervals
 from pdpmean.results.mean_estimate import MeanEstimate
 
@@ -150,17 +150,10 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
 
     def text(self, level: float = 0.95) -> str:
         """One line a group, aligned, with the intervals of this level."""
-        table = self._cells(level)
-        widths = [max(len(row[i]) for row in table) for i in range(4)]
-        lines = [
-            "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]).rstrip()
-            for row in table
-        ]
         banner = [] if self.private else ["NOT PRIVATE: seeded randomness, for simulation only", ""]
-        return "\n".join([*banner, *lines, "", textwrap.fill(self.guarantee, 100)])
+        table = as_table(self._cells(level), right_from=5)
+        return "\n".join([*banner, table, "", textwrap.fill(self.guarantee, 100)])
 
     def _repr_html_(self) -> str:
         head, *body = self._cells()
-        rows = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in body)
-        titles = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
-        return f"<table><tr>{titles}</tr>{rows}</table><p>{html.escape(self.guarantee)}</p>"
+        return as_html(body, head, self.guarantee)

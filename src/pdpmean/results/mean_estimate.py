@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from pdpmean.core.checks import check_probability
+from pdpmean.core.html import as_html
 from pdpmean.core.numbers import finite
 from pdpmean.core.promise import Promise
-from pdpmean.core.text import as_html, rounded, short
+from pdpmean.core.text import as_facts, rounded, short
 from pdpmean.laws.error_law import ErrorLaw
 from pdpmean.planning.plan import Plan
 
@@ -71,6 +71,11 @@ class MeanEstimate:
         """What was promised to whom, in words."""
         return str(self.promise)
 
+    @property
+    def selection(self) -> str:
+        """What a correlation between budgets and values could do, in words."""
+        return f"off by up to {short(self.selection_bound)} more if budgets and values go together"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
         low, high = self.interval()
@@ -102,7 +107,7 @@ class MeanEstimate:
             (f"{100 * level:.6g} % interval", f"{low} to {high}"),
             ("error (std)", f"{short(self.std)}, of which noise {noise}, sampling {sampling}"),
             ("population's std", short(self.scale, 4)),
-            ("selection", f"off by up to {short(self.selection_bound)} more if budgets and values go together"),
+            ("selection", self.selection),
             *(("warning", text) for text in self.warnings),
             ("guarantee", self.guarantee),
         ]
@@ -117,12 +122,7 @@ class MeanEstimate:
 
     def text(self, level: float = 0.95) -> str:
         """The estimate as aligned lines, with the interval of this level."""
-        rows = self._rows(level)
-        width = max(len(name) for name, _ in rows) + 2
-        return "\n".join(
-            textwrap.fill(text, 100, initial_indent=name.ljust(width), subsequent_indent=" " * width)
-            for name, text in rows
-        )
+        return as_facts(self._rows(level))
 
     def _repr_html_(self) -> str:
         return as_html(self._rows())

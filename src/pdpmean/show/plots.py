@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pdpmean.errors import InvalidInputError
 from pdpmean.planning.plan import Plan
+from pdpmean.results.comparison import Comparison
 from pdpmean.results.grouped_estimate import GroupedEstimate
 from pdpmean.results.mean_estimate import MeanEstimate
 from pdpmean.show.panels import (
@@ -26,7 +27,6 @@ from pdpmean.show.panels import (
     log_axis,
     write_beside,
 )
-from pdpmean.study.compare import Comparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

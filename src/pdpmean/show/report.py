@@ -1,22 +1,31 @@
-"""A report: the answer, what was promised, what was planned and how it was made, as one HTML file."""
+"""A report: the answer, what was promised, what was planned and how it was made, as one HTML file.
+
+The words of the page are in `templates/`; here is what they are filled with.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
-from importlib import metadata
+from functools import lru_cache
+from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pdpmean import __version__
 from pdpmean.core.checks import check_probability
+from pdpmean.core.choices import ASSUMPTIONS
+from pdpmean.core.files import PAGES, replacing
+from pdpmean.core.html import environment
 from pdpmean.core.text import rounded, short
+from pdpmean.core.version import VERSION
 from pdpmean.errors import InvalidInputError
 from pdpmean.results.grouped_estimate import GroupedEstimate
 from pdpmean.results.mean_estimate import MeanEstimate
-from pdpmean.show.page import banner, columns, command_line, lines, page, paragraph, picture, pictures, section, table
+from pdpmean.show.figures import Figures
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+
     from pdpmean.planning.plan import Plan
 
 __all__ = ["report_html", "write_report"]
@@ -30,10 +39,9 @@ _STEPS = {
     "scale": "how wide it is",
     "sum": "the sum of the values, and a check of their shape",
 }
-_ASSUMED = {"gaussian": ", for a bell-shaped population"}
-_ENDINGS = (".html", ".htm")
-_USAGE = "write_report(estimate, 'report.html')"
 _PACKAGES = ("numpy", "scipy", "opendp", "cryptography")
+
+Context = dict[str, Any]  # what a template is filled with
 
 
 def write_report(
@@ -62,152 +70,152 @@ def write_report(
         The two are in the wrong order, the path does not end so, or it cannot be written.
 
     """
-    _check_estimate(estimate)
-    target = _check_path(path)
+    _check(estimate, path)
     text = report_html(estimate, command=command, level=level)
-    beside = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(text, encoding="utf-8", errors="replace")
-        beside.replace(target)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        message = f"cannot write the report to {os.fspath(path)!r}: {error.strerror}"
-        raise InvalidInputError(message, name="path", value=path) from error
+    with replacing(Path(path), PAGES) as part:
+        part.write_text(text, encoding="utf-8", errors="replace")
 
 
-def _check_estimate(estimate: object) -> None:
-    if not isinstance(estimate, MeanEstimate | GroupedEstimate):
+def _check(estimate: object, path: object) -> None:
+    if not isinstance(estimate, MeanEstimate | GroupedEstimate) or not isinstance(path, str | os.PathLike):
         raise InvalidInputError(
-            f"a report is of an estimate; got {type(estimate).__name__}: {_USAGE}", name="estimate", value=estimate
+            "write_report takes an estimate and the path of a file, write_report(estimate, 'report.html'); "
+            f"got {type(estimate).__name__} and {type(path).__name__}",
+            name="estimate",
         )
-
-
-def _check_path(path: object) -> Path:
-    if not isinstance(path, str | os.PathLike):
-        raise InvalidInputError(
-            f"a report is written to the path of a file; got {type(path).__name__}: {_USAGE}", name="path", value=path
-        )
-    target = Path(path)
-    if target.suffix.lower() not in _ENDINGS:
-        raise InvalidInputError(
-            f"a report must end in {' or '.join(_ENDINGS)}; got {os.fspath(path)!r}", name="path", value=path
-        )
-    return target
 
 
 def report_html(estimate: MeanEstimate | GroupedEstimate, *, command: str | None = None, level: float = 0.95) -> str:
     """The page, complete in itself: no scripts, no network. `command` is shown, `level` is that of the intervals."""
     check_probability("level", level)
-    title, *content = _one(estimate, level) if isinstance(estimate, MeanEstimate) else _many(estimate, level)
-    return page(
-        f"{'' if estimate.private else 'NOT PRIVATE: '}{title} (pdpmean)",
-        _banners(estimate),
-        *content,
-        section("How it was made", _made(estimate, command)),
-    )
+    if isinstance(estimate, MeanEstimate):
+        template, content = "estimate.html", _one(estimate, level)
+    else:
+        template, content = "groups.html", _many(estimate, level)
+    return str(_templates().get_template(template).render(_everywhere(estimate, command) | content))
 
 
-def _banners(estimate: MeanEstimate | GroupedEstimate) -> str:
-    alarm = "Made with seeded randomness, for simulation only. It protects nobody: do not publish."
-    return lines(
-        "" if estimate.private else banner("alarm", "NOT PRIVATE.", alarm),
-        *(banner("warning", "Warning:", f"{text}.") for text in estimate.warnings),
-    )
+@lru_cache(maxsize=1)
+def _templates() -> Environment:
+    return environment("pdpmean.show")
 
 
-def _how(estimate: MeanEstimate | GroupedEstimate, shape: str) -> str:
+def _everywhere(estimate: MeanEstimate | GroupedEstimate, command: str | None) -> Context:
+    return {
+        "private": estimate.private,
+        "warnings": estimate.warnings,
+        "guarantee": estimate.guarantee,
+        "style": _style(),
+        "command": command.split() if command else [],
+        "made": _made(estimate),
+    }
+
+
+def _style() -> Any:
+    from markupsafe import Markup
+
+    return Markup(resources.files("pdpmean.show").joinpath("report.css").read_text(encoding="utf-8"))
+
+
+def _method(estimate: MeanEstimate | GroupedEstimate, plan: Plan | None) -> str:
     means = "personalized differential privacy" if estimate.private else "seeded randomness"
-    return paragraph(f"Estimated with {means}{_ASSUMED.get(shape, '')}.", "muted")
+    return f"Estimated with {means}{ASSUMPTIONS[plan.shape] if plan else ''}."
 
 
 # One estimate
 
 
-def _one(estimate: MeanEstimate, level: float) -> list[str]:
+def _one(estimate: MeanEstimate, level: float) -> Context:
     mean = rounded(estimate.mean, estimate.std)
     low, high = (rounded(end, estimate.std) for end in estimate.interval(level))
-    return [
-        f"Mean {mean}",
-        f"<h1><small>Mean</small> {mean}</h1>",
-        f'<p class="lead">With {_percent(level)} confidence, the mean of the population lies between '
-        f"<strong>{low}</strong> and <strong>{high}</strong>.</p>",
-        _how(estimate, estimate.plan.shape),
-        section("What was promised", paragraph(estimate.guarantee)),
-        section("How sure it is", *_certainty(estimate, sorted({*_LEVELS, level}))),
-        section("What was planned", *_planned(estimate.plan)),
-    ]
+    return {
+        "title": f"Mean {mean}",
+        "mean": mean,
+        "level": _percent(level),
+        "low": low,
+        "high": high,
+        "method": _method(estimate, estimate.plan),
+        "certainty": _certainty(estimate, sorted({*_LEVELS, level})),
+        "planned": _planned(estimate.plan),
+    }
 
 
-def _certainty(estimate: MeanEstimate, levels: list[float]) -> list[str]:
-    intervals = (
+def _certainty(estimate: MeanEstimate, levels: list[float]) -> Context:
+    ends = [" to ".join(rounded(end, estimate.std) for end in estimate.interval(level)) for level in levels]
+    figures = Figures()
+    figures.add(
         "intervals",
         "The mean and its intervals",
         "Each interval holds the mean of the population with the probability at its left.",
+        (estimate, levels),
+        height=0.9 + 0.4 * len(levels),
     )
-    parts = (
+    figures.add(
         "parts",
         "What its error is made of",
         "Noise is what protects people; sampling is who happens to be among them.",
+        (estimate,),
+        height=2.1,
     )
-    ends = [" to ".join(rounded(end, estimate.std) for end in estimate.interval(level)) for level in levels]
-    rows = [
-        *((f"{_percent(level)} interval", text) for level, text in zip(levels, ends, strict=True)),
-        ("error (std)", short(estimate.std)),
-        ("of which noise", short(estimate.noise_std)),
-        ("of which sampling", short(estimate.sampling_std)),
-        ("population's std", short(estimate.scale, 4)),
-        ("selection", f"off by up to {short(estimate.selection_bound)} more if budgets and values go together"),
-    ]
-    return [
-        pictures(
-            picture(*intervals, estimate, levels, height=0.9 + 0.4 * len(levels)),
-            picture(*parts, estimate, height=2.1),
-        ),
-        table(rows),
-    ]
+    return {
+        "figures": figures.drawn,
+        "rows": [
+            *((f"{_percent(level)} interval", text) for level, text in zip(levels, ends, strict=True)),
+            ("error (std)", short(estimate.std)),
+            ("of which noise", short(estimate.noise_std)),
+            ("of which sampling", short(estimate.sampling_std)),
+            ("population's std", short(estimate.scale, 4)),
+            ("selection", estimate.selection),
+        ],
+    }
 
 
-def _planned(plan: Plan) -> list[str]:
+def _planned(plan: Plan) -> Context:
     error = f"{plan.ratio_to_lower_bound * plan.lower_bound:.3g} standard deviations"
-    errors = (
+    figures = Figures()
+    figures.add(
         "error",
         "Error that one run in four exceeds",
         f"If more or fewer people granted the same budgets. Here it is {error}, {plan.ratio_to_lower_bound:.3g} "
         "times the lower bound, which no private estimator stays below.",
+        (plan,),
     )
-    weights = (
+    figures.add(
         "weights",
         "What a budget counts",
         f"A person's weight grows with their budget, up to {plan.saturation:.3g}; more no longer counts.",
+        (plan,),
     )
-    facts = [row for row in plan.rows() if row[0] != "shares of the budget"]
-    shares = [(_STEPS[name], _percent(round(float(share), 4))) for name, share in plan.shares.items()]
-    return [
-        pictures(picture(*errors, plan), picture(*weights, plan)),
-        columns(table(facts, "Before any value was read"), table(shares, "Part of every budget that was used to find")),
-    ]
+    return {
+        "figures": figures.drawn,
+        "facts": [row for row in plan.rows() if row[0] != "shares of the budget"],
+        "shares": [(_STEPS[name], _percent(round(float(share), 4))) for name, share in plan.shares.items()],
+    }
 
 
 # Many
 
 
-def _many(grouped: GroupedEstimate, level: float) -> list[str]:
+def _many(grouped: GroupedEstimate, level: float) -> Context:
     count = f"{len(grouped.groups)} group{'s' * (len(grouped.groups) != 1)}"
-    refused = f" {len(grouped.refused)} refused." if grouped.refused else ""
-    groups = "groups", "The mean of each group", "Dots are means, lines their intervals."
-    shapes: set[str] = {estimate.plan.shape for estimate in grouped.estimates.values()}
-    return [
-        f"Means of {count}",
-        f"<h1><small>Means of</small> {count}</h1>",
-        paragraph(f"Each with an interval that holds it with {_percent(level)} confidence.{refused}", "lead"),
-        _how(grouped, *shapes or {""}),
-        pictures(picture(*groups, grouped, level, height=0.9 + 0.3 * len(grouped.groups))),
-        table(
-            [_group(row) for row in grouped.rows(level)],
-            head=("group", "mean", f"{_percent(level)} from", "to", "error (std)"),
-        ),
-        section("What was promised", paragraph(grouped.guarantee)),
-    ]
+    figures = Figures()
+    figures.add(
+        "groups",
+        "The mean of each group",
+        "Dots are means, lines their intervals.",
+        (grouped, level),
+        height=0.9 + 0.3 * len(grouped.groups),
+    )
+    return {
+        "title": f"Means of {count}",
+        "count": count,
+        "level": _percent(level),
+        "refused": f" {len(grouped.refused)} refused." if grouped.refused else "",
+        "method": _method(grouped, _plan(grouped)),
+        "drawn": figures.drawn,
+        "rows": [_group(row) for row in grouped.rows(level)],
+        "head": ("group", "mean", f"{_percent(level)} from", "to", "error (std)"),
+    }
 
 
 def _group(row: dict[str, Any]) -> list[str]:
@@ -220,17 +228,22 @@ def _group(row: dict[str, Any]) -> list[str]:
 # Both
 
 
-def _made(estimate: MeanEstimate | GroupedEstimate, command: str | None) -> str:
-    plans = [estimate.plan] if isinstance(estimate, MeanEstimate) else [one.plan for one in estimate.estimates.values()]
-    model = estimate.promise.model
-    options: list[tuple[str, str]] = [("model", model.name), *(("shape", plan.shape) for plan in plans[:1])]
-    for name, ends in (("budget range", model.budget_range), ("support", plans[0].support if plans else None)):
+def _plan(estimate: MeanEstimate | GroupedEstimate) -> Plan | None:
+    """The plan, or that of the first group that has one."""
+    if isinstance(estimate, MeanEstimate):
+        return estimate.plan
+    return next((one.plan for one in estimate.estimates.values()), None)
+
+
+def _made(estimate: MeanEstimate | GroupedEstimate) -> Context:
+    plan, model = _plan(estimate), estimate.promise.model
+    options: list[tuple[str, str]] = [("model", model.name)]
+    options += [("shape", plan.shape)] if plan else []
+    for name, ends in (("budget range", model.budget_range), ("support", plan and plan.support)):
         options += [(name, f"{ends[0]:g} to {ends[1]:g}")] if ends else []
-    versions = [("pdpmean", __version__), ("Python", platform.python_version())]
+    versions = [("pdpmean", VERSION), ("Python", platform.python_version())]
     versions += [(name, metadata.version(name)) for name in _PACKAGES]
-    return lines(
-        command_line(command) if command else "", columns(table(options, "Options"), table(versions, "Versions"))
-    )
+    return {"options": options, "versions": versions}
 
 
 def _percent(part: float) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pdpmean.core.checks import TIERS_HINT
 from pdpmean.core.threads import SMALLEST_BATCH
+from pdpmean.core.traces import load_kernels
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 
@@ -155,10 +156,9 @@ class Places:
         if present.size < SMALLEST_BATCH:
             codes: NDArray[np.int32] = table[np.clip(present.astype(np.int64), below, below + table.size - 1) - below]
         else:
-            from pdpmean.core.kernels import look_up
-
             codes = np.empty(present.size, dtype=np.int32)
-            look_up(present, below, table, codes)
+            held = np.promote_types(present.dtype, np.int32)
+            load_kernels().look_up(present.astype(held, copy=False), below, table, codes)
         if column.null_count:
             codes[column.is_null().to_numpy(zero_copy_only=False)] = len(self.entries)
         return codes

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pdpmean.core.threads import in_threads
+from pdpmean.errors import InvalidInputError
 
-__all__ = ["codes_of"]
+__all__ = ["codes_of", "entries_of", "text_of"]
 
 _PART = 2**20  # entries of an array looked up at a time
 
@@ -25,16 +27,27 @@ def codes_of(column: Any, groups: Sequence[Hashable], *, role: str = "groups", n
     kind = getattr(column, "dtype", None)
     if isinstance(kind, np.dtype) and kind.kind in "biufU":
         return _codes_in_array(np.asanyarray(column), groups, role, name)
-    numbers = {str(label): number for number, label in enumerate(groups)}
-    entries = column.tolist() if hasattr(column, "tolist") else column
+    numbers: dict[str | None, int] = {str(label): number for number, label in enumerate(groups)}
+    entries = column.tolist() if hasattr(column, "tolist") else entries_of(column, name)
+    return np.fromiter((numbers.get(text_of(entry), len(groups)) for entry in entries), np.int32, len(entries))
 
-    def code(entry: Any) -> int:
-        try:
-            return numbers.get(str(entry), len(groups))
-        except Exception:  # whatever an entry does, it is one of no group
-            return len(groups)
 
-    return np.fromiter((code(entry) for entry in entries), np.int32)
+def entries_of(column: Iterable[Any], name: str) -> list[Any]:
+    """The entries of a column without a type. Errors of whoever makes them may quote one, so they are not passed on."""
+    with suppress(Exception):
+        return list(column)
+    raise InvalidInputError(f"{name} failed while it was read; make a list of it to see why", name=name)
+
+
+def text_of(entry: object) -> str | None:
+    """The text of an entry; None if it has none, since whatever an entry does is data.
+
+    An entry may be asked for it, and by code of its own: what it raises ends here, but for what ends a program.
+    """
+    try:
+        return str.__str__(str(entry))  # which may be more than plain text, and do more
+    except Exception:
+        return None
 
 
 def _codes_in_array(column: NDArray[Any], groups: Sequence[Hashable], role: str, name: str) -> NDArray[np.int32]:

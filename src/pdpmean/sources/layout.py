@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pdpmean.core.checks import ONE_FOR_ALL_HINT, tier_budgets, unknown_tier
+from pdpmean.core.text import did_you_mean
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch
@@ -125,8 +125,7 @@ class Layout:
 
 def _hint(role: str, name: str, present: Sequence[str]) -> str:
     """The closest column and the list of them, in a few words."""
-    close = difflib.get_close_matches(name, [str(other) for other in present], n=1)
-    meant = "".join(f"; did you mean {other!r}?" for other in close)
+    meant = did_you_mean(name, present)
     if role == "budget" and name.replace(".", "").isdigit():
         meant = f"; {ONE_FOR_ALL_HINT}"
     names = ", ".join(map(str, present[:_NAMED])) + f" and {len(present) - _NAMED} more" * (len(present) > _NAMED)

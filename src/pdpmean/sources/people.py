@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pdpmean.core.traces import load_kernels
 from pdpmean.errors import InvalidInputError
 
 __all__ = ["Ids", "check_ids", "has_repeated"]
@@ -70,12 +71,10 @@ def _hashes(ids: pa.Array) -> Hashes:
     if pa.types.is_integer(ids.type):
         numbers: Hashes = ids.to_numpy().view(np.uint64) * _MULTIPLIER
         return (numbers ^ (numbers >> np.uint64(32))) * _MULTIPLIER
-    from pdpmean.core.kernels import hash_texts
-
     hashes = np.empty(len(ids), np.uint64)
     _, offsets, text = ids.buffers()
     ends = np.frombuffer(offsets, np.int64)[ids.offset : ids.offset + len(ids) + 1]
-    hash_texts(ends, np.frombuffer(text or b"", np.uint8), hashes)
+    load_kernels().hash_texts(ends, np.frombuffer(text or b"", np.uint8), hashes)
     return hashes
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from pdpmean.core.checks import check_budgets, tier_budgets, unknown_tier
 from pdpmean.core.model import Model
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
-from pdpmean.sources.labels import codes_of
+from pdpmean.sources.labels import codes_of, entries_of, text_of
 
 __all__ = [
     "budgets_of_tiers",
@@ -28,66 +29,80 @@ __all__ = [
     "records",
 ]
 
-_NUMBERS = (int, float, np.number, np.bool_, Decimal, Fraction)
+_NUMBERS: tuple[Any, ...] = (float, int, np.number, np.bool_, Decimal, Fraction)
 
 
 def private_numbers(numbers: Any, name: str = "values") -> Floats:
     """A private column as doubles; whatever is not a number becomes a missing one (NaN).
 
     Only the container can be at fault (its shape, or an array type that holds no numbers): one entry never
-    raises, since whether it did would tell something about that entry.
+    raises, since whether it did would tell something about that entry. So NumPy does not see entries that could be
+    anything: it would ask them for arrays, and pass on what they raise.
     """
     if str(getattr(numbers, "dtype", "")) in ("str", "string"):  # a pandas column declared as text
         raise InvalidInputError(f"{name} must be numbers; got a column of text", name=name)
-    if not isinstance(numbers, np.ndarray):
-        numbers = _as_array(numbers, name)
-    if isinstance(numbers, np.ma.MaskedArray) and numbers.dtype.kind in "biuf":
-        with np.errstate(all="ignore"):
-            numbers = np.ma.filled(numbers.astype(np.float64), math.nan)
-    if numbers.ndim != 1:
-        raise InvalidInputError(
-            f"{name} must be one column of numbers; got {numbers.ndim} dimensions",
-            name=name,
-            value=numbers.ndim,
-        )
-    if numbers.dtype == object:
-        return np.fromiter((_number_or_missing(entry) for entry in numbers), np.float64, numbers.size)
-    if numbers.dtype.kind not in "biuf":
+    if not hasattr(numbers, "__array__"):
+        return _numbers_in(_entries(numbers, name))
+    array = _as_array(numbers, name)
+    if array.ndim != 1:
+        raise _not_one_column(name, array.ndim)
+    if array.dtype == object:
+        return _numbers_in(_objects(array))
+    if array.dtype.kind not in "biuf":
         raise InvalidInputError(
             f"{name} must be numbers; got an array of another type, such as text or dates", name=name
         )
     with np.errstate(all="ignore"):
-        return np.asarray(numbers, dtype=np.float64)
+        return np.ma.filled(array.astype(np.float64, copy=False), math.nan)
+
+
+def _not_one_column(name: str, dimensions: int) -> InvalidInputError:
+    """What to raise for what is no column."""
+    return InvalidInputError(
+        f"{name} must be one column of numbers; got {dimensions} dimensions", name=name, value=dimensions
+    )
 
 
 def _as_array(numbers: Any, name: str) -> NDArray[Any]:
-    if hasattr(numbers, "__array__"):
-        with suppress(Exception):  # which may quote an entry
-            return np.asarray(numbers)
-        raise InvalidInputError(f"{name} cannot be read as an array of numbers", name=name)
+    """What offers an array, as that; masked if it is."""
+    if isinstance(numbers, np.ma.MaskedArray):
+        return numbers
+    with suppress(Exception):  # which may quote an entry
+        return np.asarray(numbers)
+    raise InvalidInputError(f"{name} cannot be read as an array of numbers", name=name)
+
+
+def _objects(array: NDArray[Any]) -> list[Any]:
+    """The entries of an array of objects; none where they are masked."""
+    hidden = np.ma.getmaskarray(array).tolist()
+    entries = np.ma.getdata(array, subok=False).tolist()
+    return [None if masked else entry for entry, masked in zip(entries, hidden, strict=True)]
+
+
+def _entries(numbers: Any, name: str) -> list[Any]:
     if isinstance(numbers, (str, bytes)) or not isinstance(numbers, Iterable):
-        return np.asarray(numbers, dtype=object)
-    entries = list(numbers)
+        raise _not_one_column(name, 0)
+    return entries_of(numbers, name)
+
+
+def _numbers_in(entries: list[Any]) -> Floats:
     if all(type(entry) is float or type(entry) is int for entry in entries):
-        try:
+        with suppress(OverflowError):  # an integer beyond the doubles: data, and infinite as a double
             return np.array(entries, dtype=np.float64)
-        except OverflowError:  # an integer beyond the doubles: data, and infinite as a double
-            pass
-    # Entry by entry, so that NumPy chooses neither a type nor a shape from what the entries happen to be.
-    column = np.empty(len(entries), dtype=object)
-    column[:] = entries
-    return column
+    return np.fromiter(map(_number_or_missing, entries), np.float64, len(entries))
 
 
 def _number_or_missing(entry: object) -> float:
+    """The number in an entry, by the type that it is or is derived from; methods of its own are not asked."""
+    kind = next((known for known in _NUMBERS if issubclass(type(entry), known)), None)
+    if kind is None:
+        return math.nan
     try:
-        if not isinstance(entry, _NUMBERS) or isinstance(entry, np.complexfloating):
-            return math.nan
         try:
-            return float(entry)
+            return float(kind.__float__(entry))
         except OverflowError:
-            return math.inf if entry > 0 else -math.inf
-    except Exception:  # whatever an entry does, it is data
+            return math.inf if kind.__gt__(entry, 0) else -math.inf
+    except Exception:  # a number that is no double, such as a complex one
         return math.nan
 
 
@@ -147,11 +162,12 @@ def _is_single(budgets: Any) -> bool:
 def budgets_of_tiers(column: Any, tiers: Mapping[Any, float], *, public: bool) -> Floats:
     """The budget of each record's tier. An unknown tier is an error if tiers are public; otherwise it is no budget."""
     known = tier_budgets(tiers)
-    column = column if hasattr(column, "__len__") else list(column)
+    column = column if hasattr(column, "__len__") else entries_of(column, "budgets")
     codes = codes_of(column, tuple(known), role="tiers", name="budgets")
     unknown = np.flatnonzero(codes == len(known))
     if unknown.size and public:
-        raise unknown_tier(str(np.asarray(column, dtype=object)[unknown[0]]), known)
+        first = next(islice(column, int(unknown[0]), None))
+        raise unknown_tier(text_of(first) or type(first).__name__, known)
     return np.array([*known.values(), math.nan])[codes]
 
 

@@ -15,7 +15,7 @@ from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.source import Source
 from pdpmean.sources.arrays import ArraySource
-from pdpmean.sources.labels import codes_of
+from pdpmean.sources.labels import codes_of, entries_of
 from pdpmean.sources.private_columns import budgets_of_tiers, people_of_tiers, records
 
 __all__ = ["read", "read_people"]
@@ -81,7 +81,7 @@ def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
         _check_length("by", codes.size, numbers.size)
     people: list[Any] = []
     if options.person is not None:
-        people = list(_column("person", options.person))
+        people = entries_of(_column("person", options.person), "person")
         _check_length("person", len(people), numbers.size)
     return ArraySource(numbers, granted, codes, None if options.groups is None else len(options.groups), people)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -15,6 +16,7 @@ from pdpmean.core.threads import SMALLEST_BATCH, in_threads
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.source import BatchSource
+from pdpmean.sources.labels import text_of
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.people import check_ids, has_repeated
 from pdpmean.sources.private_columns import private_numbers
@@ -22,6 +24,7 @@ from pdpmean.sources.private_columns import private_numbers
 __all__ = ["TableSource", "is_table"]
 
 _BATCH = 2**20
+_SURROGATES = re.compile("[\ud800-\udfff]")  # halves of a character, which a text of Python can hold
 
 
 class TableSource(BatchSource):
@@ -96,6 +99,9 @@ def _streamed(data: Any, layout: Layout, names: Sequence[str]) -> pa.Table:
 def _selected(data: Any, names: Sequence[str]) -> Any:
     """The same with these columns only, where there is a way to say so that takes names for names."""
     if type(data).__module__.startswith("polars"):
+        for name in names:
+            if str(data.schema[name]) == "Object":  # of which a stream has addresses, and not entries
+                raise InvalidInputError(f"column {name!r} is of type Object; cast it to another", name="values")
         return data[names]
     if type(data).__name__ == "DuckDBPyRelation":
         return data.project(", ".join('"' + name.replace('"', '""') + '"' for name in names))
@@ -104,22 +110,38 @@ def _selected(data: Any, names: Sequence[str]) -> Any:
 
 def _from_pandas(column: Any, *, numeric: bool) -> pa.Array:
     """A column, converted by its type alone: where that allows anything, every entry is read by itself."""
-    held = getattr(column.dtype, "categories", column).dtype
-    if numeric and isinstance(column.dtype, np.dtype) and held.kind in "biuf":
+    held = getattr(column.dtype, "categories", column)
+    if numeric and isinstance(column.dtype, np.dtype) and held.dtype.kind in "biuf":
         return pa.array(column.to_numpy())  # without a copy
-    if held != np.dtype(object):
-        try:
+    kind = None if held.dtype == np.dtype(object) else _arrow_type(held)
+    if numeric and kind is not None and _is_text(kind):
+        return pa.nulls(len(column), kind)  # to be refused for its type, and not for what an entry is
+    if kind is not None:
+        with suppress(pa.ArrowException, TypeError, ValueError):  # text that is none, or a category of such text
             return pa.array(column, from_pandas=True)
-        except (pa.ArrowException, TypeError, ValueError):  # a type that Arrow lacks, such as a sparse one
-            pass
     if numeric:
         return pa.array(private_numbers(column, str(column.name)))
     return pa.array((_text(entry) for entry in np.asarray(column)), pa.large_string())
 
 
-def _text(entry: Any) -> str | None:
-    """The text of an entry; none of one that is missing, and so not equal to itself."""
+def _arrow_type(held: Any) -> pa.DataType | None:
+    """Arrow's type for these entries, found without one; None if it lacks such a type, as for a sparse column."""
     try:
-        return None if entry is None or entry != entry else str(entry).encode("utf-8", "replace").decode()
+        return pa.array(held[:0], from_pandas=True).type
+    except (pa.ArrowException, TypeError, ValueError):
+        return None
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _text(entry: Any) -> str | None:
+    """The text of an entry; none of one that is missing, and so not equal to itself, nor of what no text can hold."""
+    try:
+        if entry is None or entry != entry:
+            return None
     except Exception:  # whatever an entry does, it is data
         return None
+    text = text_of(entry)
+    return None if text is None or _SURROGATES.search(text) else text

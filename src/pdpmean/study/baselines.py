@@ -26,6 +26,7 @@ from pdpmean.core.model import Model, make_model
 from pdpmean.core.options import Options
 from pdpmean.core.profile import Profile
 from pdpmean.core.promise import Promise
+from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import round_down
 from pdpmean.inference.conclude import conclude
@@ -80,6 +81,7 @@ def _clip(profile: Profile, width: float) -> BestClip:
     return BestClip(width, cap, width / (slope * weight), math.sqrt(variance * square) / (slope * weight))
 
 
+@quietly
 def oracle(
     values: Any,
     budgets: Any,
@@ -110,6 +112,7 @@ def oracle(
     return float(mean + clip.half * released / (sums.counted * STEPS) / centered(best.width).inside)
 
 
+@quietly
 def minimum_mean(
     values: Any,
     budgets: Any,
@@ -130,6 +133,7 @@ def minimum_mean(
     return _run(source, _census(source, chosen, randomness), chosen, randomness)
 
 
+@quietly
 def threshold_mean(
     values: Any,
     budgets: Any,
@@ -164,6 +168,7 @@ def threshold_mean(
     return _run(source, Census(reached, census.share, census.doubt), _uniform(level), randomness)
 
 
+@quietly
 def sampling_mean(
     values: Any,
     budgets: Any,

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pdpmean.core.quiet import quietly
 from pdpmean.errors import InsufficientBudgetError
 from pdpmean.plan import plan_mean
 from pdpmean.planning.plan import Plan
@@ -29,6 +30,7 @@ class Scenario:
     plan: Plan | None
 
 
+@quietly
 def what_if(plan: Plan) -> list[Scenario]:
     """Each tier relaxed to the next one or doubled, each with a quarter more people, and everybody twice."""
     return [Scenario(name, _planned(plan, people)) for name, people in _changes(_people(plan))]

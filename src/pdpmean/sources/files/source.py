@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import glob
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from pdpmean.core.text import closest
 from pdpmean.core.threads import SMALLEST_BATCH, in_threads, read_ahead
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch, joined
@@ -172,9 +172,18 @@ def _merged(batches: Iterator[Batch]) -> Iterator[Batch]:
 def find_paths(patterns: Sequence[str | os.PathLike[str]]) -> list[str]:
     """The files that paths, globs and folders name, each once, in the order of their names in each."""
     paths = [path for pattern in patterns for path in _matches(os.path.expanduser(os.fspath(pattern)))]
-    if len({os.path.realpath(path) for path in paths}) < len(paths):
+    if len({_identity(path) for path in paths}) < len(paths):
         raise InvalidInputError("a file is named twice; nobody may be counted twice", name="values", value=paths)
     return paths
+
+
+def _identity(path: str) -> Hashable:
+    """What is the same for two names of one file, be they links of either kind, and differs for two files."""
+    with suppress(OSError):  # of a file that cannot be read, to be told when it is
+        found = os.stat(path)
+        if found.st_ino:  # 0 where a file system has no such numbers
+            return found.st_dev, found.st_ino
+    return os.path.realpath(path)
 
 
 def _matches(pattern: str) -> list[str]:
@@ -192,8 +201,8 @@ def _close_to(path: str) -> str:
     """The file beside it that may be meant."""
     folder, name = os.path.split(path)
     with suppress(OSError):
-        for close in difflib.get_close_matches(name, os.listdir(folder or "."), n=1, cutoff=0.7):
-            return f"; did you mean {os.path.join(folder, close)!r}?"
+        found = closest(name, os.listdir(folder or "."), cutoff=0.7)
+        return "" if found is None else f"; did you mean {os.path.join(folder, found)!r}?"
     return ""
 
 

@@ -10,9 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyspark.sql.functions as sql
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import BooleanType, StructField, StructType
 
 from pdpmean.core.types import Counts
 from pdpmean.core.weights import round_down
@@ -37,11 +39,13 @@ from pdpmean.sources.spark.expressions import (
     sum_columns,
     tossed,
 )
+from pdpmean.sources.spark.handshake import ANSWERS, OTHER, answer, fingerprint, guarded
 from pdpmean.sources.spark.positions import Grid, Toss, plan_toss
 from pdpmean.sources.spark.worker import batch_of, keep
 
 __all__ = ["SparkSource"]
 
+_ASKED = 1024  # records, of no content, in tasks that tell which pdpmean their worker has
 _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 
@@ -82,6 +86,16 @@ class SparkSource(Source):
             raise InvalidInputError(f"person={name!r} must name the person of every record", name="person")
         return (found["most"] or 0) > 1
 
+    def prepare_sample(self, randomness: Randomness) -> None:  # noqa: ARG002 (nothing is drawn)
+        """Ask workers which pdpmean they have, before a coin is tossed or a noisy number drawn.
+
+        Those that start later are asked when they have records to sample.
+        """
+        asked = self._frame.sparkSession.range(_ASKED)  # in as many tasks as Spark takes to be best
+        found = set(_collected(asked.mapInArrow(answer, ANSWERS))["pdpmean"].to_pylist())
+        if found != {fingerprint()}:
+            raise _other_workers(", ".join(sorted(found)))
+
     def census(self, rule: Tallying) -> Counts:
         """The table of who holds which budget."""
         assert isinstance(rule, Cells)
@@ -110,7 +124,10 @@ class SparkSource(Source):
             work = partial(keep, rules=rules, make=randomness.remote())
             # In one action, of which Spark takes one result a partition, whatever else it tried: docs/spark.md.
             with _batches_of_any_size(records.sparkSession):
-                return batch_of(_collected(records.mapInArrow(work, records.schema)))
+                found = _collected(records.mapInArrow(guarded(work, records.columns), _with_answer(records.schema)))
+        if pc.any(found[OTHER]).as_py():
+            raise _other_workers("another version of it, or other code")
+        return batch_of(found)
 
     def sum(self, rule: Tallying) -> Counts:
         """The table of what all records contribute."""
@@ -186,9 +203,23 @@ def _collected(frame: DataFrame) -> pa.Table:
         pass
     raise InvalidInputError(
         "the DataFrame failed while Spark read it: its log says why. (PYSPARK_PYTHON, the Python of Spark's workers, "
-        "must have pdpmean, too.)",
+        "must have the same pdpmean, too.)",
         name="values",
     )
+
+
+def _other_workers(found: str) -> InvalidInputError:
+    """What to raise where workers would toss coins by other rules than this program takes them to have."""
+    return InvalidInputError(
+        f"Spark's workers must have the pdpmean that this program has, {fingerprint()}; they have {found}. "
+        "PYSPARK_PYTHON says which Python they run",
+        name="values",
+    )
+
+
+def _with_answer(schema: StructType) -> StructType:
+    """The same columns, and the one that `guarded` adds."""
+    return StructType([*schema.fields, StructField(OTHER, BooleanType())])
 
 
 def _at_heads(records: DataFrame, toss: Toss, randomness: Randomness) -> DataFrame:

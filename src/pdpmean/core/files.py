@@ -1,0 +1,43 @@
+"""Files that are either whole or not there."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pdpmean.errors import InvalidInputError
+
+__all__ = ["FIGURES", "PAGES", "replacing"]
+
+FIGURES, PAGES = (".svg", ".png", ".pdf"), (".html", ".htm")
+
+
+@contextmanager
+def replacing(path: Path, kinds: Collection[str] = ()) -> Iterator[Path]:
+    """A file beside `path`, made at once, that takes its place when all is done; it vanishes if anything fails.
+
+    That `path` cannot be written, or does not end as one of `kinds`, shows before any budget is used. What was there
+    stays until the new one is whole.
+    """
+    if kinds and path.suffix not in kinds:
+        raise InvalidInputError(f"cannot write {path}: it must end in {', '.join(kinds)}", name="path", value=path)
+    part = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
+    try:
+        _create(part, path)
+        yield part
+        part.replace(path)
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
+def _create(part: Path, path: Path) -> None:
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a directory")
+        part.touch()
+    except OSError as error:
+        raise InvalidInputError(f"cannot write {path}: {error.strerror}", name="path", value=path) from None

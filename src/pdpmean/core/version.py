@@ -1,0 +1,5 @@
+"""The version of this library, for whoever may not import the package itself."""
+
+__all__ = ["VERSION"]
+
+VERSION = "0.1.0"

@@ -1,0 +1,72 @@
+"""Bugs that a test must catch: each is one edit of the shipped code, and `test_planted.py` makes it on a copy.
+
+To plant another, add one entry to `BUGS`. Choose narrow tests: each bug runs its own in a process of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One edit that breaks a promise, and the tests that are there to notice."""
+
+    name: str
+    file: str
+    """The file to edit, under src/pdpmean."""
+    text: str
+    """What to replace; it must stand in the file exactly once."""
+    replacement: str
+    caught_by: tuple[str, ...]
+    """Node ids, as pytest takes them from the root of the repository; at least one of them must fail."""
+    compiled: bool = False
+    """Whether the loops of kernels.py are to be compiled, which takes some seconds, or run as plain Python."""
+
+
+COSTS = "tests/audit/test_costs.py::test_no_record_costs_more_than_it_granted"
+
+BUGS = (
+    Bug(
+        name="the noise of the census is half of what its share allows",
+        file="release/census.py",
+        text="laplace_scale(2**shift, share)",
+        replacement="laplace_scale(2**shift, 2 * share)",
+        caught_by=("tests/exact/test_estimator.py::test_census_attains_its_share_and_no_more",),
+    ),
+    Bug(
+        name="the sum's share is divided by the total share",
+        file="release/gaussian.py",
+        text='return TentClip(plan.model, plan.shares["sum"],',
+        replacement='return TentClip(plan.model, plan.shares["sum"] / sum(plan.shares.values()),',
+        caught_by=(f"{COSTS}[bounded-gaussian-whole]",),
+    ),
+    Bug(
+        name="the share of the total weight is divided by the total share",
+        file="release/any_shape.py",
+        text='plan.shares.get("weights", Fraction(0)) / plan.shares["sum"]',
+        replacement='plan.shares.get("weights", Fraction(0)) / plan.shares["sum"] / sum(plan.shares.values())',
+        caught_by=(f"{COSTS}[unbounded-any-whole]",),
+    ),
+    Bug(
+        name="the share of the squared weights is divided by the total share",
+        file="release/weight_squares.py",
+        text='plan.shares["weight_squares"] / share,',
+        replacement='plan.shares["weight_squares"] / share / sum(plan.shares.values()),',
+        caught_by=(f"{COSTS}[unbounded-gaussian-whole]",),
+    ),
+    Bug(
+        name="a share of 0 is raised after the rest has gone to the sum",
+        file="planning/search.py",
+        text="""\
+        exact = {name: max(floor_share(part), Fraction(1, SHARE_UNIT)) for name, part in shares.items()}
+        exact["sum"] = self.share - sum(exact.values())
+""",
+        replacement="""\
+        exact = {name: floor_share(part) for name, part in shares.items()}
+        exact["sum"] = self.share - sum(exact.values())
+        exact = {name: max(part, Fraction(1, SHARE_UNIT)) for name, part in exact.items()}
+""",
+        caught_by=(f"{COSTS}[unbounded-any-whole]",),
+    ),
+)
