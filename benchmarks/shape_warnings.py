@@ -55,7 +55,7 @@ POPULATIONS: dict[str, Draw] = {
 }
 
 
-def warned(draw: Draw, total: int, model: str, runs: int) -> tuple[float, float]:
+def warned(draw: Draw, total: int, model: ModelName, runs: int) -> tuple[float, float]:
     """Percent of the runs that warn, and that do so without a doubt about rounding."""
     found = (run(draw, total, model, seed) for seed in range(runs))
     texts = [estimate.warnings[0] for estimate in found if estimate and estimate.warnings]
