@@ -19,10 +19,10 @@ import pytest
 from footprint import Footprint, footprint, install, run_there
 from numba import types
 from observer import MANY
-from pdpmean.kernels import Loop
 
 from pdpmean import InsufficientBudgetError, Randomness, estimate_mean
 from pdpmean.core import traces
+from pdpmean.core.kernels import Loop
 from pdpmean.core.types import Floats
 
 SIZES = (["nobody"], ["one", "some"], [MANY])  # of the tables of each process
