@@ -28,7 +28,7 @@ __all__ = [
 # A value becomes one of 2 * STEPS + 1 integers, a weight an integer of at most WEIGHT_BITS bits. Sums are kept as two
 # words, the multiples of 2**LOW_BITS and the rest, which hold 2**37 records.
 STEP_BITS = 24
-STEPS = 2**STEP_BITS
+STEPS: int = 2**STEP_BITS
 WEIGHT_BITS = 26
 LOW_BITS = 24
 LARGEST_SHIFT = 35  # so that the largest noise scale, 2 * STEPS * 2**shift, is at most 2**60
