@@ -42,6 +42,7 @@ from exact.pipeline import (
     fixed_plan,
     noise_at,
     only,
+    parts,
     patched,
     source_of,
     total_share,
@@ -677,9 +678,10 @@ def test_unbounded_of_any_shape_over_everyone_who_may_join_or_leave() -> None:
 
 @each_share_below_1
 def test_unbounded_of_any_shape_at_a_share_of_every_budget(share: Fraction) -> None:
-    """Most of what census, weights and sum may spend is spent, so that none of them may spend more."""
-    plan = fixed_plan(UNBOUNDED, "any", share=share, weight_cap=50.0)
-    by_noise = total_share(plan) - plan.shares["center"] - plan.shares["scale"] - plan.shares["weight_squares"]
+    """Weights and sum may spend most, and do: little is left over that would hide what either spends too much."""
+    shares = parts(census=1, weights=6, weight_squares=1, center=1, scale=1, sum=6)
+    plan = fixed_plan(UNBOUNDED, "any", shares=shares, share=share, weight_cap=50.0)
+    by_noise = plan.shares["census"] + plan.shares["weights"] + plan.shares["sum"]
     for spent, (_, budget) in zip(joining_losses(SEVERE, plan), SEVERE, strict=True):
         assert 0.9 * by_noise * budget <= spent <= share * budget + EXACT
 
