@@ -483,7 +483,7 @@ def test_html_is_escaped(plan: Plan) -> None:
     found = dataclasses.replace(released(plan, 10.0, 2.0), warnings=("a < b & <script>",))
     assert "a &lt; b &amp; &lt;script&gt;" in found._repr_html_()
     assert "<script>" not in found._repr_html_()
-    assert found._repr_html_().startswith("<table><tr><th>mean</th><td>10.000</td></tr>")
+    assert found._repr_html_().startswith('<table><tbody><tr><th scope="row">mean</th><td>10.000</td></tr>')
     assert found._repr_html_().count("<tr>") == len([line for line in str(found).splitlines() if line[0] != " "])
 
 
