@@ -279,7 +279,7 @@ def test_a_report_is_written_whole(estimate: MeanEstimate, tmp_path: Path) -> No
 def test_a_report_that_cannot_be_written_leaves_nothing(
     estimate: MeanEstimate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(InvalidInputError, match=r"cannot write the report to '.*missing/report\.html': No such file"):
+    with pytest.raises(InvalidInputError, match=r"cannot write .*missing/report\.html: No such file"):
         write_report(estimate, tmp_path / "missing" / "report.html")
     path = tmp_path / "report.html"
     path.write_text("before")
@@ -301,20 +301,18 @@ def test_text_that_is_no_unicode_is_written(estimate: MeanEstimate, tmp_path: Pa
 
 def test_a_path_in_the_place_of_the_estimate_is_told(estimate: MeanEstimate, tmp_path: Path) -> None:
     swapped: Any = write_report
-    with pytest.raises(
-        InvalidInputError, match=r"of an estimate; got \w*Path: write_report\(estimate, 'report.html'\)"
-    ):
+    usage = r"an estimate and the path of a file, write_report\(estimate, 'report.html'\)"
+    with pytest.raises(InvalidInputError, match=rf"{usage}; got \w*Path and MeanEstimate$"):
         swapped(tmp_path / "report.html", estimate)
-    with pytest.raises(InvalidInputError, match=r"got MeanEstimate: write_report\(estimate, 'report.html'\)") as caught:
+    with pytest.raises(InvalidInputError, match=rf"{usage}; got MeanEstimate and MeanEstimate$"):
         swapped(estimate, estimate)
-    assert caught.value.name == "path"
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["report", "report.pdf", "report.html.txt", ".html"])
 def test_a_report_ends_as_a_page(estimate: MeanEstimate, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    with pytest.raises(InvalidInputError, match=r"a report must end in \.html or \.htm; got '.*"):
+    with pytest.raises(InvalidInputError, match=rf"cannot write .*{re.escape(name)}: it must end in \.html, \.htm$"):
         write_report(estimate, path)
     assert list(tmp_path.iterdir()) == []
 

@@ -22,7 +22,7 @@ def replacing(path: Path, kinds: Collection[str] = ()) -> Iterator[Path]:
     That `path` cannot be written, or does not end as one of `kinds`, shows before any budget is used. What was there
     stays until the new one is whole.
     """
-    if kinds and path.suffix not in kinds:
+    if kinds and path.suffix.lower() not in kinds:
         raise InvalidInputError(f"cannot write {path}: it must end in {', '.join(kinds)}", name="path", value=path)
     part = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
     try:

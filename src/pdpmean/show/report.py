@@ -72,8 +72,12 @@ def write_report(
     """
     _check(estimate, path)
     text = report_html(estimate, command=command, level=level)
-    with replacing(Path(path), PAGES) as part:
-        part.write_text(text, encoding="utf-8", errors="replace")
+    try:
+        with replacing(Path(path), PAGES) as part:
+            part.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        message = f"cannot write {os.fspath(path)}: {error.strerror}"
+        raise InvalidInputError(message, name="path", value=path) from error
 
 
 def _check(estimate: object, path: object) -> None:
