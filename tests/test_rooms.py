@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src/pdpmean"
 ROOMS = sorted(path.parent for path in SOURCE.glob("*/__init__.py") if path.parent.name not in ("cli", "paper"))
 STEPS = {"take_census", "weight_squares", "locate", "average"}
+PROOF_PARTS = ("Released", "Claim", "Proof", "Tests")
 
 
 def parsed(path: Path) -> ast.Module:
@@ -127,9 +128,10 @@ def test_a_release_lives_in_the_file_of_its_name(step: str, module: str) -> None
 
 @pytest.mark.parametrize("module", released_steps().values())
 def test_a_release_has_its_proof(module: str) -> None:
-    """One paragraph, of more than a word, that begins with a heading and the name of the file."""
+    """One section, of more than a word, with the name of the file in its heading."""
     path = f"{module.removeprefix('pdpmean.').replace('.', '/')}.py"
-    (proof,) = (text for text in paragraphs() if path in named_in_the_heading(text))
+    (proof,) = (text for text in sections() if path in named_in_the_heading(text))
+    assert [part for part in PROOF_PARTS if f"\n\n**{part}.** " not in proof] == []
     assert len(proof) > 300
     assert "loss" in proof
 
@@ -141,14 +143,14 @@ def test_a_release_is_in_the_drawing(module: str) -> None:
     assert f">{name}</text>" in drawing
 
 
-def paragraphs() -> list[str]:
-    return (ROOT / "docs/guarantee.md").read_text(encoding="utf-8").split("\n\n")
+def sections() -> list[str]:
+    text = (ROOT / "docs/guarantee.md").read_text(encoding="utf-8")
+    return re.split(r"^#+ ", text, flags=re.MULTILINE)[1:]
 
 
-def named_in_the_heading(paragraph: str) -> list[str]:
-    """What is in backticks after a heading in bold: ``**Census** (`release/census.py`)``."""
-    heading = re.match(r"\*\*[^*]+\*\* \(([^)]*)\)", paragraph)
-    return re.findall(r"`([^`]+)`", heading[1]) if heading else []
+def named_in_the_heading(section: str) -> list[str]:
+    """What is in backticks in its first line: ``Census (`release/census.py`)``."""
+    return re.findall(r"`([^`]+)`", section.splitlines()[0])
 
 
 @pytest.mark.parametrize("page", ["guarantee.md", "how-it-works.md"])

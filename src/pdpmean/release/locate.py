@@ -1,7 +1,7 @@
 """Locate: where the population lies and how wide it is, from a sample of the records.
 
 The centre is a private median; how the width is found is each shape's own. A record costs what its weight says, a part
-of it for the centre and the rest for the width (docs/guarantee.md, "Centre and spread").
+of it for the centre and the rest for the width (docs/guarantee.md, "Locate").
 """
 
 from __future__ import annotations
