@@ -48,7 +48,7 @@ def held_by(budgets: Floats, model: Model) -> Held:
     return held
 
 
-NOBODY = Held(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), rise=1.0)
+NOBODY = Held(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), middle_over_low=1.0)
 
 
 def group_at(plan: Plan | None, location: Location | None) -> Group:

@@ -149,7 +149,8 @@ def held_in(groups: int, budgets: Floats, codes: NDArray[np.int32], model: Model
 
 def same(one: Held, other: Held) -> bool:
     return all(
-        np.array_equal(getattr(one, name), getattr(other, name)) for name in ("levels", "middles", "counts", "rise")
+        np.array_equal(getattr(one, name), getattr(other, name))
+        for name in ("levels", "middles", "counts", "middle_over_low")
     )
 
 
@@ -211,7 +212,7 @@ def test_the_middle_is_halfway_between_the_ends_of_a_cell(groups: int | None) ->
     held = held_uniformly(groups, 2 * ends[:-1], BOUNDED)
     assert held.levels.tolist() == ends[:-1].tolist()
     assert (held.middles - held.levels).tolist() == (np.diff(ends) / 2).tolist()
-    assert held.rise == pytest.approx(float(np.mean(held.middles / held.levels)), abs=1e-3)
+    assert held.middle_over_low == pytest.approx(float(np.mean(held.middles / held.levels)), abs=1e-3)
 
 
 def test_no_middle_is_beyond_the_largest_budget_but_the_infinite_one() -> None:

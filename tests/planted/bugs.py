@@ -57,7 +57,7 @@ BUGS = (
     ),
     Bug(
         name="a share of 0 is raised after the rest has gone to the sum",
-        file="planning/search.py",
+        file="planning/planner.py",
         text="""\
         exact = {name: max(floor_share(part), Fraction(1, SHARE_UNIT)) for name, part in shares.items()}
         exact["sum"] = self.share - sum(exact.values())

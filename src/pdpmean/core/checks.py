@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from pdpmean.core.text import did_you_mean
 from pdpmean.core.types import Floats
@@ -20,13 +20,13 @@ __all__ = [
     "ONE_FOR_ALL_HINT",
     "SMALLEST_BUDGET",
     "TIERS_HINT",
+    "budgets_by_tier",
     "check_budget",
     "check_budget_range",
     "check_budgets",
     "check_positive",
     "check_probability",
     "tier_budgets",
-    "unknown_tier",
 ]
 
 # Budgets are used only inside this range: a smaller one grants nothing that could be measured and is used
@@ -97,7 +97,7 @@ def check_budget_range(budget_range: tuple[float, float]) -> tuple[float, float]
     return low, high
 
 
-def unknown_tier(name: str, known: Iterable[str]) -> InvalidInputError:
+def _unknown_tier(name: str, known: Iterable[str]) -> InvalidInputError:
     """What to raise when public tiers hold a name that is not listed."""
     listed = list(known)
     return InvalidInputError(
@@ -119,6 +119,20 @@ def tier_budgets(tiers: Any) -> dict[str, float]:
     if len(known) < len(tiers):
         raise InvalidInputError("tiers must have different names, also when written as text", name="tiers", value=tiers)
     return known
+
+
+def budgets_by_tier(
+    tiers: NDArray[np.int32], known: Mapping[str, float], name_of: Callable[[int], str], *, public: bool
+) -> Floats:
+    """The budget of each record, by the place of its tier among those known; beyond the last means an unknown one.
+
+    That is an error if tiers are public, which says the name of the first; otherwise it is no budget.
+    """
+    unknown = np.flatnonzero(tiers == len(known))
+    if unknown.size and public:
+        raise _unknown_tier(name_of(int(unknown[0])), known)
+    budgets: Floats = np.array([*known.values(), math.nan])[tiers]
+    return budgets
 
 
 def check_budget(budget: float) -> float:

@@ -41,7 +41,7 @@ class Model:
 
     @property
     def limits(self) -> tuple[float, float, float]:
-        """A budget below the first leaves its record out, one above the second counts as that; times the third."""
+        """Low, high and factor: a budget below `low` leaves its record out, one above `high` counts as `high`; times `factor`."""
         return (SMALLEST_BUDGET, math.inf, 0.5) if self.budgets_are_public else (*self.public_range, 1.0)
 
     def allowances(self, budgets: Floats) -> Floats:

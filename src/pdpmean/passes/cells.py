@@ -29,7 +29,7 @@ class Held:
     levels: Floats
     middles: Floats
     counts: Counts
-    rise: float
+    middle_over_low: float
     """What a cell's middle is over its lower end, on average."""
 
 
@@ -89,8 +89,8 @@ class Cells:
     def held(self, counts: Counts) -> Held:
         """Who holds what, by how many are in each cell."""
         used = np.flatnonzero(counts)
-        rise = 1 + math.ldexp(math.log(2) / 2, self.shift - 52)
-        return Held(self.levels[used], self.middles[used], counts[used], rise)
+        ratio = 1 + math.ldexp(math.log(2) / 2, self.shift - 52)
+        return Held(self.levels[used], self.middles[used], counts[used], ratio)
 
     def tally(self, batch: Batch, table: Counts) -> None:
         """Count the records of a batch; checks public budgets."""

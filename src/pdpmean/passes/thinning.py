@@ -1,4 +1,4 @@
-"""Diffusion: how many records `locate` looks at, and what each may cost there.
+"""Thinning: which records `locate` looks at, and what each may cost there; how many they are is planned.
 
 A record of allowance a may cost w nats: a share of a, and what the cap on its weight in the sum leaves it of another
 (`locating_weights`), up to a cap. Where all records are used, that is its weight. Where there are too many, each is

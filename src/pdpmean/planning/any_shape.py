@@ -11,8 +11,8 @@ from pdpmean.errors import InvalidInputError
 from pdpmean.laws.joint_noise import JointNoise
 from pdpmean.planning.forecast import ClipEffect
 from pdpmean.planning.plan import Plan
+from pdpmean.planning.planner import Planner
 from pdpmean.planning.prediction import Sums
-from pdpmean.planning.search import Planner
 
 __all__ = ["REACH_FACTOR", "TAIL_NATS", "AnyShapePlanner", "tail_beyond"]
 

@@ -49,7 +49,7 @@ class Forecast:
     locate_cap: float
     weight_cap: float
     spared_from: float
-    """Who weighs more than this in the sum spends the rest in `locate`: the cap on the weights, or out of reach."""
+    """Weight in the sum above which a record's unspent share goes to `locate`: the cap, or out of reach."""
     thinning: float
     center: Sums
     scale: Sums

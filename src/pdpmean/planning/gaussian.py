@@ -15,8 +15,8 @@ from pdpmean.laws.joint_noise import JointNoise
 from pdpmean.laws.simplex import find_least
 from pdpmean.planning.forecast import ClipEffect
 from pdpmean.planning.plan import Plan
+from pdpmean.planning.planner import Planner
 from pdpmean.planning.prediction import Sums, product_error, tent_error, tent_trust
-from pdpmean.planning.search import Planner
 
 __all__ = ["GaussianPlanner"]
 

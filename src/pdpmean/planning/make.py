@@ -17,7 +17,7 @@ from pdpmean.planning.census import Census
 from pdpmean.planning.forecast import LARGEST_SAMPLE, LARGEST_WEIGHT
 from pdpmean.planning.gaussian import GaussianPlanner
 from pdpmean.planning.plan import Plan
-from pdpmean.planning.search import Planner
+from pdpmean.planning.planner import Planner
 
 __all__ = ["PLANNERS", "Earlier", "make_plan", "plan_groups", "plan_or_none", "with_people"]
 
@@ -32,7 +32,7 @@ class Earlier:
 
     plan: Plan | None = None
     refused: list[tuple[Profile, float]] = field(default_factory=list)
-    """Whom more people would have been needed of, and what they would have to grant together."""
+    """Profiles that were refused, and the total budget that each would have needed."""
 
     def needed_total(self, planner: Planner) -> float:
         """About the total budget that would not be refused, with this profile and more people."""

@@ -27,7 +27,7 @@ from pdpmean.planning.prediction import SUPPORT_OCTAVES
 
 __all__ = ["CENTER_GRAIN", "Plan", "Shares"]
 
-CENTER_GRAIN = 2**26  # neighbouring doubles that a centre is not told apart by, at most
+CENTER_GRAIN = 2**26  # the resolution of a centre: so many neighbouring doubles count as one, at most
 
 
 class Shares(dict[str, Fraction]):

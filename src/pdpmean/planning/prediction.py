@@ -31,7 +31,8 @@ __all__ = [
 ]
 
 _LARGEST_RATIO = 2.0**24  # beyond it, centres that differ by a standard deviation are not told apart
-# Of what a record does not spend on the sum of a gaussian, so much goes to its tent, and what is left to whether it is
+# The tent of a value that is z on the clip's scale of -1 to 1 is 1 - |z|: what it leaves of the clip. Of what a record
+# does not spend on the sum of a gaussian, so much goes to its tent, and what is left to whether it is
 # near. A larger part makes the mean hardly more exact.
 TENT_PART = Fraction(3, 4)
 # Values within so much of the located spread are near. Of whole numbers both centre and spread are mostly whole: with a

@@ -37,4 +37,4 @@ def noisy_squares(held: Held, plan: Plan, randomness: Randomness) -> float:
     weights = np.minimum(held.levels * round_down(float(share)), cap)
     parts = weights * (weights / cap)  # the quotient rounds to at most 1, and so the product to at most the weight
     noisy = noisy_sum(parts, held.counts, cap, plan.shares["weight_squares"] / share, randomness)
-    return cap * noisy * held.rise**2  # from the lower ends of cells to their middles
+    return cap * noisy * held.middle_over_low**2  # from the lower ends of cells to their middles

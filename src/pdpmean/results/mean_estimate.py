@@ -15,7 +15,9 @@ from pdpmean.core.text import as_facts, rounded, short
 from pdpmean.laws.error_law import ErrorLaw
 from pdpmean.planning.plan import Plan
 
-__all__ = ["MeanEstimate"]
+__all__ = ["LEVELS", "MeanEstimate"]
+
+LEVELS = (0.8, 0.95, 0.99)  # of the intervals that are shown together
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,6 +16,7 @@ from pdpmean.core.text import rounded, short
 from pdpmean.errors import MissingPackageError
 from pdpmean.laws.error_law import half_width
 from pdpmean.planning.make import with_people
+from pdpmean.results.mean_estimate import LEVELS
 
 try:
     from matplotlib.axes import Axes
@@ -45,7 +46,6 @@ __all__ = [
 ]
 
 INK, ACCENT = "#000000", "#1f5fa6"
-LEVELS = (0.8, 0.95, 0.99)
 _ONE_IN_FOUR = 0.75  # the level at which the lower bound is stated, and so every line beside it
 _FACTORS = np.geomspace(1 / 16, 16, 25)  # how many times as many people
 _MARKS = 40  # budgets marked on the curve of weights, at most

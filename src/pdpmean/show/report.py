@@ -20,7 +20,7 @@ from pdpmean.core.text import rounded, short
 from pdpmean.core.version import VERSION
 from pdpmean.errors import InvalidInputError
 from pdpmean.results.grouped_estimate import GroupedEstimate
-from pdpmean.results.mean_estimate import MeanEstimate
+from pdpmean.results.mean_estimate import LEVELS, MeanEstimate
 from pdpmean.show.figures import Figures
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["report_html", "write_report"]
 
-_LEVELS = (0.8, 0.95, 0.99)
 _STEPS = {
     "census": "who holds which budget",
     "weights": "the total weight, to divide by",
@@ -139,7 +138,7 @@ def _one(estimate: MeanEstimate, level: float) -> Context:
         "low": low,
         "high": high,
         "method": _method(estimate, estimate.plan),
-        "certainty": _certainty(estimate, sorted({*_LEVELS, level})),
+        "certainty": _certainty(estimate, sorted({*LEVELS, level})),
         "planned": _planned(estimate.plan),
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pdpmean.core.checks import ONE_FOR_ALL_HINT, tier_budgets, unknown_tier
+from pdpmean.core.checks import ONE_FOR_ALL_HINT, budgets_by_tier, tier_budgets
 from pdpmean.core.text import did_you_mean
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
@@ -109,12 +108,8 @@ class Layout:
         return numbers(column) if self.tiers is None else self._budgets_of_tiers(column)
 
     def _budgets_of_tiers(self, column: pa.Array) -> Floats:
-        tier = self._places("tiers", column.type).of(column)
-        unknown = np.flatnonzero(tier == len(self.tier_budgets))
-        if unknown.size and self.public:
-            raise unknown_tier(str(column[int(unknown[0])].as_py()), self.tier_budgets)
-        budgets: Floats = np.array([*self.tier_budgets.values(), math.nan])[tier]
-        return budgets
+        tiers = self._places("tiers", column.type).of(column)
+        return budgets_by_tier(tiers, self.tier_budgets, lambda record: str(column[record].as_py()), public=self.public)
 
     def _groups(self, records: pa.RecordBatch) -> NDArray[np.int32] | None:
         if self.by is None:

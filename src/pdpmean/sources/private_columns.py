@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pdpmean.core.checks import check_budgets, tier_budgets, unknown_tier
+from pdpmean.core.checks import budgets_by_tier, check_budgets, tier_budgets
 from pdpmean.core.model import Model
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
@@ -164,11 +164,12 @@ def budgets_of_tiers(column: Any, tiers: Mapping[Any, float], *, public: bool) -
     known = tier_budgets(tiers)
     column = column if hasattr(column, "__len__") else entries_of(column, "budgets")
     codes = codes_of(column, tuple(known), role="tiers", name="budgets")
-    unknown = np.flatnonzero(codes == len(known))
-    if unknown.size and public:
-        first = next(islice(column, int(unknown[0]), None))
-        raise unknown_tier(text_of(first) or type(first).__name__, known)
-    return np.array([*known.values(), math.nan])[codes]
+
+    def name_of(record: int) -> str:
+        entry = next(islice(column, record, None))
+        return text_of(entry) or type(entry).__name__
+
+    return budgets_by_tier(codes, known, name_of, public=public)
 
 
 def people_of_tiers(people: Any, tiers: Mapping[Any, float]) -> Any:
