@@ -41,7 +41,7 @@ class Model:
 
     @property
     def limits(self) -> tuple[float, float, float]:
-        """Low, high, factor: a budget below `low` leaves its record out, one above `high` counts as that; times `factor`."""
+        """Low, high, factor. Below `low` a record is left out, above `high` counts as `high`. Times `factor`."""
         return (SMALLEST_BUDGET, math.inf, 0.5) if self.budgets_are_public else (*self.public_range, 1.0)
 
     def allowances(self, budgets: Floats) -> Floats:

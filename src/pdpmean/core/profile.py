@@ -48,7 +48,7 @@ class Profile:
         return float((self.counts * self.levels).sum())
 
     def is_like(self, other: Profile, tau: float) -> bool:
-        """Whether people and capped budgets agree within 10 %: a plan for the other is then hardly worse than the best."""
+        """Whether people and capped budgets agree within 10 %: a plan for the other will then do."""
         pairs = zip((self.people, *self.capped_sums(tau)), (other.people, *other.capped_sums(tau)), strict=True)
         return all(math.isclose(*pair, rel_tol=ALIKE) for pair in pairs)
 

@@ -23,7 +23,7 @@ LARGEST_ERROR = 2.0**1013  # so that a few of them add up to a number
 
 @dataclass(frozen=True)
 class Population:
-    """The mean, the standard deviation, the law of the mean's error, and the slope: how far one value can move the mean."""
+    """The mean, the standard deviation, the law of the mean's error, and the slope: how far a value moves the mean."""
 
     mean: float
     scale: float
