@@ -732,6 +732,6 @@ def test_modules_in_an_archive_have_the_fingerprint_of_those_in_a_folder(
 ) -> None:
     """As Spark sends them with --py-files."""
     own = handshake.fingerprint()
-    archive = shutil.make_archive(str(tmp_path / "sent"), "zip", Path(handshake.__file__).parents[2], "pdpmean")
+    archive = shutil.make_archive(str(tmp_path / "sent"), "zip", Path(handshake.__file__).parents[3], "pdpmean")
     monkeypatch.setattr(resources, "files", lambda name: zipfile.Path(archive, f"{name}/"))
     assert handshake.fingerprint() == own
