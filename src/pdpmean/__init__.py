@@ -64,10 +64,15 @@ if not TYPE_CHECKING:  # a type checker sees the names themselves, and not that 
         """An exported name. NumPy and SciPy take a second to import, so they wait until one is asked for."""
         if name not in __all__:
             raise AttributeError(f"module 'pdpmean' has no attribute {name!r}")
-        globals().update(_exports())
+        globals().update(_shown() if name in ("plot", "write_report") else _computed())
         return globals()[name]
 
-    def _exports() -> dict[str, Any]:
+    def _shown() -> dict[str, Any]:
+        from pdpmean.show import plot, write_report
+
+        return {"plot": plot, "write_report": write_report}
+
+    def _computed() -> dict[str, Any]:
         import pdpmean.paper
         from pdpmean.core.choices import Choices
         from pdpmean.estimate import estimate_mean
@@ -77,9 +82,8 @@ if not TYPE_CHECKING:  # a type checker sees the names themselves, and not that 
         from pdpmean.randomness import Randomness
         from pdpmean.results.grouped_estimate import GroupedEstimate
         from pdpmean.results.mean_estimate import MeanEstimate
-        from pdpmean.show import plot, write_report
 
-        verbs = (estimate_mean, plan_mean, plot, write_report, lower_bound)
+        verbs = (estimate_mean, plan_mean, lower_bound)
         types = (Choices, Plan, Randomness, GroupedEstimate, MeanEstimate)
         return {"paper": pdpmean.paper} | {thing.__name__: thing for thing in (*verbs, *types)}
 
