@@ -90,8 +90,8 @@ def table_of(rule: Tallying, batch: Batch) -> Counts:
 
 def three(row: Sequence[int]) -> Sums:
     """The sums behind a row of words."""
-    assert len(row) == 5
-    return from_words(*row[:2]), row[2], from_words(*row[3:])
+    assert len(row) == 6
+    return from_words(*row[:2]), row[2], from_words(*row[3:5])
 
 
 def sums_of(clip: Clip, values: ArrayLike, budgets: ArrayLike) -> Sums:

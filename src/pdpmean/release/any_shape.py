@@ -29,9 +29,9 @@ class SquareClip(Clip):
     slack = Fraction(1, 2)  # 1 - z**2 is at most twice 1 - |z|
 
     @property
-    def mark(self) -> int:
-        """At which step missing values count."""
-        return self.missing
+    def missing_step(self) -> float:
+        """They count as the centre."""
+        return float(self.missing)
 
 
 class AnyShapeRelease:

@@ -39,9 +39,9 @@ class TentClip(Clip):
     slack = TENT_PART
 
     @property
-    def mark(self) -> int:
-        """Within how many steps a value is near."""
-        return self.near
+    def near_steps(self) -> float:
+        """As planned."""
+        return float(self.near)
 
     @property
     def near_slack(self) -> Fraction:

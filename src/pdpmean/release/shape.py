@@ -16,16 +16,17 @@ __all__ = ["ShapeRelease", "Sums"]
 
 
 class Sums(NamedTuple):
-    """The exact sums over the records of a group: of W z, of W where it counts, and of W times the extra."""
+    """The exact sums over the records of a group: of W z, of W where it counts, of W times the extra, of W missing."""
 
     values: int
     counted: int
     extra: int
+    missing: int
 
     @classmethod
     def of(cls, row: Sequence[int]) -> Sums:
         """From a row of the table that `Summing` fills."""
-        return cls(from_words(*row[:2]), row[2], from_words(*row[3:]))
+        return cls(from_words(*row[:2]), row[2], from_words(*row[3:5]), row[5])
 
 
 class ShapeRelease(Protocol):
