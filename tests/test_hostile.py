@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import warnings
 from fractions import Fraction
 from typing import Any, Literal
@@ -115,7 +116,7 @@ def answer(values: Any, budgets: Any, *, model: str, seed: int = 0, **options: A
 
 FIELDS = {
     *("mean", "interval_95", "std", "noise_std", "sampling_std", "center", "scale", "selection_bound", "model"),
-    *("spent", "support", "budget_range"),
+    *("spent", "bounds", "budget_range"),
     *("shape", "shares", "warnings", "private", "guarantee"),
 }
 
@@ -175,7 +176,7 @@ def test_any_values_give_an_answer(values: list[Any], seed: int, model: str, sha
 @settings(quick, max_examples=25)
 @given(values=columns())
 def test_any_values_give_an_answer_within_a_support(values: list[Any], model: str, shape: Shape) -> None:
-    check(answer(values, BUDGET, model=model, shape=shape, support=(-5.0, 20.0)))
+    check(answer(values, BUDGET, model=model, shape=shape, bounds=(-5.0, 20.0)))
 
 
 @every_case
@@ -403,8 +404,11 @@ def datasets() -> list[tuple[list[Any], list[Any]]]:
 
 
 def everything(result: MeanEstimate) -> list[Any]:
-    law = [part.tolist() for part in (result.law.centers, result.law.noise, result.law.sampling)]
-    return [result.to_dict(), str(result), result._repr_html_(), repr(result), result.plan, law, result.spent]
+    law = [result.law.cdf(x) for x in (-1.0, 0.0, 0.5, 1.0)]
+    return [
+        *(result.to_dict(), str(result), result._repr_html_(), repr(result)),
+        *(result.plan, law, pickle.dumps(result.law), result.spent),
+    ]
 
 
 @pytest.mark.parametrize("shape", ["gaussian", "any"])
@@ -465,13 +469,11 @@ def test_small_public_ranges_are_answered_or_refused(high: float, shape: Shape) 
     check_either(answer_or_refusal(values, high, model="unbounded", **options))
 
 
-@pytest.mark.parametrize(
-    "support", [(-1.7e308, 1.7e308), (0.0, TINY), (0.0, 1e-310), (1.0, 1 + 2.0**-52), (-1e-300, 5)]
-)
+@pytest.mark.parametrize("bounds", [(-1.7e308, 1.7e308), (0.0, TINY), (0.0, 1e-310), (1.0, 1 + 2.0**-52), (-1e-300, 5)])
 @pytest.mark.parametrize("shape", ["gaussian", "any"])
-def test_any_support_is_answered_or_refused(support: tuple[float, float], shape: Shape) -> None:
+def test_any_support_is_answered_or_refused(bounds: tuple[float, float], shape: Shape) -> None:
     values = np.random.default_rng(3).normal(size=500)
-    check_either(answer_or_refusal(values, 8.0, model="bounded", shape=shape, support=support))
+    check_either(answer_or_refusal(values, 8.0, model="bounded", shape=shape, bounds=bounds))
 
 
 @pytest.mark.parametrize("share", [2.0**-20, 1e-5, math.nextafter(2.0**-10, 0)])

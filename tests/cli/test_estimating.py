@@ -87,7 +87,7 @@ def test_without_a_seed_it_is_private_and_says_nothing_else(run: Run, people: Pa
             {"model": "unbounded", "budget_range": (0.1, 1.0)},
         ),
         (("--budget", "b", "--shape", "any"), {"shape": "any"}),
-        (("--budget", "b", "--support", "-5.5", "-1e-3"), {"support": (-5.5, -1e-3)}),
+        (("--budget", "b", "--bounds", "-5.5", "-1e-3"), {"bounds": (-5.5, -1e-3)}),
         (("--budget", "b", "--share", "0.25"), {"share": 0.25}),
         (
             ("--budget", "b", *(word for name, number in CHOICES.items() for word in (f"--{name}", str(number)))),

@@ -37,6 +37,9 @@ class SquareClip(Clip):
 class AnyShapeRelease:
     """How far the population reaches is found on either side of the centre; the clip is wider."""
 
+    def public_location(self, plan: Plan) -> None:
+        """None: it must be located."""
+
     def extents(
         self,
         values: Floats,

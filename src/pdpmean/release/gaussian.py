@@ -52,6 +52,9 @@ class TentClip(Clip):
 class GaussianRelease:
     """The spread is the private median of the distances to the centre; the clip is as wide as planned."""
 
+    def public_location(self, plan: Plan) -> None:
+        """None: it must be located."""
+
     def extents(
         self,
         values: Floats,

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from pdpmean.core.integers import from_words
 from pdpmean.core.types import Counts, Floats
 from pdpmean.planning.plan import Plan
-from pdpmean.planning.released import Average, Location
+from pdpmean.planning.released import Location, ReleasedSums
 from pdpmean.randomness import Randomness
 from pdpmean.release.clip import Clip
 
@@ -32,6 +32,9 @@ class Sums(NamedTuple):
 class ShapeRelease(Protocol):
     """One per shape; `shapes.py` lists them."""
 
+    def public_location(self, plan: Plan) -> Location | None:
+        """Where the population publicly lies; None if it must be located."""
+
     def extents(
         self,
         values: Floats,
@@ -46,5 +49,5 @@ class ShapeRelease(Protocol):
     def clip(self, plan: Plan, location: Location) -> Clip:
         """What is summed, and how."""
 
-    def release(self, plan: Plan, clip: Clip, sums: Sums, randomness: Randomness) -> Average:
+    def release(self, plan: Plan, clip: Clip, sums: Sums, randomness: Randomness) -> ReleasedSums:
         """The sums with noise: a record costs at most its share."""

@@ -5,8 +5,13 @@ from __future__ import annotations
 from pdpmean.core.choices import ShapeName
 from pdpmean.release.any_shape import AnyShapeRelease
 from pdpmean.release.gaussian import GaussianRelease
+from pdpmean.release.known_bounds import KnownBoundsRelease
 from pdpmean.release.shape import ShapeRelease
 
 __all__ = ["RELEASES"]
 
-RELEASES: dict[ShapeName, ShapeRelease] = {"gaussian": GaussianRelease(), "any": AnyShapeRelease()}
+RELEASES: dict[ShapeName, ShapeRelease] = {
+    "gaussian": GaussianRelease(),
+    "any": AnyShapeRelease(),
+    "bounds": KnownBoundsRelease(),
+}
