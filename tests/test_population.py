@@ -17,6 +17,7 @@ from pdpmean.inference import gaussian
 from pdpmean.inference.conclude import conclude
 from pdpmean.inference.population import Population
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE, clipped_mean, mean_tent, size_quantile
+from pdpmean.laws.error_law import ErrorLaw
 from pdpmean.planning.prediction import Sums, tent_error, tent_trust
 from pdpmean.planning.released import Average, Location, Released
 

@@ -96,10 +96,8 @@ def losses_by_step(model: Model, *planted: Patch) -> list[float]:
     others = [(0.25, 4.0), (MISSING, 4.0)]
     with patched(*FEW_STEPS, *planted), everything_released():
         without = law_of(others, plan)
-        return [
-            loss(without, law_of([*others, (value, 4.0)], plan))
-            for value in [*np.linspace(-1, 1, 2 * FEW + 1), MISSING]
-        ]
+        values = [*np.linspace(-1, 1, 2 * FEW + 1).tolist(), MISSING]
+        return [loss(without, law_of([*others, (value, 4.0)], plan)) for value in values]
 
 
 def test_every_step_costs_what_the_proof_says_where_the_total_is_public() -> None:
