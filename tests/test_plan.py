@@ -38,7 +38,9 @@ def plans() -> dict[str, dict[str, Any]]:
         "unbounded": UNBOUNDED,
         "any": {"shape": "any"},
         "any unbounded": {"shape": "any", **UNBOUNDED},
+        "bell within bounds": {"shape": "gaussian", "bounds": (0.0, 100.0)},
         "bounds": {"bounds": (0.0, 100.0)},
+        "bounds unbounded": {"bounds": (0.0, 100.0), **UNBOUNDED},
         "share": {"share": 0.3},
     }
 
@@ -67,7 +69,7 @@ def test_shares_are_exact_and_dyadic(options: dict[str, Any]) -> None:
         assert share > 0
         assert 2**20 % share.denominator == 0
         assert Fraction(float(share)) == share
-    names = {"center", "scale", "sum"}
+    names = {"center", "scale", "sum"} if plan.needs_locating else {"sum"}
     names |= {"census", "weight_squares"} if "model" in options else set()
     names |= {"weights"} if "model" in options and "shape" in options else set()
     assert set(plan.shares) == names
@@ -210,7 +212,7 @@ def test_a_senseless_clip_width_is_named_as_what_is_wrong(width: float) -> None:
     [
         ([0.1, -0.3], {}, "budgets must be >= 0; record 1 has -0.3"),
         ({0.1: -3}, {}, "a tier must have 0 or more people"),
-        (TIERS, {"shape": "round"}, "shape must be 'gaussian' or 'any'; got 'round'"),
+        (TIERS, {"shape": "round"}, "shape must be 'gaussian', 'any' or 'bounds'; got 'round'"),
         (TIERS, {"share": 0.0}, r"share must be above 0 and at most 1; got 0.0"),
         (TIERS, {"share": 1.5}, r"share must be above 0 and at most 1; got 1.5"),
         (TIERS, {"share": math.nan}, r"share must be above 0 and at most 1"),
@@ -237,7 +239,9 @@ def test_what_is_public_is_checked(budgets: Any, options: dict[str, Any], messag
 
 REFUSED: list[tuple[dict[float, int], dict[str, Any]]] = [
     ({0.1: 1000}, {}),
+    ({0.01: 1000}, {"shape": "gaussian", "bounds": (0.0, 100.0)}),
     ({0.01: 1000}, {"bounds": (0.0, 100.0)}),
+    ({0.05: 100}, {"bounds": (0.0, 100.0), **UNBOUNDED}),
     ({0.01: 3000, 1.0: 50}, {}),
     ({0.1: 1000}, UNBOUNDED),
     ({0.1: 1000}, {"shape": "any"}),
@@ -265,7 +269,7 @@ def test_a_refusal_says_what_would_help() -> None:
     with pytest.raises(InsufficientBudgetError, match=r"more people or larger budgets, or bounds=\(low, high\)"):
         plan_mean({0.1: 1000})
     with pytest.raises(InsufficientBudgetError) as caught:
-        plan_mean({0.1: 1000}, bounds=(0.0, 1.0))
+        plan_mean({0.1: 1000}, shape="gaussian", bounds=(0.0, 1.0))
     assert "bounds=" not in str(caught.value)
     assert 0.05 < caught.value.failure_probability <= 1
 
@@ -358,14 +362,14 @@ def test_misses_shrink_with_budget_and_with_a_support() -> None:
     assert by_people == sorted(by_people, reverse=True)
     by_budget = [plan_mean({budget: 900}, choices=FIXED).failure_probability() for budget in (0.3, 0.5, 0.8, 1.2)]
     assert by_budget == sorted(by_budget, reverse=True)
-    within_bounds = plan_mean({0.5: 900}, choices=FIXED, bounds=(0.0, 1.0))
+    within_bounds = plan_mean({0.5: 900}, choices=FIXED, shape="gaussian", bounds=(0.0, 1.0))
     assert within_bounds.failure_probability() < plan_mean({0.5: 900}, choices=FIXED).failure_probability()
 
 
 @pytest.mark.parametrize(
     "options",
-    [{}, UNBOUNDED, {"shape": "any"}, {"bounds": (0.0, 1.0)}],
-    ids=["bounded", "unbounded", "any", "bounds"],
+    [{}, UNBOUNDED, {"shape": "any"}, {"shape": "gaussian", "bounds": (0.0, 1.0)}],
+    ids=["bounded", "unbounded", "any", "bell within bounds"],
 )
 def test_more_people_make_a_smaller_error(options: dict[str, Any]) -> None:
     made = [plan_mean(more_people(tiers_for(options), factor), **options) for factor in (1, 2, 5, 20, 100)]
@@ -443,7 +447,7 @@ def test_lattices() -> None:
     plan = plan_mean(TIERS)
     assert plan.center_lattice == everywhere()
     assert plan.spread_lattice == positive()
-    within_bounds = plan_mean(TIERS, bounds=(-10.0, 30.0))
+    within_bounds = plan_mean(TIERS, shape="gaussian", bounds=(-10.0, 30.0))
     assert within_bounds.center_lattice == linear(-10.0, 30.0)
     low, high = keys_of(np.array([math.ldexp(20.0, -40), 20.0])).tolist()
     assert within_bounds.spread_lattice.starts == (low, high + 1)
@@ -451,15 +455,15 @@ def test_lattices() -> None:
 
 def test_the_grain_of_the_centre() -> None:
     assert plan_mean(TIERS).center_grain == 2**26
-    assert plan_mean(TIERS, bounds=(-10.0, 30.0)).center_grain == 2**26
+    assert plan_mean(TIERS, shape="gaussian", bounds=(-10.0, 30.0)).center_grain == 2**26
     # [1, 1 + 2**-12] holds 2**40 + 1 doubles: cells of 2**21 of them make 2**19; four doubles are told apart.
-    assert plan_mean(TIERS, bounds=(1.0, 1.0 + 2.0**-12)).center_grain == 2**21
-    assert plan_mean(TIERS, bounds=(1.0, 1.0 + 2.0**-50)).center_grain == 1
+    assert plan_mean(TIERS, shape="gaussian", bounds=(1.0, 1.0 + 2.0**-12)).center_grain == 2**21
+    assert plan_mean(TIERS, shape="gaussian", bounds=(1.0, 1.0 + 2.0**-50)).center_grain == 1
 
 
 def test_a_support_of_all_doubles_can_be_planned() -> None:
     largest = float(np.finfo(np.float64).max)
-    plan = plan_mean(TIERS, bounds=(-largest, largest))
+    plan = plan_mean(TIERS, shape="gaussian", bounds=(-largest, largest))
     assert plan.center_lattice.total > 0
     assert plan.spread_lattice.total > 0
 

@@ -24,7 +24,7 @@ LEAST_TOTAL: dict[ShapeName, float] = {"gaussian": 600.0, "any": 6000.0, "bounds
 BOUNDS: dict[ShapeName, list[tuple[float, float] | None]] = {
     "gaussian": [None, None, None, None, (-1.0, 1e4)],
     "any": [None, None, None, None, (-1.0, 1e4)],
-    "bounds": [(0.0, 1.0), (1.0, 5.0), (-1.0, 1e4), (-(2.0**-980), 2.0**-980), (-8e307, 8e307)],
+    "bounds": [(0.0, 1.0), (1.0, 5.0), (-1.0, 1e4), (-(2.0**-980), 2.0**-980), (-1e301, 1e301)],
 }
 PLACES = (1.0, 3.7, 2.0**-980, 1e300)
 

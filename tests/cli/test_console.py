@@ -135,7 +135,7 @@ def test_names_do_nothing_to_a_terminal(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("in_python", "said"),
     [
-        ("use shape='any', or bounds=(low, high)", "use --shape any, or a --bounds LOW HIGH"),
+        ("use shape='any', or bounds=(low, high)", "use --shape any, or --bounds LOW HIGH"),
         ("the model needs budget_range=(smallest, largest)", "the model needs --budget-min and --budget-max"),
         ("budget='a b' must be; give tiers={name: budget}", "--budget a b must be; give --tiers NAME=BUDGET,..."),
         ("center_share and max_ratio", "--center-share and --max-ratio"),

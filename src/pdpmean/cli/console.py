@@ -38,7 +38,7 @@ _OPTIONS = {
     r"budget_range goes": "--budget-min and --budget-max go",
     r"budget_range(=\(smallest, largest\))?": "--budget-min and --budget-max",
     r"^bounds must be \(low, high\)": "--bounds must be LOW HIGH",
-    r"^bounds must be at least": "--bounds must be at least",
+    r"^bounds must be at most": "--bounds must be at most",
     r"bounds=\(low, high\)": "--bounds LOW HIGH",
     r"tiers=\{name: budget\}": "--tiers NAME=BUDGET,...",
     r"\b(shape|model|value|budget|person)='([^']*)'": r"--\1 \2",

@@ -21,7 +21,7 @@ LEAST_NATS = 8.0  # of weight in the sums: with less, the interval holds about e
 # variance is seldom the largest there can be.
 _CAP_CONSTANT, _CAP_CONSTANT_UNBOUNDED = 4.0, 8.0
 _NOBODY = Sums(0.0, 0.0)  # is looked at to locate
-_CLOSEST, _NARROWEST = 2.0**-30, 2.0**-1000  # bounds, relative to their size, and at all
+_CLOSEST, _LARGEST = 2.0**-30, 2.0**1000  # relative to the size of bounds, and that size
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,11 @@ class KnownBoundsPlanner(Planner):
         options.choices.check_without_locating()
         assert options.bounds is not None
         low, high = options.bounds
-        least = max(_CLOSEST * max(-low, high), _NARROWEST)
-        if not least <= high - low < math.inf:
+        size = max(-low, high)
+        if size > _LARGEST or high - low < max(_CLOSEST * size, 1 / _LARGEST):
             raise InvalidInputError(
-                f"bounds must be at least 2**-30 of their size and at most 2**1023 apart; got {options.bounds!r}",
+                "bounds must be at most 2**1000, and at least 2**-1000 and 2**-30 of their size apart; "
+                f"got {options.bounds!r}",
                 name="bounds",
                 value=options.bounds,
             )
