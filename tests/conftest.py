@@ -5,11 +5,15 @@ How long an example takes decides nothing: a busy machine is no failure.
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers, whichever test starts them first
 
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")

@@ -17,12 +17,12 @@ from pdpmean.passes.source import Source
 from pdpmean.sources.read import read
 
 _CONSTANTS = {
-    "batch": ("arrays._BATCH", "tables._BATCH", "formats._BATCH"),
-    "piece": ("formats._PIECE",),
-    "block": ("delimited._BLOCK",),
-    "mapped_above": ("formats._LARGE",),
-    "merged_up_to": ("files.SMALLEST_BATCH", "tables.SMALLEST_BATCH"),
-    "many_streams": ("files._MANY",),
+    "batch": ("arrays._BATCH", "tables._BATCH", "files.parquet._BATCH"),
+    "piece": ("files.parquet._PIECE", "files.arrow._PIECE"),
+    "block": ("files.delimited._BLOCK",),
+    "mapped_above": ("files.arrow._LARGE",),
+    "merged_up_to": ("files.source.SMALLEST_BATCH", "tables.SMALLEST_BATCH"),
+    "many_streams": ("files.source._MANY",),
 }
 
 
@@ -30,7 +30,7 @@ def cut(monkeypatch: pytest.MonkeyPatch, **sizes: int) -> None:
     """Sources read in parts of these sizes."""
     for name, size in sizes.items():
         for constant in _CONSTANTS[name]:
-            monkeypatch.setattr(f"pdpmean.passes.source.{constant}", size)
+            monkeypatch.setattr(f"pdpmean.sources.{constant}", size)
 
 
 def chunks_of(size: int) -> Builder:

@@ -236,7 +236,7 @@ def test_a_constant_column_is_that_constant_and_warns(value: float, options: dic
 @pytest.mark.parametrize("value", [7.0, 0.0, -3e-7])
 def test_a_constant_column_of_any_shape(value: float, options: dict[str, Any]) -> None:
     for seed in range(10):
-        with pytest.warns(PopulationWarning, match="all equal"):
+        with pytest.warns(PopulationWarning, match="all values seem to be equal"):
             found = seeded(np.full(6000, value), 1.0, seed=seed, shape="any", **options)
         assert found.mean == pytest.approx(value, rel=2.0**-24, abs=1e-290)
 

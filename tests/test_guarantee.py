@@ -44,4 +44,4 @@ def test_groups(model: Model) -> None:
 def test_ids_that_were_checked() -> None:
     words = str(Promise(BOUNDED, Fraction(1), unique=True))
     assert words.endswith("No two records have the same person's id.")
-    assert "assumed" not in words
+    assert "Assumes" not in words

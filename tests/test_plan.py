@@ -673,7 +673,7 @@ def test_what_no_budget_can_find_is_told_so() -> None:
     with pytest.raises(InsufficientBudgetError, match="No budget would be, but bounds=") as caught:
         plan_mean({1.0: 1000}, choices=Choices(max_ratio=1e8))
     assert caught.value.needed == math.inf
-    with pytest.raises(InsufficientBudgetError, match=r"a total budget of 0\.001 cannot"):
+    with pytest.raises(InsufficientBudgetError, match=r"a total budget of 0\.001 is not enough"):
         plan_mean({1e-6: 1000})
 
 

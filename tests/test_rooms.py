@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src/pdpmean"
 ROOMS = sorted(path.parent for path in SOURCE.glob("*/__init__.py") if path.parent.name not in ("cli", "paper"))
 STEPS = {"take_census", "weight_squares", "locate", "average"}
+PROOF_PARTS = ("Released", "Claim", "Proof", "Tests")
 
 
 def parsed(path: Path) -> ast.Module:
@@ -34,11 +35,49 @@ def test_the_rooms_are_these() -> None:
     assert [room.name for room in ROOMS] == expected.split()
 
 
+def stated_imports(room: Path) -> set[str] | None:
+    """What the docstring of a room says that it may import; None where that is every other room."""
+    text = ast.get_docstring(parsed(room / "__init__.py")) or ""
+    listed = re.search(r"May import: (.*?)\.(?:\s|$)", text, re.DOTALL)
+    assert listed, f"{room.name} does not say what it may import"
+    return None if listed[1].startswith("every other room") else set(listed[1].split(", "))
+
+
+def imports_of(room: Path) -> set[str]:
+    """The rooms, and modules outside of rooms, that a room imports: also inside functions, but not for types alone."""
+    found = set()
+    for path in room.rglob("*.py"):
+        tree = parsed(path)
+        for_types = {id(node) for block in ast.walk(tree) if is_for_types(block) for node in ast.walk(block)}
+        for node in ast.walk(tree):
+            if id(node) not in for_types:
+                found |= {name.split(".")[1] for name in imported(node) if name.startswith("pdpmean.")}
+    return found - {room.name}
+
+
+def is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+
+
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
-def test_a_room_says_what_lives_there_and_what_it_may_import(room: Path) -> None:
-    text = ast.get_docstring(parsed(room / "__init__.py"))
-    assert text
-    assert re.match(rf"{room.name.capitalize()}: \w.*\.\n\nMay import: \w.*\.$", text, re.DOTALL)
+def test_a_room_says_what_lives_there_and_imports_no_more_than_it_says(room: Path) -> None:
+    text = ast.get_docstring(parsed(room / "__init__.py")) or ""
+    assert re.match(rf"{room.name.capitalize()}: \w.*\.$", text, re.DOTALL)
+    assert len(text.splitlines()) <= 4
+    stated = stated_imports(room)
+    assert stated is None or imports_of(room) <= stated
+
+
+def test_imports_are_found() -> None:
+    """Those at the top of a module, and those inside functions."""
+    assert {"core", "laws", "passes", "planning", "randomness"} <= imports_of(SOURCE / "release")
+    assert {"errors"} <= imports_of(SOURCE / "core")
 
 
 def test_the_package_shows_what_it_exports() -> None:
@@ -89,9 +128,10 @@ def test_a_release_lives_in_the_file_of_its_name(step: str, module: str) -> None
 
 @pytest.mark.parametrize("module", released_steps().values())
 def test_a_release_has_its_proof(module: str) -> None:
-    """One paragraph, of more than a word, that begins with a heading and the name of the file."""
+    """One section, of more than a word, with the name of the file in its heading."""
     path = f"{module.removeprefix('pdpmean.').replace('.', '/')}.py"
-    (proof,) = (text for text in paragraphs() if path in named_in_the_heading(text))
+    (proof,) = (text for text in sections() if path in named_in_the_heading(text))
+    assert [part for part in PROOF_PARTS if f"\n\n**{part}.** " not in proof] == []
     assert len(proof) > 300
     assert "loss" in proof
 
@@ -103,14 +143,14 @@ def test_a_release_is_in_the_drawing(module: str) -> None:
     assert f">{name}</text>" in drawing
 
 
-def paragraphs() -> list[str]:
-    return (ROOT / "docs/guarantee.md").read_text(encoding="utf-8").split("\n\n")
+def sections() -> list[str]:
+    text = (ROOT / "docs/guarantee.md").read_text(encoding="utf-8")
+    return re.split(r"^#+ ", text, flags=re.MULTILINE)[1:]
 
 
-def named_in_the_heading(paragraph: str) -> list[str]:
-    """What is in backticks after a heading in bold: ``**Census** (`release/census.py`)``."""
-    heading = re.match(r"\*\*[^*]+\*\* \(([^)]*)\)", paragraph)
-    return re.findall(r"`([^`]+)`", heading[1]) if heading else []
+def named_in_the_heading(section: str) -> list[str]:
+    """What is in backticks in its first line: ``Census (`release/census.py`)``."""
+    return re.findall(r"`([^`]+)`", section.splitlines()[0])
 
 
 @pytest.mark.parametrize("page", ["guarantee.md", "how-it-works.md"])

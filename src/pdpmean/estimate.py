@@ -1,4 +1,7 @@
-"""The whole method on one page: read, census, plan, locate, average, result; one call per step."""
+"""The whole method on one page, one call per step: read, census, plan, weight squares, locate, average, conclude.
+
+May import: every room but show, study, paper and cli.
+"""
 
 from __future__ import annotations
 

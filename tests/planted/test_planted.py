@@ -65,7 +65,7 @@ def test_a_copy_without_a_bug_passes(compiled: bool, tmp_path: Path) -> None:
 def test_a_text_that_is_not_there_exactly_once_is_told(text: str, tmp_path: Path) -> None:
     package = copy_of_source(tmp_path)
     with pytest.raises(AssertionError, match="not once"):
-        plant(Bug("never planted", "census.py", text, "", ()), package)
+        plant(Bug("never planted", "release/census.py", text, "", ()), package)
 
 
 def test_every_bug_has_a_name_of_its_own() -> None:

@@ -94,7 +94,7 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything in order, so that a path of coins can be taken again."""
     for module in (
         "pdpmean.passes.source",
-        "pdpmean.passes.source.tables",
+        "pdpmean.sources.tables",
         "pdpmean.sources.files.source",
         "pdpmean.passes.reserve",
     ):

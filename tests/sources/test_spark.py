@@ -644,8 +644,8 @@ sys.exit("pyspark" in sys.modules)
 def other_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a pdpmean of one line more, which tells that it was loaded, and a Python that has it."""
     folder = tmp_path_factory.mktemp("other")
-    shutil.copytree(Path(handshake.__file__).parents[1], folder / "pdpmean")
-    with open(folder / "pdpmean" / "sources" / "worker.py", "a") as module:
+    shutil.copytree(Path(handshake.__file__).parents[2], folder / "pdpmean")
+    with open(folder / "pdpmean" / "sources" / "spark" / "worker.py", "a") as module:
         module.write(f"\nopen({str(folder / 'told')!r}, 'w').close()\n")
     python = folder / "python"
     python.write_text(f'#!/bin/sh\nPYTHONPATH="{folder}:$PYTHONPATH" exec "{sys.executable}" "$@"\n')
@@ -716,7 +716,7 @@ def test_a_plan_needs_no_workers(session: SparkSession, other_worker: Path) -> N
 
 def test_any_line_of_any_module_makes_another_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = handshake.fingerprint()
-    shutil.copytree(Path(handshake.__file__).parents[1], tmp_path / "pdpmean")
+    shutil.copytree(Path(handshake.__file__).parents[2], tmp_path / "pdpmean")
     monkeypatch.setattr(resources, "files", lambda _: tmp_path / "pdpmean")
     assert handshake.fingerprint() == own
     (tmp_path / "pdpmean" / "notes.txt").write_text("no module")

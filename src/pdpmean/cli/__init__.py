@@ -1,4 +1,7 @@
-"""The command line. Each command imports what it needs when it runs, so that help and completion are quick."""
+"""The command line, one module per command.
+
+May import: every other room; estimate, plan. Each command imports what it needs when it runs, so that help is quick.
+"""
 
 from __future__ import annotations
 

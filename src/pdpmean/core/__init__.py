@@ -1,4 +1,4 @@
-"""Core: words that every room speaks: types, models, options, checks, profiles of budgets, integers, threads.
+"""Core: what every room uses: types, models, options, checks, budget profiles, integers, compiled loops, threads.
 
 May import: errors.
 """

@@ -1,4 +1,4 @@
-"""Options of an estimate: what a person may decide, checked at once since all of it is public."""
+"""Choices: what a person may decide instead of the plan; and checks of shapes and shares, all of them public."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inference: from released numbers to mean, interval and warnings. Sees neither data nor randomness.
+"""Inference: from released numbers to mean, interval and warnings; one file per shape.
 
-May import: core, laws, planning, results.
+Sees neither data nor randomness. May import: core, laws, planning, results, errors.
 """

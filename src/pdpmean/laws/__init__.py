@@ -1,4 +1,4 @@
-"""Laws: mathematics without data: clipped normals, laws of errors, doubles as a lattice, searches, lower bounds.
+"""Laws: mathematics without data: clipped normals, error laws, doubles as a lattice, searches, lower bounds.
 
-May import: core.
+May import: core, errors.
 """

@@ -1,7 +1,7 @@
 """The paper's algorithms, one file each, named as in the paper and corrected where the printed form fails.
 
 Dong and Ge, "Tight Bounds for Gaussian Mean Estimation under Personalized Differential Privacy"
-(arXiv 2601.15682). The corrections are in docs/errata.md.
+(arXiv 2601.15682). The corrections are in docs/errata.md. May import: core, laws, release, sources, randomness, errors.
 
 =====================  ===========================================================================
 `sparse_vector`        Algorithm 1, SVT

@@ -3,7 +3,7 @@
 A record of allowance a may cost w nats: a share of a, and what the cap on its weight in the sum leaves it of another
 (`locating_weights`), up to a cap. Where all records are used, that is its weight. Where there are too many, each is
 kept with probability p and, if kept, weighs ``ln(1 + (e**w - 1) / p)``: more than w, and by the amplification theorem
-its loss is w all the same (docs/guarantee.md, "Diffusion").
+its loss is w all the same (docs/guarantee.md, "Thinning").
 """
 
 from __future__ import annotations

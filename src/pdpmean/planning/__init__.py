@@ -1,4 +1,4 @@
-"""Planning: from public numbers to shares of the budget and predicted errors. Sees neither data nor randomness.
+"""Planning: from public numbers to shares of the budget and predicted errors; one file per shape.
 
-May import: core, laws.
+Sees neither data nor randomness. May import: core, laws, errors.
 """

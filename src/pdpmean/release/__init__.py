@@ -1,4 +1,4 @@
 """Release: every step that turns private data into released numbers, one file per step, each with its proof.
 
-May import: core, laws, passes, planning, randomness.
+The proofs are in docs/guarantee.md. May import: core, laws, passes, planning, randomness, errors.
 """

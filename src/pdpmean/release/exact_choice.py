@@ -2,7 +2,7 @@
 
 A segment is a run of `length` equally good candidates. It is chosen with probability proportional to
 ``length * exp(-rate * penalty)``. The choice is made in doubles when their proven error cannot change it, and
-otherwise with as many bits as it takes, so the law is exact either way (docs/guarantee.md, "Selection").
+otherwise with as many bits as it takes, so the law is exact either way (docs/guarantee.md, "Exact choice").
 """
 
 from __future__ import annotations

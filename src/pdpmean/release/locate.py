@@ -2,7 +2,7 @@
 
 Between known bounds nothing is located. Otherwise the centre is a private median; how the width is found is each
 shape's own. A record costs what its weight says, a part of it for the centre and the rest for the width
-(docs/guarantee.md, "Centre and spread").
+(docs/guarantee.md, "Locate").
 """
 
 from __future__ import annotations

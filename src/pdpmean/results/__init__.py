@@ -1,4 +1,4 @@
-"""Results: what users hold after an estimate.
+"""Results: what users hold after an estimate or a comparison; all of it is public or released.
 
-May import: core, laws, planning.
+May import: core, laws, planning, errors.
 """

@@ -1,6 +1,6 @@
 """Show: pages and pictures of plans and results, made of numbers that are public or released.
 
-May import: core, laws, planning, results, study. Matplotlib, which pictures need, is imported when one is drawn.
+May import: core, laws, planning, results, errors. Matplotlib, which pictures need, is imported when one is drawn.
 """
 
 from __future__ import annotations

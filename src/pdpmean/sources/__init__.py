@@ -1,4 +1,4 @@
-"""Sources: whatever a user holds, as batches of records.
+"""Sources: whatever a user holds, as batches of records; `files/` and `spark/` have folders of their own.
 
-May import: core, passes, randomness.
+Sees private data. May import: core, passes, randomness, errors.
 """

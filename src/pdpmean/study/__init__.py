@@ -1,4 +1,4 @@
-"""Study: comparisons with other methods, and what-if questions.
+"""Study: comparisons with the paper and with other methods by simulation, and what-if questions about plans.
 
-May import: everything below, and the two verbs.
+May import: every other room but show and cli; estimate, plan.
 """

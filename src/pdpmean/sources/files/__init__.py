@@ -1,1 +1,4 @@
-"""Files: paths and globs, one module per format."""
+"""Files: paths, globs and folders, read as streams in bounded memory; one module per format.
+
+May import: as sources.
+"""
