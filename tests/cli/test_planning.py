@@ -22,7 +22,7 @@ def test_the_text_says_what_the_plan_says_and_more(run: Run) -> None:
     assert (found.exit_code, found.stderr) == (0, "")
     assert found.stdout.startswith(str(plan))
     assert "limited by            sampling, 85 % of the squared error" in found.stdout
-    assert f"helps up to {plan.saturation:.3g} a person; 46 % of the people grant more" in found.stdout
+    assert f"helps up to {plan.saturation:.3g} per person; 46 % of the people grant more" in found.stdout
     assert "without privacy       the error (std) would be 0.01\n" in found.stdout
     table = found.stdout.split("\n\n")[1].splitlines()
     assert [line.split("  ")[0] for line in table] == [
