@@ -109,7 +109,7 @@ def _text(made: Plan, scenarios: list[Scenario]) -> str:
     rows = [
         ("limited by", f"{limit}, {100 * part:.0f} % of the squared error"),
         ("more budget", more),
-        ("without privacy", f"the error (std) would be {made.in_words(made.without_privacy)}"),
+        ("without privacy", f"the error (std) would be {made.at_most}{made.without_privacy:.4g}"),
     ]
     table = [("what if", "expected error", "change"), ("as it is", f"{made.expected_std:.4g}", "")]
     table += [(scenario.name, *_change(made, scenario.plan)) for scenario in scenarios]

@@ -74,12 +74,11 @@ class Plan(Forecast):
 
     def rows(self) -> list[tuple[str, str]]:
         """What the plan says, in words: one row per fact."""
-        most = "" if self.in_deviations else "at most "
         return [
             ("total budget", f"{self.total:,.6g}; budgets above {self.saturation:.3g} add nothing"),
             ("expected error (std)", f"{self.error_in_words}{' of the population' * self.in_deviations}"),
-            ("made of", f"noise {self.noise_std:.4g} and sampling {most}{self.sampling_std:.4g}"),
-            ("95 % interval", f"+- {most}{self.half_width():.4g}"),
+            ("made of", f"noise {self.noise_std:.4g} and sampling {self.at_most}{self.sampling_std:.4g}"),
+            ("95 % interval", f"+- {self.at_most}{self.half_width():.4g}"),
             *self._rows_of_locating(),
             ("shares of the budget", ", ".join(f"{name} {float(share):.3g}" for name, share in self.shares.items())),
         ]
@@ -94,13 +93,14 @@ class Plan(Forecast):
         ]
 
     @property
+    def at_most(self) -> str:
+        """What goes before an error that is the largest there can be."""
+        return "" if self.in_deviations else "at most "
+
+    @property
     def error_in_words(self) -> str:
         """The expected error with its unit."""
-        return self.in_words(self.expected_std)
-
-    def in_words(self, error: float) -> str:
-        """An error with its unit."""
-        return f"{error:.4g} standard deviations" if self.in_deviations else f"at most {error:.4g}"
+        return f"{self.at_most}{self.expected_std:.4g}{' standard deviations' * self.in_deviations}"
 
     def __repr__(self) -> str:
         return f"<Plan {self.model.name}, {self.shape}: expected error {self.error_in_words}>"
