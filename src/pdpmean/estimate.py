@@ -74,8 +74,8 @@ def estimate_mean(
     values
         One number per person. Missing and infinite ones are data like any other; what is no number (text is not read as
         one) counts as missing. Missing ones are left out or, if shape is "any", count as the located centre. Yes and no
-        are True and False, or 1 and 0. Or a table: the path of a Parquet, CSV or Arrow file (a glob, a list of them),
-        an Arrow table, a pandas or polars frame, a DuckDB relation, a Spark DataFrame.
+        are True and False, or 1 and 0 (in CSV, 1 and 0). Or a table: the path of a Parquet, CSV or Arrow file (a glob,
+        a list of them), an Arrow table, a pandas or polars frame, a DuckDB relation, a Spark DataFrame.
     budgets
         One budget per person, or one for all: 0 leaves a person out, inf makes them public. With `tiers`, a column
         of tier names instead.

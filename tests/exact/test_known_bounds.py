@@ -236,6 +236,56 @@ def test_half_the_noise_is_caught_in_the_whole() -> None:
     assert max(joining_losses(people, plan, noise_of("parts", 0.5, chosen.nat, chosen.unit))) > 2 * 1.5 * 14 / 16
 
 
+# --- groups ----------------------------------------------------------------------------------------------------------
+
+Member = tuple[float, float, str]  # value, budget, group
+
+
+def joint_law(members: Sequence[Member], plan: Plan) -> Law:
+    """The law of everything that is released of both groups."""
+    values, budgets, groups = ([member[column] for member in members] for column in range(3))
+
+    def run(randomness: Randomness) -> object:
+        return estimate.estimate_mean(
+            values,
+            budgets,
+            by=groups,
+            groups=["a", "b"],
+            model=plan.model.name,
+            budget_range=plan.model.budget_range,
+            bounds=plan.bounds,
+            share=total_share(plan),
+            randomness=randomness,
+        )
+
+    return law(run, released=True)
+
+
+@each_share
+def test_unbounded_groups_cost_each_member_once(share: Fraction) -> None:
+    plan = plan_of(UNBOUNDED, share)
+    members = [(1.0, 2.0, "a"), (0.1, 1.5, "b"), (MISSING, 3.0, "b"), (1.0, 2.0, "neither")]
+    with whole([plan, plan], CENTERS, SPREADS):
+        losses = removal_losses(lambda present: joint_law(present, plan), members)
+    assert all(losses[member] <= share * member[1] + EXACT for member in members)
+    assert losses[members[0]] >= 0.85 * share * 2.0
+    assert losses[members[3]] == 0
+
+
+@each_share
+def test_bounded_groups_cost_each_member_once(share: Fraction) -> None:
+    plan = plan_of(BOUNDED, share)
+    granted = [(2.0, "a"), (1.5, "b"), (1.0, "b")]
+
+    def release(values: tuple[float, ...]) -> Law:
+        return joint_law([(value, *person) for value, person in zip(values, granted, strict=True)], plan)
+
+    with whole([plan, plan], CENTERS, SPREADS):
+        losses = replacement_losses(release, [-1.0, 0.5, MISSING], len(granted))
+    for spent, (budget, _) in zip(losses, granted, strict=True):
+        assert (1 - 1e-5) * share * budget <= spent <= share * budget + EXACT
+
+
 # --- what is released is what it says -------------------------------------------------------------------------------
 
 

@@ -78,7 +78,7 @@ class Plan(Forecast):
             ("total budget", f"{self.total:,.6g}; budgets above {self.saturation:.3g} add nothing"),
             ("expected error (std)", f"{self.error_in_words}{' of the population' * self.in_deviations}"),
             ("made of", f"noise {self.noise_std:.4g} and sampling {self.at_most}{self.sampling_std:.4g}"),
-            ("95 % interval", f"+- {self.at_most}{self.half_width():.4g}"),
+            ("95 % interval", f"{self.at_most}+- {self.half_width():.4g}"),
             *self._rows_of_locating(),
             ("shares of the budget", ", ".join(f"{name} {float(share):.3g}" for name, share in self.shares.items())),
         ]
