@@ -31,10 +31,10 @@ _NONE_MISSING = 0.5  # prior: nothing is missing
 _SOME_MISSING = 4.0  # nats; prior of what is missing otherwise: half of it below
 _MOST_MISSING = 0.98  # of all weight
 _MISSING_REACH, _MISSING_NODES = 8.0, 16  # nats to either side of what was released
-_STEP = 0.25  # noise, in steps from one count to the next, that is believed at least: weights differ, and fall between
+_STEP = 0.25  # of the way from one count to the next: noise believed at least, as unequal weights fall in between
 _APART = 1.03  # ratio of the variances of two Laplace numbers, so that nothing cancels
 _NO_NOISE = 1e-6  # a variance
-_FARTHEST_BELOW = -40.0  # nats that noise adds to a sum of 0, or takes off it
+_FARTHEST_BELOW = -40.0  # nats; where noise takes a sum of 0 at most
 
 
 @dataclass(frozen=True)
