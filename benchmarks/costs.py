@@ -2,7 +2,7 @@
 
     python benchmarks/costs.py [--plans 20000] [--write]
 
-The audit is that of tests/audit, which `make test` runs with some 300 plans. `--write` keeps the table in
+The audit is that of tests/audit, which `make test` runs with some 450 plans. `--write` keeps the table in
 benchmarks/results/costs.md.
 """
 

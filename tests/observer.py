@@ -88,6 +88,7 @@ class Release:
 
 
 NORTH, SOUTH, SQUARES, AVERAGED = [60.0, 140.0, 200.0], [0.25, 0.5, 0.125], [6.0], [130.0, 90.0, 5.0]
+FEWEST = [0.125, 0.125, 0.0]  # so few that even known bounds do not help
 SO_MANY = [100 * number for number in NORTH]  # that `locate` does not look at all of them
 RELEASES: dict[str, Release] = {
     "groups": Release([*NORTH, *SOUTH, *SQUARES, *AVERAGED], grouped=True),
@@ -96,6 +97,10 @@ RELEASES: dict[str, Release] = {
     "groups, so many that few are located": Release([*SO_MANY, *SOUTH, *SQUARES, *AVERAGED], grouped=True),
     "any shape": Release([*NORTH, *SQUARES, *AVERAGED], medians=((3.5,),), options={"shape": "any"}),
     "one budget alone": Release([400.0, *AVERAGED], budget_range=(2.0, 2.0)),
+    "known bounds": Release([*NORTH, *SQUARES, *AVERAGED], medians=(), options={"bounds": (0.0, 1.0)}),
+    "known bounds of groups": Release(
+        [*NORTH, *FEWEST, *SQUARES, *AVERAGED], medians=(), grouped=True, options={"bounds": (-1.0, 4.0)}
+    ),
 }
 
 
@@ -206,8 +211,12 @@ def _words_for(release: Release) -> list[str]:
     words = ["estimate people.csv --value income --budget epsilon --report page.html"]
     words += [f"--model unbounded --budget-min {low} --budget-max {high}"]
     words += [f"--by region --groups {','.join(GROUPS)}"] if release.grouped else []
-    words += [f"--{name} {value}" for name, value in release.options.items()]
+    words += [f"--{name} {_written(value)}" for name, value in release.options.items()]
     return " ".join(words).split()
+
+
+def _written(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def seen(handed: Handed, release: Release) -> list[Any]:

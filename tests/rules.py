@@ -25,6 +25,7 @@ from pdpmean.release.average import summing_of
 from pdpmean.release.clip import Clip
 from pdpmean.release.gaussian import TentClip
 from pdpmean.release.group import Group
+from pdpmean.release.known_bounds import BoundsClip
 from pdpmean.sources import arrow_columns as columns
 from pdpmean.sources.arrays import ArraySource
 
@@ -57,11 +58,16 @@ def group_at(plan: Plan | None, location: Location | None) -> Group:
 
 
 def clip_of(
-    model: Model, share: Fraction, cap: float, middle: float, half: float, near: int | None, missing: int = 0
+    model: Model, share: Fraction, cap: float, middle: float, half: float, near: int | None, missing: int | None = 0
 ) -> Clip:
-    """A clip with tents, and who is within `near` steps; or with squares, if that is None."""
+    """A clip with tents, and who is within `near` steps; or with squares, if that is None.
+
+    With squares, missing values count at the step `missing`; or they are left out, if that is None as well.
+    """
+    if near is None and missing is None:
+        return BoundsClip(model, share, cap, middle, half)
     if near is None:
-        return SquareClip(model, share, cap, middle, half, missing)
+        return SquareClip(model, share, cap, middle, half, missing or 0)
     return TentClip(model, share, cap, middle, half, near)
 
 
@@ -88,10 +94,16 @@ def table_of(rule: Tallying, batch: Batch) -> Counts:
     return table
 
 
+def missing_of(clip: Clip, values: ArrayLike, budgets: ArrayLike) -> int:
+    """The weight of missing values among records of one group."""
+    (row,) = table_of(summing_of([clip], grouped=False), batch_of(values, budgets)).tolist()
+    return int(row[5])
+
+
 def three(row: Sequence[int]) -> Sums:
     """The sums behind a row of words."""
-    assert len(row) == 5
-    return from_words(*row[:2]), row[2], from_words(*row[3:])
+    assert len(row) == 6
+    return from_words(*row[:2]), row[2], from_words(*row[3:5])
 
 
 def sums_of(clip: Clip, values: ArrayLike, budgets: ArrayLike) -> Sums:

@@ -219,7 +219,7 @@ BUDGETS: NDArray[np.float64] = np.repeat([1.0, 2.0], [4000, 1000])
 def averaged(source: ArraySource, plan: Plan, middle: float, half: float, randomness: Randomness) -> Average:
     """The average of all records, clipped to middle +- half."""
     (group,) = average(source, [group_at(plan, Location(middle, half, half=half))], randomness)
-    assert group.averaged
+    assert isinstance(group.averaged, Average)
     return group.averaged
 
 
@@ -333,7 +333,7 @@ def test_missing_values_count_as_the_centre(offset: float, step: float) -> None:
     assert isinstance(clip, SquareClip)
     assert (clip.middle, clip.half, clip.missing) == (1.0 + offset, 8.0, round(step * STEPS))
     (group,) = average(ArraySource(np.full(5000, math.nan), BUDGETS), [group_at(plan, location)], quiet())
-    assert group.averaged
+    assert isinstance(group.averaged, Average)
     assert group.averaged.mean == step
 
 

@@ -44,8 +44,10 @@ CELLS: dict[str, dict[str, Any]] = {
     "unbounded": UNBOUNDED,
     "any": {"shape": "any"},
     "any unbounded": {"shape": "any", **UNBOUNDED},
-    "support": {"support": (0.0, 200.0)},
-    "support unbounded": {"support": (0.0, 200.0), **UNBOUNDED},
+    "bell within bounds": {"shape": "gaussian", "bounds": (0.0, 200.0)},
+    "bell within bounds unbounded": {"shape": "gaussian", "bounds": (0.0, 200.0), **UNBOUNDED},
+    "bounds": {"bounds": (30.0, 70.0)},
+    "bounds unbounded": {"bounds": (30.0, 70.0), **UNBOUNDED},
     "share": {"share": 0.5},
     "third": {"share": Fraction(1, 3), **UNBOUNDED},
     "chosen": {"choices": Choices(clip_width=3.0, saturation=0.4)},
@@ -335,10 +337,11 @@ def test_extreme_units_are_estimated_all_the_same(power: int, options: dict[str,
     assert low < math.ldexp(50.0, power) < high
 
 
-def test_a_support_scales_exactly() -> None:
-    # On a support the lattice itself scales by powers of two: everything does, bit for bit.
-    one = seeded(support=(0.0, 128.0), seed=9)
-    other = seeded(np.ldexp(VALUES, 40), support=(0.0, math.ldexp(128.0, 40)), seed=9)
+@pytest.mark.parametrize("shape", ["gaussian", "bounds"])
+def test_bounds_scale_exactly(shape: Any) -> None:
+    # Between bounds the lattice itself scales by powers of two: everything does, bit for bit.
+    one = seeded(shape=shape, bounds=(0.0, 128.0), seed=9)
+    other = seeded(np.ldexp(VALUES, 40), shape=shape, bounds=(0.0, math.ldexp(128.0, 40)), seed=9)
     assert other.mean == pytest.approx(math.ldexp(one.mean, 40), rel=1e-12)
     assert other.interval() == pytest.approx(tuple(math.ldexp(end, 40) for end in one.interval()), rel=1e-9)
 
@@ -442,7 +445,7 @@ def test_a_refusal_reads_no_value() -> None:
         (VALUES, BUDGETS, {"model": "unbounded"}, "needs budget_range"),
         (VALUES, BUDGETS, {"budget_range": (0.1, 1.0)}, "goes with model='unbounded'"),
         (VALUES, BUDGETS, {"shape": "round"}, "shape must be"),
-        (VALUES, BUDGETS, {"support": (3.0, 1.0)}, "support must be"),
+        (VALUES, BUDGETS, {"bounds": (3.0, 1.0)}, "bounds must be"),
         (VALUES, BUDGETS, {"share": 2.0}, "share must be above 0 and at most 1; got 2.0"),
         (NAMES, NAMES, {"tiers": {"low": -1.0}}, "tiers must be budgets >= 0; 'low' has -1.0"),
     ],
@@ -464,10 +467,10 @@ def test_the_selection_bound_holds_where_a_few_who_grant_much_are_others(rich: t
 
 
 @pytest.mark.parametrize("shape", ["gaussian", "any"])
-def test_a_narrow_population_far_from_zero_does_not_warn_within_a_support(shape: Any) -> None:
+def test_a_narrow_population_far_from_zero_does_not_warn_within_bounds(shape: Any) -> None:
     values = 1e9 + 50 + 10 * np.random.default_rng(22).standard_normal(20_000)
     for seed in range(5):
-        found = seeded(values, 1.0, seed=seed, shape=shape, support=(1e9, 1e9 + 100))
+        found = seeded(values, 1.0, seed=seed, shape=shape, bounds=(1e9, 1e9 + 100))
         assert found.warnings == ()
         assert found.mean == pytest.approx(1e9 + 50, abs=2.0)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import warnings
 from fractions import Fraction
 from typing import Any, Literal
@@ -37,7 +38,7 @@ from pdpmean.results.mean_estimate import MeanEstimate
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.private_columns import budgets_of_tiers
 
-Shape = Literal["gaussian", "any"]
+Shape = Literal["gaussian", "any", "bounds"]
 
 PEOPLE = 72
 BUDGET = 64.0  # in all 4608: enough for either shape in either model
@@ -48,7 +49,12 @@ MODELS: dict[str, dict[str, Any]] = {
     "bounded": {"model": "bounded"},
     "unbounded": {"model": "unbounded", "budget_range": (1.0, BUDGET)},
 }
-CASES = [(model, shape) for model in MODELS for shape in ("gaussian", "any")]
+SHAPES: dict[Shape, dict[str, Any]] = {
+    "gaussian": {"shape": "gaussian"},
+    "any": {"shape": "any"},
+    "bounds": {"shape": "bounds", "bounds": (-5.0, 20.0)},
+}
+CASES = [(model, shape) for model in MODELS for shape in SHAPES]
 
 quick = settings(
     max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
@@ -104,6 +110,7 @@ def columns(draw: st.DrawFn) -> list[Any]:
 
 def answer(values: Any, budgets: Any, *, model: str, seed: int = 0, **options: Any) -> MeanEstimate:
     """An estimate in which no warning but a `PopulationWarning` is tolerated, and those are the result's own."""
+    options = SHAPES[options.get("shape", "gaussian")] | options
     options.setdefault("randomness", Randomness.seeded(seed))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("error")
@@ -115,7 +122,7 @@ def answer(values: Any, budgets: Any, *, model: str, seed: int = 0, **options: A
 
 FIELDS = {
     *("mean", "interval_95", "std", "noise_std", "sampling_std", "center", "scale", "selection_bound", "model"),
-    *("spent", "support", "budget_range"),
+    *("spent", "bounds", "budget_range", "missing"),
     *("shape", "shares", "warnings", "private", "guarantee"),
 }
 
@@ -174,8 +181,8 @@ def test_any_values_give_an_answer(values: list[Any], seed: int, model: str, sha
 @every_case
 @settings(quick, max_examples=25)
 @given(values=columns())
-def test_any_values_give_an_answer_within_a_support(values: list[Any], model: str, shape: Shape) -> None:
-    check(answer(values, BUDGET, model=model, shape=shape, support=(-5.0, 20.0)))
+def test_any_values_give_an_answer_within_bounds(values: list[Any], model: str, shape: Shape) -> None:
+    check(answer(values, BUDGET, model=model, shape=shape, bounds=(-5.0, 20.0)))
 
 
 @every_case
@@ -205,7 +212,7 @@ def test_an_entry_that_raises_is_a_missing_one(model: str, shape: Shape) -> None
     check(answer(rude_column(PEOPLE), BUDGET, model=model, shape=shape))
 
 
-@pytest.mark.parametrize("shape", ["gaussian", "any"])
+@pytest.mark.parametrize("shape", SHAPES)
 def test_a_private_budget_that_raises_is_none(shape: Shape) -> None:
     values = np.linspace(-1.0, 1.0, PEOPLE)
     for name, (_, number) in RUDE.items():
@@ -234,7 +241,7 @@ def test_arithmetic_says_nothing_about_an_entry(entry: float, model: str, shape:
     values[3] = entry
     budgets[5] = entry if model == "unbounded" else math.inf
     source = ArraySource(values, budgets)
-    plan = plan_mean({BUDGET: PEOPLE}, shape=shape, **MODELS[model])
+    plan = plan_mean({BUDGET: PEOPLE}, **SHAPES[shape], **MODELS[model])
     with np.errstate(all="raise"):
         (held,) = count_budgets(source, plan.model)
         randomness = Randomness.seeded(1)
@@ -313,7 +320,7 @@ def test_the_extent_of_any_shape_follows_the_values_past_ties(size: float) -> No
 # --- nothing granted ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", ["gaussian", "any"])
+@pytest.mark.parametrize("shape", SHAPES)
 @settings(quick, max_examples=25)
 @given(hidden=st.lists(entries(), min_size=10, max_size=10), seed=st.integers(0, 9))
 def test_zero_budgets_have_no_influence_at_all(hidden: list[Any], seed: int, shape: Shape) -> None:
@@ -331,7 +338,7 @@ def test_zero_budgets_have_no_influence_at_all(hidden: list[Any], seed: int, sha
 
 
 @pytest.mark.parametrize("budget", [0.5, 0.0, -3.0, math.nan, None, "12", [1]])
-@pytest.mark.parametrize("shape", ["gaussian", "any"])
+@pytest.mark.parametrize("shape", SHAPES)
 def test_budgets_outside_the_range_have_no_influence_at_all(budget: Any, shape: Shape) -> None:
     """Unbounded: what is below the public range, or no budget, is left out, whatever value goes with it."""
     seen = np.random.default_rng(4).normal(10.0, 2.0, PEOPLE).tolist()
@@ -351,7 +358,7 @@ def budget_entries() -> st.SearchStrategy[Any]:
     return st.one_of(st.sampled_from(extremes), st.floats(), st.just(BUDGET), st.floats(1.0, BUDGET))
 
 
-@pytest.mark.parametrize("shape", ["gaussian", "any"])
+@pytest.mark.parametrize("shape", SHAPES)
 @quick
 @given(records=st.lists(st.tuples(entries(), budget_entries()), max_size=2 * PEOPLE), seed=st.integers(0, 9))
 @example(records=[], seed=0)
@@ -403,11 +410,14 @@ def datasets() -> list[tuple[list[Any], list[Any]]]:
 
 
 def everything(result: MeanEstimate) -> list[Any]:
-    law = [part.tolist() for part in (result.law.centers, result.law.noise, result.law.sampling)]
-    return [result.to_dict(), str(result), result._repr_html_(), repr(result), result.plan, law, result.spent]
+    law = [result.law.cdf(x) for x in (-1.0, 0.0, 0.5, 1.0)]
+    return [
+        *(result.to_dict(), str(result), result._repr_html_(), repr(result)),
+        *(result.plan, law, pickle.dumps(result.law), result.spent),
+    ]
 
 
-@pytest.mark.parametrize("shape", ["gaussian", "any"])
+@pytest.mark.parametrize("shape", SHAPES)
 def test_unbounded_results_depend_on_released_numbers_alone(shape: Shape) -> None:
     """Five data sets with nothing in common but what was released of them: nobody, one person, two thousand."""
     census = [60.0, 140.0, 200.0]  # buckets [1, 4), [4, 16), [16, 64], in noise scales of 20 nats
@@ -425,7 +435,7 @@ def test_unbounded_results_depend_on_released_numbers_alone(shape: Shape) -> Non
     assert all(one == found[0] for one in found)
 
 
-@pytest.mark.parametrize("shape", ["gaussian", "any"])
+@pytest.mark.parametrize("shape", SHAPES)
 def test_unbounded_refusals_depend_on_released_numbers_alone(shape: Shape) -> None:
     found = set()
     for values, budgets in datasets():
@@ -446,7 +456,7 @@ def test_unbounded_lengths_that_differ_are_not_told() -> None:
 # --- budgets of every size, bounded ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", ["gaussian", "any"])
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("public", [1, 1999, 2000])
 def test_public_people_do_not_spoil_the_answer(public: int, shape: Shape) -> None:
     """Whoever grants inf helps: an answer that the others can carry is not refused because of them."""
@@ -457,7 +467,7 @@ def test_public_people_do_not_spoil_the_answer(public: int, shape: Shape) -> Non
     assert abs(result.mean - 5.0) < 0.5
 
 
-@pytest.mark.parametrize(("high", "shape"), [(1e-3, "gaussian"), (1e-3, "any"), (1e-5, "gaussian")])
+@pytest.mark.parametrize(("high", "shape"), [(1e-3, "gaussian"), (1e-3, "any"), (1e-5, "gaussian"), (1e-5, "bounds")])
 def test_small_public_ranges_are_answered_or_refused(high: float, shape: Shape) -> None:
     """Noise scales stay within what can be drawn; `LARGEST_SCALE` is never met from inside."""
     values = np.random.default_rng(3).normal(size=1_000_000)
@@ -465,13 +475,30 @@ def test_small_public_ranges_are_answered_or_refused(high: float, shape: Shape) 
     check_either(answer_or_refusal(values, high, model="unbounded", **options))
 
 
-@pytest.mark.parametrize(
-    "support", [(-1.7e308, 1.7e308), (0.0, TINY), (0.0, 1e-310), (1.0, 1 + 2.0**-52), (-1e-300, 5)]
-)
+@pytest.mark.parametrize("bounds", [(-1.7e308, 1.7e308), (0.0, TINY), (0.0, 1e-310), (1.0, 1 + 2.0**-52), (-1e-300, 5)])
 @pytest.mark.parametrize("shape", ["gaussian", "any"])
-def test_any_support_is_answered_or_refused(support: tuple[float, float], shape: Shape) -> None:
+def test_any_bounds_are_answered_or_refused(bounds: tuple[float, float], shape: Shape) -> None:
     values = np.random.default_rng(3).normal(size=500)
-    check_either(answer_or_refusal(values, 8.0, model="bounded", shape=shape, support=support))
+    check_either(answer_or_refusal(values, 8.0, model="bounded", shape=shape, bounds=bounds))
+
+
+EXTREME_BOUNDS = [(-1e301, 1e301), (0.0, 2.0**-990), (1.0, 1 + 2.0**-29), (-1e-300, 5), (-1e301, -9e300)]
+
+
+@pytest.mark.parametrize("bounds", EXTREME_BOUNDS)
+@pytest.mark.parametrize("model", MODELS)
+def test_an_answer_never_leaves_the_bounds(bounds: tuple[float, float], model: str) -> None:
+    for values in (np.random.default_rng(3).normal(size=500), [bounds[1]] * 500, [bounds[0]] * 500, [math.nan] * 500):
+        result = answer(values, 8.0, model=model, shape="bounds", bounds=bounds)
+        check(result)
+        low, high = result.interval(0.99)
+        assert bounds[0] <= low <= result.mean <= high <= bounds[1]
+
+
+@pytest.mark.parametrize("bounds", [(-1e302, 1e302), (0.0, TINY), (0.0, 1e-310), (1.0, 1 + 2.0**-52)])
+def test_bounds_that_doubles_are_too_coarse_for_are_an_error(bounds: tuple[float, float]) -> None:
+    with pytest.raises(InvalidInputError, match="bounds must be at most"):
+        answer([1.0] * 500, 8.0, model="bounded", shape="bounds", bounds=bounds)
 
 
 @pytest.mark.parametrize("share", [2.0**-20, 1e-5, math.nextafter(2.0**-10, 0)])

@@ -15,7 +15,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from rules import batch_of, clip_of, clip_weights, compiled, group_sums, holders, sums_of, table_of, thinning_of, three
+from rules import (
+    batch_of,
+    clip_of,
+    clip_weights,
+    compiled,
+    group_sums,
+    holders,
+    missing_of,
+    sums_of,
+    table_of,
+    thinning_of,
+    three,
+)
 
 from pdpmean import InvalidInputError, Randomness, estimate_mean, randomness
 from pdpmean.core import kernels
@@ -78,6 +90,52 @@ def test_sums_of_hostile_values(values: Floats, middle: float, half: float, squa
     with compiled():
         fast = sums_of(clip, values, budgets)
     assert fast == sums_of(clip, values, budgets)
+
+
+TREATMENTS: dict[str, dict[str, int | None]] = {
+    "tents, missing left out": {"near": 3_000_000},
+    "squares, missing somewhere": {"near": None, "missing": -5_000_001},
+    "squares, missing left out": {"near": None, "missing": None},
+}
+each_treatment = pytest.mark.parametrize("treatment", TREATMENTS.values(), ids=TREATMENTS)
+
+
+@MODELS
+@SIZES
+@each_treatment
+def test_every_sum_is_that_of_the_twin(model: Model, size: int, treatment: dict[str, int | None]) -> None:
+    """The missing weight as well, with groups and without."""
+    clip, other = (clip_of(model, Fraction(3, 4), cap, 4.5, 2.5, **treatment) for cap in (0.7, 0.02))
+    alone, grouped = summing_of([clip], grouped=False), summing_of([clip, None, other], grouped=True)
+    batches = [(alone, batch_of(*columns(size))), (grouped, batch_of(*columns(size), some_groups(size, 3)))]
+    for rule, batch in batches:
+        with compiled():
+            fast = table_of(rule, batch).tolist()
+        plain = table_of(rule, batch).tolist()
+        assert [(three(row), row[5]) for row in fast] == [(three(row), row[5]) for row in plain]
+    assert size < 9 or missing_of(clip, *columns(size)) > 0
+
+
+@given(hostile_values, st.floats(-1e300, 1e300), st.floats(1e-280, 1e300))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_missing_values_are_told_from_hostile_ones(values: Floats, middle: float, half: float) -> None:
+    clip = clip_of(BOUNDED, Fraction(1), 5.0, middle, half, None, missing=None)
+    budgets = np.linspace(0.5, 3.0, values.size)
+    weights, missing = clip_weights(clip, budgets), np.isnan(values)
+    for way in (nullcontext, compiled):
+        with way():
+            assert missing_of(clip, values, budgets) == weights[missing].sum()
+            assert sums_of(clip, values, budgets) == sums_of(clip, values[~missing], budgets[~missing])
+            assert sums_of(clip, values, budgets)[1] == weights[~missing].sum()
+
+
+@BOTH_WAYS
+@each_treatment
+def test_the_missing_weight_is_that_of_missing_values_alone(way: Way, treatment: dict[str, int | None]) -> None:
+    clip = clip_of(BOUNDED, Fraction(1, 2), 1.0, 0.0, float(STEPS), **treatment)
+    weight = int(clip_weights(clip, np.ones(1))[0])
+    with way():
+        assert missing_of(clip, [math.nan, 0.0, math.nan, math.inf, -math.inf], [1.0] * 5) == 2 * weight
 
 
 def largest_clip(model: Model = BOUNDED) -> tuple[Clip, int]:

@@ -144,7 +144,7 @@ def test_positive_starts_at_zero() -> None:
     assert double_of(positive().key_at(positive().total - 1)) == LARGEST
 
 
-# A support
+# bounds
 
 
 SUPPORTS = [

@@ -301,13 +301,13 @@ def test_an_equal_majority_is_the_centre() -> None:
         assert location.degenerate
 
 
-@pytest.mark.parametrize("support", [(6.0, 8.0), (-100.0, 100.0), (7.0, 7.0 + 2.0**-20)])
-def test_equal_values_in_a_support(support: tuple[float, float]) -> None:
-    plan = plan_mean({0.5: 4000}, support=support, choices=Choices(center_share=0.3, scale_share=0.3))
+@pytest.mark.parametrize("bounds", [(6.0, 8.0), (-100.0, 100.0), (7.0, 7.0 + 2.0**-20)])
+def test_equal_values_within_bounds(bounds: tuple[float, float]) -> None:
+    plan = plan_mean({0.5: 4000}, shape="gaussian", bounds=bounds, choices=Choices(center_share=0.3, scale_share=0.3))
     location = locate_one(np.full(4000, 7.0), np.full(4000, 0.3), plan, Randomness.seeded(1))
-    # Cells are at most 2**-19 of the doubles in a support.
-    assert abs(location.center - 7.0) <= min(2.0**-26 * 7.0, 2.0**-19 * (support[1] - support[0]))
-    assert location.degenerate or support[1] - support[0] > 2.0**16
+    # Cells are at most 2**-19 of the doubles in bounds.
+    assert abs(location.center - 7.0) <= min(2.0**-26 * 7.0, 2.0**-19 * (bounds[1] - bounds[0]))
+    assert location.degenerate or bounds[1] - bounds[0] > 2.0**16
     assert location.half > 0
 
 

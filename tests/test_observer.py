@@ -84,7 +84,10 @@ def test_the_releases_are_as_different_as_they_say(handed: Hand) -> None:
     result = pickle.loads(sights["groups"][0])
     assert isinstance(result, GroupedEstimate)
     assert list(result.refused) == ["south"]
-    all_located = {name: bool((thinning_of(sight).largest[:1] == 1).all()) for name, sight in sights.items()}
+    sampled = {name: sight for name, sight in sights.items() if any(step == "sample" for step, _ in sight[-1])}
+    assert sights.keys() - sampled.keys() == {"known bounds", "known bounds of groups"}
+    assert list(pickle.loads(sights["known bounds of groups"][0]).refused) == ["south"]
+    all_located = {name: bool((thinning_of(sight).largest[:1] == 1).all()) for name, sight in sampled.items()}
     assert [name for name, all_of_them in all_located.items() if not all_of_them] == [
         "so many that few are located",
         "groups, so many that few are located",
@@ -98,7 +101,15 @@ def test_another_number_is_another_sight(handed: Hand) -> None:
     assert [one == two for one, two in zip(first, second, strict=True)][:3] == [False, False, False]
 
 
-@pytest.mark.parametrize("shape", ["gaussian", "any"])
+# What is released of two groups whose budgets are public, by the options asked for.
+OF_TWO_GROUPS: dict[str, tuple[dict[str, Any], Release]] = {
+    "gaussian": ({}, Release([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], medians=((3.5, 4.5), (0.7, 0.9)))),
+    "any": ({"shape": "any"}, Release([1.0, 2.0, 3.0, 4.0], medians=((3.5, 4.5),))),
+    "bounds": ({"bounds": (0.0, 1.0)}, Release([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], medians=())),
+}
+
+
+@pytest.mark.parametrize("shape", OF_TWO_GROUPS)
 def test_bounded_values(shape: str) -> None:
     """Budgets and groups are public: what is released are two or three numbers a group, after where it lies."""
     budgets, regions = np.full(600, 32.0), np.array(["north", "south"] * 300)
@@ -112,16 +123,12 @@ def test_bounded_values(shape: str) -> None:
         rude_column(600),
         pd.Series(boxed(rude_column(600)), dtype=object),
     ]
-    release = (
-        Release([1.0, 2.0, 3.0, 4.0], medians=((3.5, 4.5),))
-        if shape == "any"
-        else Release([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], medians=((3.5, 4.5), (0.7, 0.9)))
-    )
-    found = [all_of(release, values, budgets, by=regions, groups=GROUPS, shape=shape) for values in columns]
+    options, release = OF_TWO_GROUPS[shape]
+    found = [all_of(release, values, budgets, by=regions, groups=GROUPS, **options) for values in columns]
     assert all(one == found[0] for one in found)
 
 
-@pytest.mark.parametrize("release", ["groups", "so many that few are located", "any shape"])
+@pytest.mark.parametrize("release", ["groups", "so many that few are located", "any shape", "known bounds"])
 def test_the_command_line(release: str, handed: Hand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[list[Any]] = []
     for name in TABLES:

@@ -38,7 +38,9 @@ def plans() -> dict[str, dict[str, Any]]:
         "unbounded": UNBOUNDED,
         "any": {"shape": "any"},
         "any unbounded": {"shape": "any", **UNBOUNDED},
-        "support": {"support": (0.0, 100.0)},
+        "bell within bounds": {"shape": "gaussian", "bounds": (0.0, 100.0)},
+        "bounds": {"bounds": (0.0, 100.0)},
+        "bounds unbounded": {"bounds": (0.0, 100.0), **UNBOUNDED},
         "share": {"share": 0.3},
     }
 
@@ -67,7 +69,7 @@ def test_shares_are_exact_and_dyadic(options: dict[str, Any]) -> None:
         assert share > 0
         assert 2**20 % share.denominator == 0
         assert Fraction(float(share)) == share
-    names = {"center", "scale", "sum"}
+    names = {"center", "scale", "sum"} if plan.needs_locating else {"sum"}
     names |= {"census", "weight_squares"} if "model" in options else set()
     names |= {"weights"} if "model" in options and "shape" in options else set()
     assert set(plan.shares) == names
@@ -210,7 +212,7 @@ def test_a_senseless_clip_width_is_named_as_what_is_wrong(width: float) -> None:
     [
         ([0.1, -0.3], {}, "budgets must be >= 0; record 1 has -0.3"),
         ({0.1: -3}, {}, "a tier must have 0 or more people"),
-        (TIERS, {"shape": "round"}, "shape must be 'gaussian' or 'any'; got 'round'"),
+        (TIERS, {"shape": "round"}, "shape must be 'gaussian', 'any' or 'bounds'; got 'round'"),
         (TIERS, {"share": 0.0}, r"share must be above 0 and at most 1; got 0.0"),
         (TIERS, {"share": 1.5}, r"share must be above 0 and at most 1; got 1.5"),
         (TIERS, {"share": math.nan}, r"share must be above 0 and at most 1"),
@@ -219,10 +221,10 @@ def test_a_senseless_clip_width_is_named_as_what_is_wrong(width: float) -> None:
         (TIERS, {"share": "1"}, r"share must be above 0 and at most 1; got '1'"),
         (TIERS, {"share": None}, r"share must be above 0 and at most 1; got None"),
         (TIERS, {"share": 0.5j}, r"share must be above 0 and at most 1; got 0.5j"),
-        (TIERS, {"support": (1.0, 1.0)}, "support must be"),
-        (TIERS, {"support": (0.0, math.inf)}, "support must be"),
-        (TIERS, {"support": 3.0}, "support must be"),
-        (TIERS, {"support": ("a", "b")}, "support must be"),
+        (TIERS, {"bounds": (1.0, 1.0)}, "bounds must be"),
+        (TIERS, {"bounds": (0.0, math.inf)}, "bounds must be"),
+        (TIERS, {"bounds": 3.0}, "bounds must be"),
+        (TIERS, {"bounds": ("a", "b")}, "bounds must be"),
         (TIERS, {"model": "other"}, "model must be"),
         (TIERS, {"model": "unbounded"}, "needs budget_range"),
     ],
@@ -237,7 +239,9 @@ def test_what_is_public_is_checked(budgets: Any, options: dict[str, Any], messag
 
 REFUSED: list[tuple[dict[float, int], dict[str, Any]]] = [
     ({0.1: 1000}, {}),
-    ({0.01: 1000}, {"support": (0.0, 100.0)}),
+    ({0.01: 1000}, {"shape": "gaussian", "bounds": (0.0, 100.0)}),
+    ({0.01: 1000}, {"bounds": (0.0, 100.0)}),
+    ({0.05: 100}, {"bounds": (0.0, 100.0), **UNBOUNDED}),
     ({0.01: 3000, 1.0: 50}, {}),
     ({0.1: 1000}, UNBOUNDED),
     ({0.1: 1000}, {"shape": "any"}),
@@ -262,11 +266,11 @@ def test_the_needed_total_suffices_and_is_hardly_more(tiers: dict[float, int], o
 
 
 def test_a_refusal_says_what_would_help() -> None:
-    with pytest.raises(InsufficientBudgetError, match=r"more people or larger budgets, or a support=\(low, high\)"):
+    with pytest.raises(InsufficientBudgetError, match=r"more people or larger budgets, or bounds=\(low, high\)"):
         plan_mean({0.1: 1000})
     with pytest.raises(InsufficientBudgetError) as caught:
-        plan_mean({0.1: 1000}, support=(0.0, 1.0))
-    assert "support=" not in str(caught.value)
+        plan_mean({0.1: 1000}, shape="gaussian", bounds=(0.0, 1.0))
+    assert "bounds=" not in str(caught.value)
     assert 0.05 < caught.value.failure_probability <= 1
 
 
@@ -304,7 +308,7 @@ def test_misses_grow_with_the_ratio(options: dict[str, Any]) -> None:
     chances = [plan.failure_probability(ratio) for ratio in (1.0, 1e2, 1e4, 1e8, 1e100)]
     assert chances == sorted(chances)
     assert plan.allows(1.0)
-    assert not plan.allows(1e100, chance=plan.failure_probability(1e100) / 2)
+    assert plan.allows(1e100, chance=plan.failure_probability(1e100) / 2) != plan.needs_locating
 
 
 def test_misses_are_predicted_for_the_worst_budgets_there_may_be() -> None:
@@ -358,14 +362,14 @@ def test_misses_shrink_with_budget_and_with_a_support() -> None:
     assert by_people == sorted(by_people, reverse=True)
     by_budget = [plan_mean({budget: 900}, choices=FIXED).failure_probability() for budget in (0.3, 0.5, 0.8, 1.2)]
     assert by_budget == sorted(by_budget, reverse=True)
-    supported = plan_mean({0.5: 900}, choices=FIXED, support=(0.0, 1.0))
-    assert supported.failure_probability() < plan_mean({0.5: 900}, choices=FIXED).failure_probability()
+    within_bounds = plan_mean({0.5: 900}, choices=FIXED, shape="gaussian", bounds=(0.0, 1.0))
+    assert within_bounds.failure_probability() < plan_mean({0.5: 900}, choices=FIXED).failure_probability()
 
 
 @pytest.mark.parametrize(
     "options",
-    [{}, UNBOUNDED, {"shape": "any"}, {"support": (0.0, 1.0)}],
-    ids=["bounded", "unbounded", "any", "support"],
+    [{}, UNBOUNDED, {"shape": "any"}, {"shape": "gaussian", "bounds": (0.0, 1.0)}],
+    ids=["bounded", "unbounded", "any", "bell within bounds"],
 )
 def test_more_people_make_a_smaller_error(options: dict[str, Any]) -> None:
     made = [plan_mean(more_people(tiers_for(options), factor), **options) for factor in (1, 2, 5, 20, 100)]
@@ -443,23 +447,23 @@ def test_lattices() -> None:
     plan = plan_mean(TIERS)
     assert plan.center_lattice == everywhere()
     assert plan.spread_lattice == positive()
-    supported = plan_mean(TIERS, support=(-10.0, 30.0))
-    assert supported.center_lattice == linear(-10.0, 30.0)
+    within_bounds = plan_mean(TIERS, shape="gaussian", bounds=(-10.0, 30.0))
+    assert within_bounds.center_lattice == linear(-10.0, 30.0)
     low, high = keys_of(np.array([math.ldexp(20.0, -40), 20.0])).tolist()
-    assert supported.spread_lattice.starts == (low, high + 1)
+    assert within_bounds.spread_lattice.starts == (low, high + 1)
 
 
 def test_the_grain_of_the_centre() -> None:
     assert plan_mean(TIERS).center_grain == 2**26
-    assert plan_mean(TIERS, support=(-10.0, 30.0)).center_grain == 2**26
+    assert plan_mean(TIERS, shape="gaussian", bounds=(-10.0, 30.0)).center_grain == 2**26
     # [1, 1 + 2**-12] holds 2**40 + 1 doubles: cells of 2**21 of them make 2**19; four doubles are told apart.
-    assert plan_mean(TIERS, support=(1.0, 1.0 + 2.0**-12)).center_grain == 2**21
-    assert plan_mean(TIERS, support=(1.0, 1.0 + 2.0**-50)).center_grain == 1
+    assert plan_mean(TIERS, shape="gaussian", bounds=(1.0, 1.0 + 2.0**-12)).center_grain == 2**21
+    assert plan_mean(TIERS, shape="gaussian", bounds=(1.0, 1.0 + 2.0**-50)).center_grain == 1
 
 
 def test_a_support_of_all_doubles_can_be_planned() -> None:
     largest = float(np.finfo(np.float64).max)
-    plan = plan_mean(TIERS, support=(-largest, largest))
+    plan = plan_mean(TIERS, shape="gaussian", bounds=(-largest, largest))
     assert plan.center_lattice.total > 0
     assert plan.spread_lattice.total > 0
 
@@ -666,7 +670,7 @@ def test_what_refused_groups_need_is_told_for_their_own_budgets() -> None:
 
 
 def test_what_no_budget_can_find_is_told_so() -> None:
-    with pytest.raises(InsufficientBudgetError, match="No budget would be, but a support=") as caught:
+    with pytest.raises(InsufficientBudgetError, match="No budget would be, but bounds=") as caught:
         plan_mean({1.0: 1000}, choices=Choices(max_ratio=1e8))
     assert caught.value.needed == math.inf
     with pytest.raises(InsufficientBudgetError, match=r"a total budget of 0\.001 is not enough"):

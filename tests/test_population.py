@@ -17,6 +17,7 @@ from pdpmean.inference import gaussian
 from pdpmean.inference.conclude import conclude
 from pdpmean.inference.population import Population
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE, clipped_mean, mean_tent, size_quantile
+from pdpmean.laws.error_law import ErrorLaw
 from pdpmean.planning.prediction import Sums, tent_error, tent_trust
 from pdpmean.planning.released import Average, Location, Released
 
@@ -55,6 +56,7 @@ def test_the_law_against_derivatives_and_quadrature(plan: Plan, shift: float) ->
     tent = float(mean_tent(width, shift))
     ratio, total = float(clipped_mean(width, shift)) / tent, 150.0
     population = found(plan, ratio, total)
+    assert isinstance(population.law, ErrorLaw)
     assert population.mean == pytest.approx(shift * sigma, abs=1e-6)
 
     def mean_of(ratio: float) -> float:  # at this sigma: what it may be else are other nodes
@@ -98,7 +100,7 @@ def test_the_selection_bound_is_for_what_a_value_moves(plan: Plan, shift: float)
 
 def test_public_tents_are_drawn_to_what_they_should_add_up_to() -> None:
     """Each is trusted in proportion to the other's squared error; private ones are all there is."""
-    few, many = plan_mean({0.1: 1500}, support=(-100, 100)), plan_mean({0.1: 100_000})
+    few, many = plan_mean({0.1: 1500}, shape="gaussian", bounds=(-100, 100)), plan_mean({0.1: 100_000})
     for plan, low, high in ((few, 0.01, 0.6), (many, 0.95, 1.0)):
         expected = plan.mean.weight * float(mean_tent(plan.clip_width)) / plan.clip_width
         trust = tent_trust(plan.scale, plan.clip_width, expected)

@@ -67,13 +67,13 @@ def test_product_error_from_its_parts() -> None:
 
 
 def test_misses_grow_with_the_ratio_and_shrink_with_budget() -> None:
-    for supported in (False, True):
-        chances = [miss_probability(Sums(w, 1.0), Sums(w, 1.0), 1e4, supported=supported) for w in (10, 30, 50, 80)]
+    for there in (False, True):
+        chances = [miss_probability(Sums(w, 1.0), Sums(w, 1.0), 1e4, within_bounds=there) for w in (10, 30, 50, 80)]
         assert chances == sorted(chances, reverse=True)
         assert chances[0] > 0.5
         assert chances[-1] < 1e-4
         ratios = [
-            miss_probability(Sums(40.0, 1.0), Sums(40.0, 1.0), ratio, supported=supported)
+            miss_probability(Sums(40.0, 1.0), Sums(40.0, 1.0), ratio, within_bounds=there)
             for ratio in (0.1, 1.0, 1e2, 1e4, 1e9, 1e100, 1e300)
         ]
         assert ratios == sorted(ratios)
@@ -82,34 +82,34 @@ def test_misses_grow_with_the_ratio_and_shrink_with_budget() -> None:
 
 def test_without_a_scale_only_the_center_can_miss() -> None:
     center = Sums(40.0, 1.0)
-    alone = miss_probability(center, None, 1e4, supported=False)
-    certain = miss_probability(center, Sums(1e4, 1.0), 1e4, supported=False)
-    both = miss_probability(center, Sums(30.0, 1.0), 1e4, supported=False)
+    alone = miss_probability(center, None, 1e4, within_bounds=False)
+    certain = miss_probability(center, Sums(1e4, 1.0), 1e4, within_bounds=False)
+    both = miss_probability(center, Sums(30.0, 1.0), 1e4, within_bounds=False)
     assert 0 < alone < both
     assert certain < both
     assert certain == pytest.approx(alone, rel=1e-6)
 
 
 def test_the_center_of_a_support_in_closed_form() -> None:
-    # Far off: exp(-W / 2) on a support of 1. Near: Laplace about the median integrates to 2 / (density W), over the
-    # ratio of the support's width to sigma.
+    # Far off: exp(-W / 2) on bounds of 1. Near: Laplace about the median integrates to 2 / (density W), over the
+    # ratio of the bounds's width to sigma.
     weight, ratio = 30.0, 1e3
     odds = math.exp(-weight / 2) * ratio * float(norm.pdf(0)) * weight / 2
-    assert miss_probability(Sums(weight, 1.0), None, ratio, supported=True) == pytest.approx(
+    assert miss_probability(Sums(weight, 1.0), None, ratio, within_bounds=True) == pytest.approx(
         odds / (1 + odds), rel=1e-9
     )
 
 
 @pytest.mark.parametrize("weight", [24.0, 30.0, 36.0])
 def test_misses_are_predicted_in_order_of_magnitude(weight: float) -> None:
-    # 400 private medians of a normal sample 1e4 standard deviations wide a support; a miss is 5 sigma off.
+    # 400 private medians of a normal sample 1e4 standard deviations wide bounds; a miss is 5 sigma off.
     values = np.random.default_rng(2).normal(3000.0, 1.0, 500)
     weights = integer_weights(np.full(500, weight / 500))
     lattice = linear(-5000.0, 5000.0)
     misses = [
         abs(private_median(values, weights, lattice, Randomness.seeded(seed)) - 3000.0) > 5 for seed in range(400)
     ]
-    predicted = miss_probability(Sums(weight, weight**2 / 500), None, 1e4, supported=True)
+    predicted = miss_probability(Sums(weight, weight**2 / 500), None, 1e4, within_bounds=True)
     assert predicted / 2 - 0.02 <= float(np.mean(misses)) <= 2 * predicted + 0.02
 
 
@@ -120,7 +120,7 @@ def test_a_mean_far_out_on_all_doubles_is_predicted_in_order_of_magnitude() -> N
         misses = [
             abs(private_median(values, weights, everywhere(), Randomness.seeded(seed)) - 1e4) > 5 for seed in range(300)
         ]
-        predicted = miss_probability(Sums(weight, weight**2 / 500), None, 1e4, supported=False)
+        predicted = miss_probability(Sums(weight, weight**2 / 500), None, 1e4, within_bounds=False)
         assert predicted / 3 - 0.03 <= float(np.mean(misses)) <= 3 * predicted + 0.03
 
 
@@ -130,7 +130,7 @@ def test_a_missed_scale_is_predicted_in_order_of_magnitude() -> None:
         weights = integer_weights(np.full(500, weight / 500))
         found = [private_median(sizes, weights, positive(), Randomness.seeded(seed)) for seed in range(300)]
         missed = [not MEDIAN_SIZE / 4 < size < MEDIAN_SIZE * 4 for size in found]
-        predicted = miss_probability(Sums(1e4, 1.0), Sums(weight, weight**2 / 500), 1.0, supported=False)
+        predicted = miss_probability(Sums(1e4, 1.0), Sums(weight, weight**2 / 500), 1.0, within_bounds=False)
         assert predicted / 3 - 0.03 <= float(np.mean(missed)) <= 3 * predicted + 0.03
 
 
@@ -138,12 +138,12 @@ def test_a_mean_too_far_out_to_be_told_apart_is_missed() -> None:
     # A centre is told from others to 2**-26 of itself: with a mean of 2**24 standard deviations, to a quarter of one.
     plenty = Sums(1e4, 1.0)
     for scale in (None, plenty):
-        assert miss_probability(plenty, scale, 2.0**24, supported=False) < 1e-9
-        assert miss_probability(plenty, scale, math.nextafter(2.0**24, math.inf), supported=False) == 1.0
-        assert miss_probability(plenty, scale, 2.0**30, supported=True) < 1e-9
+        assert miss_probability(plenty, scale, 2.0**24, within_bounds=False) < 1e-9
+        assert miss_probability(plenty, scale, math.nextafter(2.0**24, math.inf), within_bounds=False) == 1.0
+        assert miss_probability(plenty, scale, 2.0**30, within_bounds=True) < 1e-9
 
 
 @pytest.mark.parametrize("ratio", [1e308, math.inf])
 def test_no_ratio_is_too_large(ratio: float) -> None:
-    for supported in (False, True):
-        assert miss_probability(Sums(40.0, 1.0), Sums(40.0, 1.0), ratio, supported=supported) == pytest.approx(1.0)
+    for there in (False, True):
+        assert miss_probability(Sums(40.0, 1.0), Sums(40.0, 1.0), ratio, within_bounds=there) == pytest.approx(1.0)

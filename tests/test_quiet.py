@@ -97,8 +97,8 @@ def read_groups(result: GroupedEstimate) -> None:
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
 def test_an_estimate(column: str, model: str, shape: Any) -> None:
-    for support in (None, (-1.7e308, 1.7e308)):
-        options: dict[str, Any] = {"shape": shape, "support": support, **MODELS[model]}
+    for bounds in (None, (-1.7e308, 1.7e308)):
+        options: dict[str, Any] = {"shape": shape, "bounds": bounds, **MODELS[model]}
         read(estimate_mean(COLUMNS[column], BUDGET, randomness=Randomness.seeded(1), **options))
 
 
@@ -179,7 +179,7 @@ def test_every_step_of_an_estimate_is_quiet_in_every_thread(monkeypatch: pytest.
 
 
 def test_afterwards_numpy_does_as_it_was_asked_to() -> None:
-    estimate_mean(COLUMNS["1"], BUDGET, support=(-1, 1), randomness=Randomness.seeded(1))
+    estimate_mean(COLUMNS["1"], BUDGET, bounds=(-1, 1), randomness=Randomness.seeded(1))
     with pytest.raises(InsufficientBudgetError):
         estimate_mean([1.0], 1.0)
     assert set(np.geterr().values()) == {"raise"}

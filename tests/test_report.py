@@ -128,7 +128,9 @@ def test_the_plan_is_told(estimate: MeanEstimate) -> None:
     [
         {"model": "unbounded", "budget_range": (0.05, 1.0)},
         {"shape": "any"},
-        {"shape": "any", "model": "unbounded", "budget_range": (0.05, 1.0), "support": (0.0, 100.0)},
+        {"shape": "any", "model": "unbounded", "budget_range": (0.05, 1.0), "bounds": (0.0, 100.0)},
+        {"bounds": (0.0, 100.0)},
+        {"model": "unbounded", "budget_range": (0.05, 1.0), "bounds": (0.0, 100.0)},
     ],
 )
 def test_every_step_has_words(options: dict[str, Any]) -> None:
@@ -137,8 +139,10 @@ def test_every_step_has_words(options: dict[str, Any]) -> None:
     assert words.count("%") >= len(found.plan.shares)
     assert f"model{found.plan.model.name}" in words
     assert ("budget range0.05 to 1" in words) == ("budget_range" in options)
-    assert ("support0 to 100" in words) == ("support" in options)
-    assert ("bell-shaped" in words) == ("shape" not in options)
+    assert ("bounds0 to 100" in words) == ("bounds" in options)
+    assert ("bell-shaped" in words) == ("shape" not in options and "bounds" not in options)
+    assert ("known bounds" in words) == (not found.plan.needs_locating)
+    assert ("lower bound" in words) == found.plan.in_deviations
 
 
 def test_versions_are_told_and_nothing_of_the_machine(estimate: MeanEstimate) -> None:

@@ -141,6 +141,7 @@ def test_any_shape_by_hand() -> None:
     tail = 16 / (plan.scale.weight) * 8.0 / 54
     sampling = deviation * math.sqrt(plan.mean.square) / 1000.0
     assert found.sampling_std == pytest.approx(math.hypot(sampling, math.sqrt(2) * tail / 2))
+    assert isinstance(found.law, ErrorLaw)
     assert found.law.centers.tolist() == pytest.approx([3.0, 3.0 + tail, 3.0 - tail, 3.0])
     assert found.warnings == ()
 
@@ -152,6 +153,7 @@ def test_a_skewed_clip_of_any_shape() -> None:
     found = concluded(plan, Location(1.0, 8.0, 8.0, offset=6.0), averaged, None, promised(plan))
     assert (found.center, found.mean) == (1.0, 7.0 - 2.0)
     unit = 16 / plan.scale.weight / 54
+    assert isinstance(found.law, ErrorLaw)
     assert (found.law.centers - 5.0).tolist() == pytest.approx([0.0, 14 * unit, -2 * unit, 12 * unit])
 
 

@@ -41,7 +41,7 @@ def test_more_is_never_worse(model: ModelName, public: tuple[float, float] | Non
 
 
 def test_options_are_kept() -> None:
-    options = {"share": 0.5, "support": (-10.0, 10.0), "choices": Choices(clip_width=2.0)}
+    options = {"share": 0.5, "shape": "gaussian", "bounds": (-10.0, 10.0), "choices": Choices(clip_width=2.0)}
     found = errors(what_if(plan_mean(TIERS, **options)))  # type: ignore[arg-type]
     twice = {budget: 2 * people for budget, people in TIERS.items()}
     assert found["twice as many people"] == plan_mean(twice, **options).expected_std  # type: ignore[arg-type]

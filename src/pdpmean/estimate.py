@@ -21,7 +21,7 @@ from pdpmean.errors import InsufficientBudgetError, PopulationWarning
 from pdpmean.inference.conclude import conclude
 from pdpmean.passes.cells import count_budgets
 from pdpmean.planning.census import Census
-from pdpmean.planning.make import plan_groups, plan_or_none
+from pdpmean.planning.make import PLANNERS, plan_groups, plan_or_none
 from pdpmean.planning.plan import Plan
 from pdpmean.randomness import Randomness, check_randomness
 from pdpmean.release.average import average
@@ -60,8 +60,8 @@ def estimate_mean(
     person: Any = None,
     model: ModelName = "bounded",
     budget_range: tuple[float, float] | None = None,
-    shape: ShapeName = "gaussian",
-    support: tuple[float, float] | None = None,
+    shape: ShapeName | None = None,
+    bounds: tuple[float, float] | None = None,
     share: float | Fraction = 1,
     choices: Choices | None = None,
     randomness: Randomness | None = None,
@@ -73,9 +73,9 @@ def estimate_mean(
     ----------
     values
         One number per person. Missing and infinite ones are data like any other; what is no number (text is not read as
-        one) counts as missing. Missing ones are left out or, if shape is "any", count as the located centre. Or a
-        table: the path of a Parquet, CSV or Arrow file (a glob, a list of them), an Arrow table, a pandas or polars
-        frame, a DuckDB relation, a Spark DataFrame.
+        one) counts as missing. Missing ones are left out or, if shape is "any", count as the located centre. Yes and no
+        are True and False, or 1 and 0 (in CSV, 1 and 0). Or a table: the path of a Parquet, CSV or Arrow file (a glob,
+        a list of them), an Arrow table, a pandas or polars frame, a DuckDB relation, a Spark DataFrame.
     budgets
         One budget per person, or one for all: 0 leaves a person out, inf makes them public. With `tiers`, a column
         of tier names instead.
@@ -95,9 +95,13 @@ def estimate_mean(
         All that is public in the unbounded model: (smallest, largest). A budget below it leaves its record out, one
         above it counts as its upper end.
     shape
-        "gaussian" for a bell-shaped population; "any" for skewed and heavy-tailed ones, which needs more budget.
-    support
-        An interval publicly known to hold the mean and most values; with it somewhat less budget is needed.
+        "gaussian" for a bell-shaped population; "any" for skewed and heavy-tailed ones, which needs more budget;
+        "bounds" for one that lies between known bounds, whatever its shape, which needs least. By default "bounds" if
+        there are bounds, "gaussian" otherwise.
+    bounds
+        (low, high): what every value is publicly known to lie between, such as (0, 1) for yes and no, or (1, 5) for a
+        rating. Values beyond count as the bound. They must be known beforehand: bounds that are read off the data tell
+        of it. With another shape than "bounds" they say only where the population is sought.
     share
         Use only this part of every budget.
     choices
@@ -128,7 +132,7 @@ def estimate_mean(
             model=model,
             budget_range=budget_range,
             shape=shape,
-            support=support,
+            bounds=bounds,
             share=share,
             choices=choices,
         )
@@ -137,7 +141,8 @@ def estimate_mean(
             leave_no_trace()
         source = read(values, budgets, options)
         source.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
-        source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
+        if PLANNERS[options.shape].needs_locating:
+            source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
 
         counted = count_budgets(source, options.model)
         censuses = take_census(counted, options, randomness)

@@ -31,15 +31,16 @@ def plan_mean(
     tiers: Mapping[Any, float] | None = None,
     model: ModelName = "bounded",
     budget_range: tuple[float, float] | None = None,
-    shape: ShapeName = "gaussian",
-    support: tuple[float, float] | None = None,
+    shape: ShapeName | None = None,
+    bounds: tuple[float, float] | None = None,
     share: float | Fraction = 1,
     choices: Choices | None = None,
     progress: Progress | None = None,
 ) -> Plan:
-    """The plan for these budgets: what to expect before any value is read. Errors are in standard deviations.
+    """The plan for these budgets: what to expect before any value is read.
 
-    It tells the budgets it is given. Where they are private (unbounded), give those of the people you expect.
+    Errors are in standard deviations or, between known bounds, in the values' own unit. The plan
+    tells the budgets it is given: where they are private (unbounded), give those of the people you expect.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def plan_mean(
         The name of the column of budgets, if a table is given; no other is read.
     tiers
         The budget of each tier, by name.
-    model, budget_range, shape, support, share, choices, progress
+    model, budget_range, shape, bounds, share, choices, progress
         As for `estimate_mean`.
 
     Raises
@@ -65,7 +66,7 @@ def plan_mean(
         model=model,
         budget_range=budget_range,
         shape=shape,
-        support=support,
+        bounds=bounds,
         share=share,
         choices=choices,
     )

@@ -39,7 +39,7 @@ from pdpmean.passes.source import Source
 from pdpmean.planning.census import Census
 from pdpmean.planning.make import plan_groups
 from pdpmean.planning.plan import Plan
-from pdpmean.planning.released import Average, Location, Released
+from pdpmean.planning.released import Location, Released, ReleasedSums
 from pdpmean.randomness import Randomness
 from pdpmean.release import any_shape, private_median
 from pdpmean.release.shapes import RELEASES
@@ -212,7 +212,7 @@ class Run:
     censuses: list[Census] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     located: Sequence[Location | None] = ()
-    averaged: Sequence[Average | None] = ()
+    averaged: Sequence[ReleasedSums | None] = ()
     squares: Sequence[float | None] = ()
 
     def costs(self, other: Run) -> Costs:

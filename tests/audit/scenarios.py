@@ -19,7 +19,13 @@ from pdpmean.planning.plan import Plan
 SMALLEST, LARGEST = 2.0**-40, 2.0**40
 LARGEST_TOTAL = 1e9  # nats
 # Times the share used; with less, most are refused.
-LEAST_TOTAL: dict[ShapeName, float] = {"gaussian": 600.0, "any": 6000.0}
+LEAST_TOTAL: dict[ShapeName, float] = {"gaussian": 600.0, "any": 6000.0, "bounds": 20.0}
+# What may be known, by shape.
+BOUNDS: dict[ShapeName, list[tuple[float, float] | None]] = {
+    "gaussian": [None, None, None, None, (-1.0, 1e4)],
+    "any": [None, None, None, None, (-1.0, 1e4)],
+    "bounds": [(0.0, 1.0), (1.0, 5.0), (-1.0, 1e4), (-(2.0**-980), 2.0**-980), (-1e301, 1e301)],
+}
 PLACES = (1.0, 3.7, 2.0**-980, 1e300)
 
 
@@ -41,11 +47,9 @@ class Kind(NamedTuple):
         return "-".join((self.model, self.shape, "grouped" if self.grouped else "whole"))
 
 
+SHAPES: tuple[ShapeName, ...] = ("gaussian", "any", "bounds")
 KINDS = [
-    Kind(model, shape, grouped)
-    for model in ("bounded", "unbounded")
-    for shape in ("gaussian", "any")
-    for grouped in (False, True)
+    Kind(model, shape, grouped) for model in ("bounded", "unbounded") for shape in SHAPES for grouped in (False, True)
 ]
 
 
@@ -58,7 +62,7 @@ class Scenario:
     grouped: bool
     share: Fraction
     choices: Choices
-    support: tuple[float, float] | None
+    bounds: tuple[float, float] | None
     groups: list[list[Tier]]
     place: float
     """Where the population is found, and how wide it is."""
@@ -72,7 +76,7 @@ class Scenario:
             "model": self.model.name,
             "budget_range": self.model.budget_range,
             "shape": self.shape,
-            "support": self.support,
+            "bounds": self.bounds,
             "share": self.share,
             "choices": self.choices,
         }
@@ -119,7 +123,7 @@ def draw(kind: Kind, source: Generator) -> Scenario:
         grouped=kind.grouped,
         share=share,
         choices=draw_choices(kind.shape, float(share), source),
-        support=(-1.0, 1e4) if source.random() < 0.2 else None,
+        bounds=BOUNDS[kind.shape][source.integers(5)],
         groups=[draw_tiers(model, LEAST_TOTAL[kind.shape] / float(share), source) for _ in range(sizes)],
         place=float(source.choice(PLACES)),
     )

@@ -39,8 +39,8 @@ def test_no_command_is_help_and_wrong_use(run: Run) -> None:
         (("plan", *TIERS, "--model", "other"), "'other' is not one of 'bounded', 'unbounded'"),
         (("plan", *TIERS, "--share", "much"), "Invalid value for '--share'"),
         (("plan", *TIERS, "--share", "2"), "pdpmean: --share must be above 0 and at most 1; got 2.0"),
-        (("plan", *TIERS, "--support", "5", "-5"), "pdpmean: --support must be LOW HIGH"),
-        (("plan", *TIERS, "--support", "5"), "--support"),
+        (("plan", *TIERS, "--bounds", "5", "-5"), "pdpmean: --bounds must be LOW HIGH"),
+        (("plan", *TIERS, "--bounds", "5"), "--bounds"),
         (("plan", *TIERS, "--budget-min", "0.1"), "--budget-min and --budget-max go together"),
         (
             ("plan", *TIERS, "--budget-min", "0.1", "--budget-max", "1"),
@@ -73,7 +73,7 @@ def test_a_refusal_says_what_would_do(run: Run) -> None:
     assert found.exit_code == 1
     assert found.stderr.startswith("pdpmean: refused: a total budget of 5 is not enough for an answer")
     assert "About 1" in found.stderr
-    assert "--support LOW HIGH" in found.stderr
+    assert "--bounds LOW HIGH" in found.stderr
     assert (found.stderr.count("\n"), found.stdout) == (1, "")
 
 
@@ -135,7 +135,7 @@ def test_names_do_nothing_to_a_terminal(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("in_python", "said"),
     [
-        ("use shape='any', or a support=(low, high)", "use --shape any, or a --support LOW HIGH"),
+        ("use shape='any', or bounds=(low, high)", "use --shape any, or --bounds LOW HIGH"),
         ("the model needs budget_range=(smallest, largest)", "the model needs --budget-min and --budget-max"),
         ("budget='a b' must be; give tiers={name: budget}", "--budget a b must be; give --tiers NAME=BUDGET,..."),
         ("center_share and max_ratio", "--center-share and --max-ratio"),

@@ -87,7 +87,7 @@ def test_without_a_seed_it_is_private_and_says_nothing_else(run: Run, people: Pa
             {"model": "unbounded", "budget_range": (0.1, 1.0)},
         ),
         (("--budget", "b", "--shape", "any"), {"shape": "any"}),
-        (("--budget", "b", "--support", "-5.5", "-1e-3"), {"support": (-5.5, -1e-3)}),
+        (("--budget", "b", "--bounds", "-5.5", "-1e-3"), {"bounds": (-5.5, -1e-3)}),
         (("--budget", "b", "--share", "0.25"), {"share": 0.25}),
         (
             ("--budget", "b", *(word for name, number in CHOICES.items() for word in (f"--{name}", str(number)))),
@@ -276,3 +276,23 @@ def test_wrong_budgets_are_told_in_options(run: Run, people: Path, budget: tuple
     found = run("estimate", people, "--value", "hours", *budget)
     assert (found.exit_code, found.stdout) == (2, "")
     assert said in found.stderr
+
+
+def test_yes_and_no_between_bounds(run: Run, tmp_path: Path) -> None:
+    """As the library answers, in every form."""
+    rng = np.random.default_rng(3)
+    said = np.where(rng.random(500) < 0.1, "", np.where(rng.random(500) < 0.37, "1", "0"))
+    path = tmp_path / "votes.csv"
+    path.write_text("vote,epsilon\n" + "".join(f"{vote},0.5\n" for vote in said), encoding="utf-8")
+    words = ("estimate", path, "--value", "vote", "--budget", "epsilon", "--bounds", "0", "1", "--seed", 7)
+    expected = estimate_mean(path, value="vote", budget="epsilon", bounds=(0, 1), randomness=Randomness.seeded(7))
+    found = run(*words)
+    assert found.exit_code == 0
+    assert found.stdout == f"{expected}\n"
+    assert "as a percentage" in found.stdout
+    (row,) = csv.DictReader(io.StringIO(run(*words, "--csv").stdout))
+    assert float(row["missing"]) == expected.missing
+    assert json.loads(run(*words, "--json").stdout)["missing"] == expected.missing
+    page = tmp_path / "page.html"
+    assert run(*words, "--report", page).exit_code == 0
+    assert "as a percentage" in page.read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from exact.enumeration import Enumerator, collapsed
 from pdpmean import estimate
-from pdpmean.core.choices import Choices, floor_share
+from pdpmean.core.choices import Choices, ShapeName, floor_share
 from pdpmean.core.model import Model
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
@@ -25,11 +25,12 @@ from pdpmean.core.weights import WEIGHT_UNIT
 from pdpmean.errors import InsufficientBudgetError
 from pdpmean.laws.lattice import Lattice, keys_of
 from pdpmean.planning.census import Census
+from pdpmean.planning.make import PLANNERS
 from pdpmean.planning.plan import Plan, Shares
 from pdpmean.planning.prediction import Sums
 from pdpmean.planning.released import Location
 from pdpmean.randomness import Randomness, laplace_scale
-from pdpmean.release import any_shape, extent, gaussian, private_median
+from pdpmean.release import any_shape, extent, gaussian, known_bounds, private_median
 from pdpmean.release.shapes import RELEASES
 from pdpmean.sources.arrays import ArraySource
 
@@ -52,10 +53,12 @@ SHARES = {
     ("unbounded", "gaussian"): parts(census=1, weight_squares=1, center=5, scale=5, sum=4),
     ("bounded", "any"): parts(center=4, scale=4, sum=8),
     ("unbounded", "any"): parts(census=1, weights=1, weight_squares=1, center=4, scale=4, sum=5),
+    ("bounded", "bounds"): parts(sum=16),
+    ("unbounded", "bounds"): parts(census=1, weight_squares=1, sum=14),
 }
 
 
-SHAPES = {"gaussian": gaussian, "any": any_shape}  # where each has its noise
+SHAPES = {"gaussian": gaussian, "any": any_shape, "bounds": known_bounds}  # where each has its noise
 # The part of every budget to use: all of it, and parts whose shares are exact fractions or must be rounded.
 USED = {"whole": Fraction(1), "half": Fraction(1, 2), "third": floor_share(Fraction(1, 3))}
 FEWER = {name: share for name, share in USED.items() if share < 1}
@@ -79,7 +82,7 @@ NARROW = 0.125  # a clip within the quarter of the spread that the check counts:
 
 def fixed_plan(
     model: Model,
-    shape: Literal["gaussian", "any"] = "gaussian",
+    shape: ShapeName = "gaussian",
     *,
     clip_width: float = 1.0,
     thinning: float = 1e9,
@@ -87,6 +90,7 @@ def fixed_plan(
     weight_cap: float = 2.5,
     shares: Shares | None = None,
     share: Fraction = USED["whole"],
+    bounds: tuple[float, float] | None = None,
 ) -> Plan:
     """A plan of round shares; what it predicts plays no part."""
     shares = parts_of(share, shares or SHARES[model.name, shape])
@@ -94,7 +98,7 @@ def fixed_plan(
     return Plan(
         model=model,
         shape=shape,
-        support=None,
+        bounds=bounds,
         shares=shares,
         clip_width=clip_width,
         locate_cap=locate_cap,
@@ -108,6 +112,8 @@ def fixed_plan(
         noise_scale=1.0,
         sampling_std=1.0,
         scale_may_miss=shape == "gaussian",
+        needs_locating=PLANNERS[shape].needs_locating,
+        in_deviations=PLANNERS[shape].needs_locating,
         census=Census(anybody, shares.get("census", Fraction(0)), 0.0),
         choices=Choices(),
     )

@@ -127,8 +127,8 @@ def test_hostile_records_give_the_same_integers(session: SparkSession, model: Mo
     spark, arrays = spark_source(frame_of(session, value=values, budget=budgets)), ArraySource(values, budgets)
     assert np.array_equal(spark.census(Cells(model)), arrays.census(Cells(model)))
     assert spark.rows == budgets.size
-    for squares in (False, True):
-        rule = summing(model, squares=squares)
+    left_out = summing_of([clip_of(model, Fraction(1, 3), 0.7, 10.0, 4.0, None, missing=None)], grouped=False)
+    for rule in (summing(model, squares=False), summing(model, squares=True), left_out):
         assert spark.sum(rule).tolist() == arrays.sum(rule).tolist()
         assert np.abs(arrays.sum(rule)).min() > 0
 
@@ -634,7 +634,7 @@ def test_without_a_dataframe_spark_is_not_imported() -> None:
     code = """
 import sys, pyarrow, pdpmean
 table = pyarrow.table({"value": [1.0] * 9000, "budget": [1.0] * 9000})
-pdpmean.estimate_mean(table, value="value", budget="budget", support=(0, 2))
+pdpmean.estimate_mean(table, value="value", budget="budget", bounds=(0, 2))
 sys.exit("pyspark" in sys.modules)
 """
     assert subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=False).returncode == 0

@@ -37,8 +37,9 @@ REFUSED, WRONG_USE, INTERNAL, INTERRUPTED, CUT_SHORT = 1, 2, 70, 130, 141
 _OPTIONS = {
     r"budget_range goes": "--budget-min and --budget-max go",
     r"budget_range(=\(smallest, largest\))?": "--budget-min and --budget-max",
-    r"^support must be \(low, high\)": "--support must be LOW HIGH",
-    r"support=\(low, high\)": "--support LOW HIGH",
+    r"^bounds must be \(low, high\)": "--bounds must be LOW HIGH",
+    r"^bounds must be at most": "--bounds must be at most",
+    r"bounds=\(low, high\)": "--bounds LOW HIGH",
     r"tiers=\{name: budget\}": "--tiers NAME=BUDGET,...",
     r"\b(shape|model|value|budget|person)='([^']*)'": r"--\1 \2",
     r"\b(clip|center|scale|max)_(width|share|failure|ratio)\b": r"--\1-\2",

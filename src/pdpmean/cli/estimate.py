@@ -133,6 +133,6 @@ def _rows_and_content(
     if isinstance(found, GroupedEstimate):
         return [row | marks for row in found.rows(level)], found.to_dict(level)
     low, high = found.interval(level)
-    numbers = {name: getattr(found, name) for name in ("std", "noise_std", "sampling_std", "scale")}
+    numbers = {name: getattr(found, name) for name in ("std", "noise_std", "sampling_std", "scale", "missing")}
     row = {"mean": found.mean, "low": low, "high": high, **numbers, "warning": "; ".join(found.warnings)}
     return [row | marks], found.to_dict() | {"level": level, "interval": [low, high]}

@@ -89,12 +89,22 @@ Share = Annotated[float, _option("--share", "Use only this part of every budget.
 Seed = Annotated[int | None, _option("--seed", "Repeatable noise, for simulations: NOT PRIVATE.", MODEL)]
 
 Shape = Annotated[
-    Literal["gaussian", "any"],
-    _option("--shape", "gaussian: bell-shaped. any: skewed or heavy-tailed; needs more budget.", POPULATION),
+    Literal["gaussian", "any", "bounds"] | None,
+    _option(
+        "--shape",
+        "gaussian: bell-shaped. any: skewed or heavy-tailed; needs more budget. bounds: whatever lies between "
+        "--bounds; needs least. Default: bounds where there are --bounds, else gaussian.",
+        POPULATION,
+    ),
 ]
-Support = Annotated[
+Bounds = Annotated[
     tuple[float, float] | None,
-    _option("--support", "An interval publicly known to hold the mean and most values.", POPULATION, "LOW HIGH"),
+    _option(
+        "--bounds",
+        "What every value is publicly known to lie between: 0 1 for yes and no. Not to be read off the data.",
+        POPULATION,
+        "LOW HIGH",
+    ),
 ]
 
 ClipWidth = Annotated[float | None, _option("--clip-width", "Clip so many standard deviations from the centre.", PLAN)]
@@ -128,8 +138,8 @@ def _planning(
     budget_min: BudgetMin = None,
     budget_max: BudgetMax = None,
     share: Share = 1.0,
-    shape: Shape = "gaussian",
-    support: Support = None,
+    shape: Shape = None,
+    bounds: Bounds = None,
     clip_width: ClipWidth = None,
     saturation: Saturation = None,
     center_share: CenterShare = None,
@@ -155,7 +165,7 @@ def _planning(
         "budget_range": budget_range(model, budget_min, budget_max, tiers),
         "share": share,
         "shape": shape,
-        "support": support,
+        "bounds": bounds,
         "choices": Choices(**{name: value for name, value in choices.items() if value is not None}),
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -36,7 +35,8 @@ def plan(
 ) -> None:
     """Show what error to expect, what dominates it and what would help, before anything is spent.
 
-    Only budgets are read, no values. Errors are in standard deviations of the population.
+    Only budgets are read, no values. Errors are in standard deviations of the population or, with --bounds, in the
+    values' own unit.
 
     Example: pdpmean plan --tiers 0.1:5400,0.5:3700,1:900
     """
@@ -95,7 +95,7 @@ def _content(made: Plan, scenarios: list[Scenario]) -> dict[str, Any]:
     return made.to_dict() | {
         "limited_by": _limit(made)[0],
         "people_beyond_saturation": _beyond(made),
-        "without_privacy": 1 / math.sqrt(made.people),
+        "without_privacy": made.without_privacy,
         "what_if": [
             {"change": scenario.name, "expected_std": scenario.plan and scenario.plan.expected_std}
             for scenario in scenarios
@@ -109,7 +109,7 @@ def _text(made: Plan, scenarios: list[Scenario]) -> str:
     rows = [
         ("limited by", f"{limit}, {100 * part:.0f} % of the squared error"),
         ("more budget", more),
-        ("without privacy", f"the error (std) would be {1 / math.sqrt(made.people):.4g}"),
+        ("without privacy", f"the error (std) would be {made.at_most}{made.without_privacy:.4g}"),
     ]
     table = [("what if", "expected error", "change"), ("as it is", f"{made.expected_std:.4g}", "")]
     table += [(scenario.name, *_change(made, scenario.plan)) for scenario in scenarios]

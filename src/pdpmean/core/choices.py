@@ -15,16 +15,24 @@ __all__ = [
     "ASSUMPTIONS",
     "Choices",
     "ShapeName",
+    "check_bounds",
     "check_choices",
     "check_shape",
     "check_share",
-    "check_support",
     "floor_share",
 ]
 
-ShapeName = Literal["gaussian", "any"]
+ShapeName = Literal["gaussian", "any", "bounds"]
 # What each takes for granted, as the end of a sentence.
-ASSUMPTIONS: dict[ShapeName, str] = {"gaussian": ", for a bell-shaped population", "any": ""}
+ASSUMPTIONS: dict[ShapeName, str] = {
+    "gaussian": ", for a bell-shaped population",
+    "any": "",
+    "bounds": ", for values between known bounds",
+}
+# What is taken for granted where no shape is given, with bounds and without; and what cannot do without them.
+_WITH_BOUNDS: ShapeName = "bounds"
+_WITHOUT_BOUNDS: ShapeName = "gaussian"
+_NEED_BOUNDS = frozenset({_WITH_BOUNDS})
 
 SMALLEST_SHARE = Fraction(1, 2**10)  # of every budget, and what choices must leave to average
 SHARE_UNIT = 2**20  # shares are multiples of 1 / SHARE_UNIT: exact as fractions and as doubles
@@ -36,7 +44,7 @@ class Choices:
 
     `center_share` and `scale_share` are parts of every budget, `clip_width` is in standard deviations, `saturation` is
     the budget above which more no longer counts. An answer is refused when the chance that `locate` misses exceeds
-    `max_failure` for a mean `max_ratio` standard deviations from 0 (or a support that many wide).
+    `max_failure` for a mean `max_ratio` standard deviations from 0 (or bounds that many wide).
     """
 
     center_share: float | None = None
@@ -70,13 +78,27 @@ class Choices:
         if (self.center_share or 0) + (self.scale_share or 0) >= 1:
             raise InvalidInputError("center_share and scale_share must leave something to average", name="center_share")
 
+    def check_without_locating(self) -> None:
+        """Raise if something is chosen that only a bell-shaped population has."""
+        if self.center_share or self.scale_share or self.clip_width:
+            raise InvalidInputError(
+                "center_share, scale_share and clip_width are choices for shape='gaussian' alone",
+                name="choices",
+                value=self,
+            )
 
-def check_shape(shape: str) -> ShapeName:
-    """One of the shapes a population may be taken to have."""
-    for name in ASSUMPTIONS:
-        if shape == name:
-            return name
-    raise InvalidInputError(f"shape must be 'gaussian' or 'any'; got {shape!r}", name="shape", value=shape)
+
+def check_shape(shape: str | None, bounds: tuple[float, float] | None) -> ShapeName:
+    """The shape a population is taken to have; unless one is given, whether there are bounds decides."""
+    if shape is None:
+        return _WITH_BOUNDS if bounds else _WITHOUT_BOUNDS
+    if shape not in ASSUMPTIONS:
+        raise InvalidInputError(
+            f"shape must be 'gaussian', 'any' or 'bounds'; got {shape!r}", name="shape", value=shape
+        )
+    if shape in _NEED_BOUNDS and bounds is None:
+        raise InvalidInputError("shape='bounds' needs bounds=(low, high)", name="bounds")
+    return shape
 
 
 def check_choices(choices: Choices | None) -> Choices:
@@ -95,17 +117,17 @@ def check_share(share: float | Fraction) -> Fraction:
     return floor_share(Fraction(share))
 
 
-def check_support(support: tuple[float, float] | None) -> tuple[float, float] | None:
-    """An interval that publicly holds the mean, and most of the population."""
-    if support is None:
+def check_bounds(bounds: tuple[float, float] | None) -> tuple[float, float] | None:
+    """What every value is publicly known to lie between."""
+    if bounds is None:
         return None
     try:
-        low, high = (float(end) for end in support)
-    except (TypeError, ValueError):
+        low, high = (float(end) for end in bounds)
+    except (OverflowError, TypeError, ValueError):
         low, high = math.nan, math.nan
     if not -math.inf < low < high < math.inf:
         raise InvalidInputError(
-            f"support must be (low, high), finite, with low < high; got {support!r}", name="support", value=support
+            f"bounds must be (low, high), finite, with low < high; got {bounds!r}", name="bounds", value=bounds
         )
     return low, high
 

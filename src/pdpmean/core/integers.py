@@ -18,10 +18,12 @@ __all__ = [
     "STEP_BITS",
     "WEIGHT_BITS",
     "from_words",
+    "places_of",
     "steps_of",
     "steps_per_unit",
     "weight_shift",
     "weights_of",
+    "whole",
     "words_of",
 ]
 
@@ -51,12 +53,22 @@ def weights_of(allowances: Floats, share: Any, cap: Any, unit: Any) -> NDArray[n
     return weights
 
 
-def steps_of(values: Floats, middle: Any, lift: Any, per_unit: Any, missing: Any = 0.0) -> NDArray[np.int64]:
-    """Values clipped, as integers from -STEPS to STEPS; a missing one is `missing`."""
+def places_of(values: Floats, middle: Any, lift: Any, per_unit: Any) -> Floats:
+    """Values clipped, as whole numbers from -STEPS to STEPS; NaN where one is missing."""
     with np.errstate(all="ignore"):
-        steps = np.rint(np.clip((values - middle) * lift * per_unit, -STEPS, STEPS))
-    whole: NDArray[np.int64] = np.where(np.isnan(steps), missing, steps).astype(np.int64)
-    return whole
+        places: Floats = np.rint(np.clip((values - middle) * lift * per_unit, -STEPS, STEPS))
+    return places
+
+
+def steps_of(values: Floats, middle: Any, lift: Any, per_unit: Any) -> NDArray[np.int64]:
+    """Values clipped, as integers from -STEPS to STEPS; a missing one is 0."""
+    return whole(places_of(values, middle, lift, per_unit))
+
+
+def whole(places: Floats) -> NDArray[np.int64]:
+    """Whole numbers as integers, 0 for NaN."""
+    steps: NDArray[np.int64] = np.where(np.isnan(places), 0.0, places).astype(np.int64)
+    return steps
 
 
 def words_of(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

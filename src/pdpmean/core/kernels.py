@@ -38,9 +38,9 @@ __all__ = [
 
 _LOOK = 64  # bytes looked at together
 _FEW = 2048  # budgets looked at together
-# Where each number of a rule is in its row; a row is 8 numbers long, so that its place is a shift.
-_SHARE, _CAP, _MIDDLE, _LIFT, _PER_UNIT, _MARK = (
-    np.uint64(SumRule._fields.index(name)) for name in ("share", "cap", "middle", "lift", "per_unit", "mark")
+# Where each number of a rule is in its row.
+_SHARE, _CAP, _, _MIDDLE, _LIFT, _PER_UNIT, _NEAR, _MISSING_STEP = (
+    np.uint64(place) for place in range(len(SumRule._fields))
 )
 
 
@@ -263,80 +263,89 @@ def _place(value, middle, lift, per_unit):
 
 
 @numba.njit(nogil=True)
-def _sum_near(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, near):
-    """The sums of W z, of W where z is within `near`, and of tents, over so few records that none overflows a word."""
-    total, close, tents = 0, 0, 0
+def _sum_near(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, near, missing_step):
+    """The sums of W z, of W where z is within `near`, of tents, and of the W that are missing.
+
+    Over so few records that none overflows a word; so below.
+    """
+    total, close, tents, missing = 0, 0, 0, 0
     for i in range(values.size):
-        weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
-        place = np.rint(_place(values[i], middle, lift, per_unit))
-        weight = weight if place == place else np.int64(0)
+        granted = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
+        found = np.rint(_place(values[i], middle, lift, per_unit))
+        place = found if found == found else missing_step
+        weight = granted if place == place else np.int64(0)
         number = weight * np.int64(place if place == place else 0.0)
         total += number
         close += weight if abs(place) < near else np.int64(0)
         tents += (weight << STEP_BITS) - abs(number)
-    return total, close, tents
+        missing += np.int64(0) if found == found else granted
+    return total, close, tents, missing
 
 
 @numba.njit(nogil=True)
-def _sum_squares(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, missing):
-    """The sums of W z, of W, and of W z**2 / STEPS, over so few records that none overflows a word."""
-    total, weights, squares = 0, 0, 0
+def _sum_squares(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, missing_step):
+    """The sums of W z, of W, of W z**2 / STEPS, and of the W that are missing."""
+    total, weights, squares, missing = 0, 0, 0, 0
     for i in range(values.size):
-        weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
-        place = np.rint(_place(values[i], middle, lift, per_unit))
-        step = np.int64(place if place == place else missing)
+        granted = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
+        found = np.rint(_place(values[i], middle, lift, per_unit))
+        place = found if found == found else missing_step
+        weight = granted if place == place else np.int64(0)
+        step = np.int64(place if place == place else 0.0)
         total += weight * step
         weights += weight
         squares += weight * (step * step >> STEP_BITS)
-    return total, weights, squares
+        missing += np.int64(0) if found == found else granted
+    return total, weights, squares, missing
 
 
 @numba.njit(nogil=True, inline="always")
-def _add(sums, total, weights, extra):
-    """Add three sums to a row of the table, two of them split into a high and a low word."""
+def _add(sums, total, weights, extra, missing):
+    """Add four sums to a row of the table, two of them split into a high and a low word."""
     low = (np.int64(1) << LOW_BITS) - 1
     sums[0] += total >> LOW_BITS
     sums[1] += total & low
     sums[2] += weights
     sums[3] += extra >> LOW_BITS
     sums[4] += extra & low
+    sums[5] += missing
 
 
-@_compiled(
-    (_DOUBLES, _DOUBLES, *_LIMITS, types.NamedUniTuple(types.float64, 7, SumRule), types.boolean, types.int64, _ROW)
-)
+@_compiled((_DOUBLES, _DOUBLES, *_LIMITS, _RULE, types.boolean, types.int64, _ROW))
 def sum_blocks(values, budgets, low, high, factor, rule, squares, block, sums):
-    """Add the three sums to `sums`, block by block, each of so many records that none overflows a word."""
-    share, cap, _, middle, lift, per_unit, mark = rule
+    """Add the four sums to `sums`, block by block, each of so many records that none overflows a word."""
+    share, cap, _, middle, lift, per_unit, near, missing_step = rule
     for start in range(0, values.size, block):
         v, b = values[start : start + block], budgets[start : start + block]
         if squares:
-            found = _sum_squares(v, b, low, high, factor, share, cap, middle, lift, per_unit, mark)
+            found = _sum_squares(v, b, low, high, factor, share, cap, middle, lift, per_unit, missing_step)
         else:
-            found = _sum_near(v, b, low, high, factor, share, cap, middle, lift, per_unit, mark)
-        _add(sums, found[0], found[1], found[2])
+            found = _sum_near(v, b, low, high, factor, share, cap, middle, lift, per_unit, near, missing_step)
+        _add(sums, found[0], found[1], found[2], found[3])
 
 
 @numba.njit(nogil=True)
 def _sum_some(values, budgets, groups, low, high, factor, rules, squares, words):
-    """Add records to the three words of their groups, so few that none overflows; a rule is 8 entries long."""
+    """Add records to the four words of their groups, so few that none overflows; a rule is 8 entries long."""
     for i in range(values.size):
         g = np.uint64(np.uint32(groups[i]))
         r, w = g << np.uint64(3), g << np.uint64(2)
-        share, cap, mark = rules[r + _SHARE], rules[r + _CAP], rules[r + _MARK]
+        share, cap, near = rules[r + _SHARE], rules[r + _CAP], rules[r + _NEAR]
         middle, lift, per_unit = rules[r + _MIDDLE], rules[r + _LIFT], rules[r + _PER_UNIT]
-        weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
-        place = np.rint(_place(values[i], middle, lift, per_unit))
+        granted = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
+        found = np.rint(_place(values[i], middle, lift, per_unit))
+        place = found if found == found else rules[r + _MISSING_STEP]
+        weight = granted if place == place else np.int64(0)
+        step = np.int64(place if place == place else 0.0)
+        number = weight * step
         if squares:
-            step = np.int64(place if place == place else mark)
-            number, counted, extra = weight * step, weight, weight * (step * step >> STEP_BITS)
+            counted, extra = weight, weight * (step * step >> STEP_BITS)
         else:
-            weight = weight if place == place else np.int64(0)
-            number = weight * np.int64(place if place == place else 0.0)
-            counted, extra = weight if abs(place) < mark else np.int64(0), (weight << STEP_BITS) - abs(number)
+            counted, extra = weight if abs(place) < near else np.int64(0), (weight << STEP_BITS) - abs(number)
         words[w] += number
         words[w + np.uint64(1)] += counted
         words[w + np.uint64(2)] += extra
+        words[w + np.uint64(3)] += np.int64(0) if found == found else granted
 
 
 @_compiled((_DOUBLES, _DOUBLES, _CODES, *_LIMITS, types.float64[:, ::1], types.boolean, types.int64, _TABLE))
@@ -347,7 +356,7 @@ def sum_groups(values, budgets, groups, low, high, factor, rules, squares, block
         v, b, g = values[start : start + block], budgets[start : start + block], groups[start : start + block]
         _sum_some(v, b, g, low, high, factor, rules.ravel(), squares, words.ravel())
         for k in range(sums.shape[0]):
-            _add(sums[k], words[k, 0], words[k, 1], words[k, 2])
+            _add(sums[k], words[k, 0], words[k, 1], words[k, 2], words[k, 3])
             words[k] = 0
 
 

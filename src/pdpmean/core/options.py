@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypedDict
 
-from pdpmean.core.choices import Choices, ShapeName, check_choices, check_shape, check_share, check_support
+from pdpmean.core.choices import Choices, ShapeName, check_bounds, check_choices, check_shape, check_share
 from pdpmean.core.groups import check_groups
 from pdpmean.core.model import BOUNDED, Model, ModelName, make_model
 from pdpmean.core.progress import Progress
@@ -28,7 +28,7 @@ class Options:
 
     model: Model = BOUNDED
     shape: ShapeName = "gaussian"
-    support: tuple[float, float] | None = None
+    bounds: tuple[float, float] | None = None
     share: Fraction = Fraction(1)
     choices: Choices = field(default_factory=Choices)
     value: str | None = None
@@ -44,8 +44,8 @@ def check_options(
     *,
     model: str = "bounded",
     budget_range: tuple[float, float] | None = None,
-    shape: str = "gaussian",
-    support: tuple[float, float] | None = None,
+    shape: str | None = None,
+    bounds: tuple[float, float] | None = None,
     share: float | Fraction = 1,
     choices: Choices | None = None,
     by: Any = None,
@@ -53,10 +53,11 @@ def check_options(
     **columns: Any,
 ) -> Options:
     """The options, checked: all of them are public, so whatever is wrong may be told."""
+    limits = check_bounds(bounds)
     return Options(
         model=make_model(model, budget_range),
-        shape=check_shape(shape),
-        support=check_support(support),
+        shape=check_shape(shape, limits),
+        bounds=limits,
         share=check_share(share),
         choices=check_choices(choices),
         by=by,
@@ -74,8 +75,8 @@ class GivenOptions(TypedDict, total=False):
     person: Any
     model: ModelName
     budget_range: tuple[float, float] | None
-    shape: ShapeName
-    support: tuple[float, float] | None
+    shape: ShapeName | None
+    bounds: tuple[float, float] | None
     share: float | Fraction
     choices: Choices | None
     randomness: Any

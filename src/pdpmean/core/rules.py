@@ -28,7 +28,8 @@ class SumRule(NamedTuple):
     """What the records of a group add to the sums; NumPy, the compiled loops and Spark all read it by these names.
 
     A record of allowance a has the weight ``W = floor(min(share * a, cap) * unit)``, and its value is
-    ``(value - middle) * lift * per_unit`` steps from the middle of the clip.
+    ``(value - middle) * lift * per_unit`` steps from the middle of the clip. A row is 8 numbers long, so that its place
+    is a shift.
     """
 
     share: Any
@@ -37,5 +38,7 @@ class SumRule(NamedTuple):
     middle: Any
     lift: Any
     per_unit: Any
-    mark: Any
-    """Within how many steps a value is near the middle or, with squares, at which step missing values count."""
+    near: Any
+    """Within how many steps a value is near the middle; with squares nobody asks."""
+    missing_step: Any
+    """At which step a missing value counts; NaN leaves it out of all sums but that of the missing weight."""

@@ -9,12 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from pdpmean.core.numbers import finite
-from pdpmean.core.types import Floats
-from pdpmean.inference.population import LARGEST_ERROR, Evidence, Population, ShapeInference, weight_variation
+from pdpmean.inference.population import (
+    LARGEST_ERROR,
+    Evidence,
+    Population,
+    ShapeInference,
+    averaging_weights,
+    weight_variation,
+)
 from pdpmean.laws.error_law import ErrorLaw
 from pdpmean.planning.any_shape import tail_beyond
 from pdpmean.planning.plan import Plan
-from pdpmean.planning.released import Released
+from pdpmean.planning.released import Average, Released
 
 __all__ = ["AnyShapeInference"]
 
@@ -26,9 +32,15 @@ class _Clipped(Evidence):
     """What was released of a population of any shape."""
 
     @property
-    def total_per_weight(self) -> float:
+    def averaged(self) -> Average:
+        """Its sums."""
+        assert isinstance(self.released.averaged, Average)
+        return self.released.averaged
+
+    @property
+    def released_weight(self) -> float:
         """Everybody's weight is counted as it is."""
-        return 1.0
+        return self.averaged.total
 
 
 class AnyShapeInference(ShapeInference):
@@ -44,16 +56,12 @@ class AnyShapeInference(ShapeInference):
 
     def unevenness(self, plan: Plan) -> float:
         """Of the weights in the sum."""
-
-        def averaging(levels: Floats) -> Floats:
-            return np.minimum(levels * float(plan.shares["sum"]), plan.weight_cap)
-
-        return weight_variation(plan, averaging)
+        return weight_variation(plan, averaging_weights(plan))
 
 
 def _as_it_is(group: _Clipped) -> Population:
     """The clipped mean itself, as it is or with what either tail may add; sampling from the released mean square."""
-    plan, location, averaged = group.plan, group.released.location, group.released.averaged
+    plan, location, averaged = group.plan, group.released.location, group.averaged
     half, offset = location.half, location.offset
     assert averaged.square is not None
     mean = finite(location.middle + half * averaged.mean)

@@ -9,13 +9,18 @@ from pdpmean.core.numbers import finite
 from pdpmean.core.promise import Promise
 from pdpmean.inference.any_shape import AnyShapeInference
 from pdpmean.inference.gaussian import GaussianInference
+from pdpmean.inference.known_bounds import KnownBoundsInference
 from pdpmean.inference.population import Population, ShapeInference
 from pdpmean.planning.released import Released
 from pdpmean.results.mean_estimate import MeanEstimate
 
 __all__ = ["INFERENCES", "conclude"]
 
-INFERENCES: dict[ShapeName, ShapeInference] = {"gaussian": GaussianInference(), "any": AnyShapeInference()}
+INFERENCES: dict[ShapeName, ShapeInference] = {
+    "gaussian": GaussianInference(),
+    "any": AnyShapeInference(),
+    "bounds": KnownBoundsInference(),
+}
 
 
 def conclude(groups: Sequence[Released | None], promise: Promise) -> list[MeanEstimate | None]:
@@ -38,5 +43,6 @@ def _estimate(shape: ShapeInference, group: Released, population: Population, pr
         plan=group.plan,
         promise=promise,
         selection_bound=finite(bound),
+        missing=population.missing,
         warnings=shape.warnings(group, population, 1 / (promise.groups or 1)),
     )

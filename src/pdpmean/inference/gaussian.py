@@ -12,12 +12,19 @@ import numpy as np
 from pdpmean.core.threads import in_threads
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import locating_weights
-from pdpmean.inference.population import LARGEST_ERROR, Evidence, Population, ShapeInference, weight_variation
+from pdpmean.inference.population import (
+    LARGEST_ERROR,
+    Evidence,
+    Population,
+    ShapeInference,
+    averaging_weights,
+    weight_variation,
+)
 from pdpmean.laws.clipped_normal import centered, clipped_variance, mean_tent, ratio_slope, undo_clipping
 from pdpmean.laws.error_law import ErrorLaw, half_width, rank_nodes
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.prediction import NARROWEST, TENT_PART, center_error, scale_error, tent_error, tent_trust
-from pdpmean.planning.released import Released
+from pdpmean.planning.released import Average, Released
 
 __all__ = ["GaussianInference"]
 
@@ -64,6 +71,17 @@ class _Bell(Evidence):
     """What was released of a bell-shaped population."""
 
     @property
+    def averaged(self) -> Average:
+        """Its sums."""
+        assert isinstance(self.released.averaged, Average)
+        return self.released.averaged
+
+    @property
+    def released_weight(self) -> float:
+        """Behind the tents."""
+        return self.averaged.total / self.total_per_weight
+
+    @property
     def total_per_weight(self) -> float:
         """The mean tent, about."""
         return centered(self.plan.clip_width).tent / self.plan.clip_width
@@ -76,13 +94,13 @@ class _Bell(Evidence):
         """
         plan, expected = self.plan, self.total_per_weight * self.weight
         trust = 1.0 if plan.census.is_noisy else tent_trust(plan.scale, plan.clip_width, expected)
-        total = expected + trust * (self.released.averaged.total - expected)
+        total = expected + trust * (self.averaged.total - expected)
         return total, math.sqrt(trust) * tent_error(expected)
 
     @property
     def numbers(self) -> _Numbers:
         """What the population is solved for from."""
-        location, averaged, scale = self.released.location, self.released.averaged, self.plan.scale
+        location, averaged, scale = self.released.location, self.averaged, self.plan.scale
         total, error = self.tents
         return _Numbers(
             center=location.center,
@@ -126,15 +144,12 @@ class GaussianInference(ShapeInference):
         """Also of the weights in `locate`, since centre and scale reach the mean where they are not everybody's."""
         rule = plan.keep_rule
 
-        def averaging(levels: Floats) -> Floats:
-            return np.minimum(levels * float(plan.shares["sum"]), plan.weight_cap)
-
         def locating(levels: Floats) -> Floats:
             weights = locating_weights(levels, rule.share, rule.sum_share, rule.spared_from)
             capped: Floats = np.minimum(weights, rule.cap)
             return capped
 
-        return max(weight_variation(plan, averaging), weight_variation(plan, locating))
+        return max(weight_variation(plan, averaging_weights(plan)), weight_variation(plan, locating))
 
 
 def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
@@ -169,7 +184,7 @@ def _many_near(group: _Bell, rarely: float) -> bool:
 
     That part errs by its noise and by who is in the sample, and follows the located scale.
     """
-    plan, averaged = group.plan, group.released.averaged
+    plan, averaged = group.plan, group.averaged
     if averaged.near is None or plan.clip_width <= NARROWEST:
         return False
     part = averaged.total / group.weight
@@ -192,4 +207,4 @@ def _few_found(group: _Bell, rarely: float) -> bool:
     of_census = float(plan.shares["sum"]) * plan.census.doubt / weight
     by_chance = half_width(rarely, math.hypot(noise, of_tents), math.hypot(sampling, counted, of_census))
     least = _LEAST_FOUND_UNBOUNDED if plan.census.is_noisy else _LEAST_FOUND
-    return group.released.averaged.total / (tent * weight) < least - by_chance
+    return group.averaged.total / (tent * weight) < least - by_chance

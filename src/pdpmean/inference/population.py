@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pdpmean.core.types import Floats
-from pdpmean.laws.error_law import ErrorLaw
+from pdpmean.laws.law import Law
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Released
 
-__all__ = ["LARGEST_ERROR", "Evidence", "Population", "ShapeInference", "weight_variation"]
+__all__ = ["LARGEST_ERROR", "Evidence", "Population", "ShapeInference", "averaging_weights", "weight_variation"]
 
 _BUCKET_DOUBT = 0.5  # how far, relatively, a noisy census misstates the squared weights: its buckets are wide
 _MORE = 0.7  # of a standard deviation, by simulation
@@ -23,12 +23,17 @@ LARGEST_ERROR = 2.0**1013  # so that a few of them add up to a number
 
 @dataclass(frozen=True)
 class Population:
-    """The mean, the standard deviation, the law of the mean's error, and the slope: how far a value moves the mean."""
+    """What is concluded about a group."""
 
     mean: float
     scale: float
-    law: ErrorLaw
+    """The standard deviation of the values."""
+    law: Law
+    """Where the mean lies."""
     slope: float = 1.0
+    """How much the mean moves what a value moves by 1."""
+    missing: float | None = None
+    """The part of the weight whose value is missing, where that is known."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,8 @@ class Evidence(ABC):
 
     @property
     @abstractmethod
-    def total_per_weight(self) -> float:
-        """What a person adds to the released total, over their weight."""
+    def released_weight(self) -> float:
+        """The total weight behind what was released."""
 
     @property
     def plan(self) -> Plan:
@@ -52,7 +57,7 @@ class Evidence(ABC):
         """The total weight: that of the plan, if budgets are public; else behind what was released."""
         if not self.plan.census.is_noisy:
             return self.plan.mean.weight
-        return self.released.averaged.total / self.total_per_weight
+        return self.released_weight
 
     @property
     def growth(self) -> float:
@@ -92,6 +97,15 @@ class ShapeInference(ABC):
     @abstractmethod
     def unevenness(self, plan: Plan) -> float:
         """At most the total variation between the weights given and equal weights for everybody."""
+
+
+def averaging_weights(plan: Plan) -> Callable[[Floats], Floats]:
+    """What people of given allowances weigh in the sum."""
+
+    def weigh(levels: Floats) -> Floats:
+        return np.minimum(levels * float(plan.shares["sum"]), plan.weight_cap)
+
+    return weigh
 
 
 def weight_variation(plan: Plan, weigh: Callable[[Floats], Floats]) -> float:

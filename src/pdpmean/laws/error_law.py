@@ -21,6 +21,7 @@ __all__ = [
     "half_width",
     "intervals",
     "noisy_normal_cdf",
+    "noisy_normal_density",
     "noisy_normal_quantile",
     "quantiles",
     "rank_nodes",
@@ -46,6 +47,14 @@ def noisy_normal_cdf(x: Any, noise: Any, sampling: Any, doubled: float = 0.0) ->
     z, ratio = x / unit / sampling, sampling / noise
     below, above = (_tail(side, ratio) + doubled * _further(side, ratio) for side in (z, -z))
     return ndtr(z) - 0.5 * below + 0.5 * above
+
+
+@quietly
+def noisy_normal_density(x: Any, noise: Any, sampling: Any) -> Any:
+    """The density of L + N at x, for Laplace L of scale `noise` and normal N of standard deviation `sampling`."""
+    sampling = np.maximum(sampling, 1e-3 * noise)
+    z, ratio = np.abs(x) / sampling, sampling / noise
+    return (_tail(z, ratio) + _near_tail(-z, ratio)) / (2 * noise)
 
 
 @quietly
@@ -79,10 +88,14 @@ def _chance_and_density(x: Any, noise: Any, sampling: Any, doubled: Any) -> tupl
 
 def _tail(z: Any, ratio: Any) -> Any:
     """``Phi(z - ratio) exp(ratio**2 / 2 - z ratio)``, without cancellation where ratio is large."""
-    gap = np.maximum(ratio - z, 0.0) / math.sqrt(2)
-    near = 0.5 * erfcx(gap) * np.exp(-np.minimum(z * z, 1400.0) / 2)
     far = ndtr(z - ratio) * np.exp(np.minimum(ratio * (ratio / 2 - z), 0.0))
-    return np.where(z <= ratio, near, far)
+    return np.where(z <= ratio, _near_tail(z, ratio), far)
+
+
+def _near_tail(z: Any, ratio: Any) -> Any:
+    """The same where z is at most the ratio."""
+    gap = np.maximum(ratio - z, 0.0) / math.sqrt(2)
+    return 0.5 * erfcx(gap) * np.exp(-np.minimum(z * z, 1400.0) / 2)
 
 
 def _further(z: Any, ratio: Any) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from pdpmean.core.integers import STEPS, steps_of, weights_of, words_of
+from pdpmean.core.integers import STEPS, places_of, weights_of, whole, words_of
 from pdpmean.core.model import Model
 from pdpmean.core.rules import SumRule
 from pdpmean.core.threads import SMALLEST_BATCH
@@ -24,15 +25,18 @@ __all__ = ["Summing"]
 _BLOCK = 2**13 - 1
 
 
-_NOTHING = SumRule(share=1.0, cap=0.0, unit=1.0, middle=0.0, lift=1.0, per_unit=0.0, mark=0.0)  # a cap of 0 for all
+_NOTHING = SumRule(  # a cap of 0 for all
+    share=1.0, cap=0.0, unit=1.0, middle=0.0, lift=1.0, per_unit=0.0, near=0.0, missing_step=math.nan
+)
 
 
 @dataclass(frozen=True)
 class Summing:
-    """What records add to the sums: of W z, of W, and of W times the extra; z are values, clipped, in steps.
+    """What records add to the sums: of W z, of W, of W times the extra, and of the W of those whose value is missing.
 
-    The extra is ``STEPS - |z|`` or, if `squares`, ``z**2 / STEPS``; and unless `squares`, the sum of W is over the
-    values near the middle. There is one row per group, a `SumRule`, and a last one that adds nothing for everybody
+    The z are values, clipped, in steps; a missing one is where its `SumRule` says, or in the last sum alone. The extra
+    is ``STEPS - |z|`` or, if `squares`, ``z**2 / STEPS``; and unless `squares`, the sum of W is over the values near
+    the middle. There is one row per group, a `SumRule`, and a last one that adds nothing for everybody
     else; or a single row, where there are no groups.
     """
 
@@ -48,8 +52,8 @@ class Summing:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Groups by sums: of W z in two words, of W, of W times the extra in two words."""
-        return len(self.rules), 5
+        """Groups by sums: of W z in two words, of W, of W times the extra in two words, of the W that are missing."""
+        return len(self.rules), 6
 
     def tally(self, batch: Batch, table: Counts) -> None:
         """Add a batch to the sums."""
@@ -58,14 +62,17 @@ class Summing:
             return
         where = np.zeros(1, dtype=np.int32) if batch.groups is None else batch.groups
         rule = SumRule(*self.rules[where].T)
-        weights = weights_of(self.model.allowances(batch.budgets), rule.share, rule.cap, rule.unit)
-        steps = steps_of(batch.values, rule.middle, rule.lift, rule.per_unit, rule.mark if self.squares else 0.0)
+        granted = weights_of(self.model.allowances(batch.budgets), rule.share, rule.cap, rule.unit)
+        found = places_of(batch.values, rule.middle, rule.lift, rule.per_unit)
+        missing = np.where(np.isnan(found), granted, 0)
+        places = np.where(np.isnan(found), rule.missing_step, found)
+        weights = np.where(np.isnan(places), 0, granted)
+        steps = whole(places)
         if self.squares:
             counted, extra = weights, weights * (steps**2 // STEPS)
         else:
-            weights = np.where(np.isnan(batch.values), 0, weights)
-            counted, extra = np.where(np.abs(steps) < rule.mark, weights, 0), weights * (STEPS - np.abs(steps))
-        for column, numbers in enumerate([*words_of(weights * steps), counted, *words_of(extra)]):
+            counted, extra = np.where(np.abs(steps) < rule.near, weights, 0), weights * (STEPS - np.abs(steps))
+        for column, numbers in enumerate([*words_of(weights * steps), counted, *words_of(extra), missing]):
             # Below 2**26 each, and so few that their sums are exact as doubles.
             groups = np.broadcast_to(where, weights.shape)
             table[:, column] += np.bincount(groups, weights=numbers, minlength=len(table)).astype(np.int64)
@@ -74,15 +81,15 @@ class Summing:
         kernels = load_kernels()
         columns, limits = (batch.values, batch.budgets), self.model.limits
         if batch.groups is None:
-            rule = SumRule(*self._compiled_rules[0, :-1].tolist())
+            rule = SumRule(*self._compiled_rules[0].tolist())
             kernels.sum_blocks(*columns, *limits, rule, self.squares, _BLOCK, table[0])
         else:
             kernels.sum_groups(*columns, batch.groups, *limits, self._compiled_rules, self.squares, _BLOCK, table)
 
     @cached_property
     def _compiled_rules(self) -> Floats:
-        """The same with shares and caps in units, which are powers of two, so that nothing is rounded; padded to 8."""
+        """The same with shares and caps in units, which are powers of two, so that nothing is rounded."""
         rule = SumRule(*self.rules.T)
         ones = np.ones_like(rule.unit)
         in_units = rule._replace(share=round_down(rule.share) * rule.unit, cap=rule.cap * rule.unit, unit=ones)
-        return np.column_stack([*in_units, np.zeros_like(ones)])
+        return np.column_stack(in_units)

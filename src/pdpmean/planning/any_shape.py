@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from scipy.special import ndtri
 
-from pdpmean.core.choices import Choices
-from pdpmean.errors import InvalidInputError
+from pdpmean.core.options import Options
 from pdpmean.laws.joint_noise import JointNoise
-from pdpmean.planning.forecast import ClipEffect
+from pdpmean.planning.forecast import ClipEffect, LocatingForecaster
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
 from pdpmean.planning.prediction import Sums
@@ -26,7 +25,7 @@ _CAP_CONSTANT = 200.0
 
 
 @dataclass(frozen=True)
-class AnyShapePlanner(Planner):
+class AnyShapePlanner(LocatingForecaster, Planner):
     """Fixed shares: the extent is found in the data, so that there is little to choose beforehand."""
 
     shape = "any"
@@ -35,17 +34,13 @@ class AnyShapePlanner(Planner):
     sampled_per_root = 20.0
     sampled_in_groups = 2_000_000
     scale_may_miss = False
-    support_helps = False
+    bounds_help = False
+    too_little = "too little to find how far a population of any shape extends"
 
     @staticmethod
-    def check(choices: Choices) -> None:
+    def check(options: Options) -> None:
         """Raise if something is chosen that this shape has not."""
-        if choices.center_share or choices.scale_share or choices.clip_width:
-            raise InvalidInputError(
-                "center_share, scale_share and clip_width are choices for shape='gaussian' alone",
-                name="choices",
-                value=choices,
-            )
+        options.choices.check_without_locating()
 
     def clip_effect(self, width: float, noise: JointNoise) -> ClipEffect:  # noqa: ARG002
         """Next to none: the clip is wide."""

@@ -1,7 +1,8 @@
 """Forecast: what shares of the budget and a clip width lead to, in plain doubles, before a value is read.
 
 The error of the mean is Laplace noise plus sampling, a little larger because centre and scale are themselves estimates.
-All errors are in units of the population's standard deviation. The formulas are in docs/how-it-works.md.
+All errors are in units of the population's standard deviation, unless bounds are known. The formulas are in
+docs/how-it-works.md.
 """
 
 from __future__ import annotations
@@ -26,7 +27,17 @@ from pdpmean.laws.joint_noise import JointNoise
 from pdpmean.planning.census import Buckets, Census
 from pdpmean.planning.prediction import Sums, miss_probability
 
-__all__ = ["LARGEST_SAMPLE", "LARGEST_WEIGHT", "ClipEffect", "Forecast", "Forecaster", "Located", "weighed"]
+__all__ = [
+    "LARGEST_SAMPLE",
+    "LARGEST_WEIGHT",
+    "OUT_OF_REACH",
+    "ClipEffect",
+    "Forecast",
+    "Forecaster",
+    "Located",
+    "LocatingForecaster",
+    "weighed",
+]
 
 _ALL_UP_TO, LARGEST_SAMPLE = 16_000, 50_000  # of more records than the first `locate` looks at a sample
 _KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
@@ -35,7 +46,7 @@ _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is fl
 # Of the noisy total, so many standard deviations may not be there, for the chance of a miss; by simulation. And so much
 # of the locating weights is counted on where the census says next to nothing.
 _DOUBTED, _LEAST_SURE = 1.25, 0.05
-_OUT_OF_REACH = 2.0**100  # nats; finite, since budgets may be infinite
+OUT_OF_REACH = 2.0**100  # nats; finite, since budgets may be infinite
 
 
 @dataclass(frozen=True)
@@ -43,9 +54,9 @@ class Forecast:
     """How good an estimate will be, and the numbers that it rests on."""
 
     shape: ShapeName
-    support: tuple[float, float] | None
+    bounds: tuple[float, float] | None
     clip_width: float
-    """Values are clipped so many standard deviations from the centre."""
+    """Values are clipped so far from the centre, in the unit of the errors."""
     locate_cap: float
     weight_cap: float
     spared_from: float
@@ -62,6 +73,13 @@ class Forecast:
     """Predicted standard deviation of the error due to who is in the sample."""
     scale_may_miss: bool
     """Whether the scale is sought among all doubles, and so may be missed as the centre may."""
+    needs_locating: bool
+    """Whether the population must first be found; between known bounds it need not."""
+    in_deviations: bool
+    """Whether errors are in standard deviations of the population.
+
+    If not, they are in the values' own unit, and the sampling error is the largest that there can be.
+    """
 
     @property
     def noise_std(self) -> float:
@@ -84,12 +102,14 @@ class Forecast:
 
     @quietly
     def failure_probability(self, ratio: float = 1e4) -> float:
-        """The chance that `locate` misses, for a mean `ratio` standard deviations from 0 (or a support so wide)."""
+        """The chance that `locate` misses, for a mean `ratio` standard deviations from 0 (or bounds so wide)."""
+        if not self.needs_locating:
+            return 0.0
         return miss_probability(
             self.center.scaled(self.sure),
             self.scale.scaled(self.sure) if self.scale_may_miss else None,
             ratio,
-            supported=self.support is not None,
+            within_bounds=self.bounds is not None,
         )
 
     def allows(self, ratio: float = 1e4, chance: float = 0.05) -> bool:
@@ -122,12 +142,41 @@ class Forecaster(ABC):
 
     census: Census
     model: Model
-    support: tuple[float, float] | None
+    bounds: tuple[float, float] | None
     choices: Choices
     room: int = LARGEST_SAMPLE
     """How many records `locate` may look at, about."""
 
     shape: ClassVar[ShapeName]
+    needs_locating: ClassVar[bool]
+    """See `Forecast.needs_locating`."""
+
+    @abstractmethod
+    def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:
+        """What these shares lead to, and a clip so wide to either side; and to `spare` what is capped."""
+
+    @cached_property
+    def useful_total(self) -> float:
+        """What the allowances add up to, none counted beyond where more no longer helps."""
+        profile = self.census.profile
+        tau = min(profile.saturation(100 * _LOCATE_CONSTANT)[0], LARGEST_WEIGHT)
+        return profile.capped_sums(tau)[0]
+
+    def averaging(self, share: float, constant: float) -> tuple[float, Sums]:
+        """The cap on the weights ``share * allowance`` that minimises the variance, and the sums it leaves."""
+        profile = self.census.profile
+        cap = profile.saturation(constant, share)[0]
+        if self.choices.saturation:
+            cap = self.choices.saturation / self.model.budget_per_allowance * share
+        cap = min(cap, LARGEST_WEIGHT)
+        return cap, Sums(*profile.capped_sums(cap, share))
+
+
+@dataclass(frozen=True)
+class LocatingForecaster(Forecaster):
+    """Forecasts of a population that must first be found, in units of its standard deviation."""
+
+    needs_locating = True
     fewest_sampled: ClassVar[int]
     """Of more than 16,000 records, `locate` looks at so many at least."""
     sampled_per_root: ClassVar[float]
@@ -142,26 +191,19 @@ class Forecaster(ABC):
     def locating_error(self, center: Sums, scale: Sums, mean: Sums, width: float) -> float:
         """The error that reaches the mean from centre and scale being estimates."""
 
-    @cached_property
-    def useful_total(self) -> float:
-        """What the allowances add up to, none counted beyond where more no longer helps."""
-        profile = self.census.profile
-        tau = min(profile.saturation(100 * _LOCATE_CONSTANT)[0], LARGEST_WEIGHT)
-        return profile.capped_sums(tau)[0]
-
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:
         """What these shares lead to, and a clip of so many standard deviations; and to `spare` what is capped."""
         noise = JointNoise(shares.get("weights", 0.0) / shares["sum"])
         effect = self.clip_effect(width, noise)
-        weight_cap, mean = self._averaging(shares["sum"], effect.cap_constant)
-        spared_from = weight_cap if spare else _OUT_OF_REACH
+        weight_cap, mean = self.averaging(shares["sum"], effect.cap_constant)
+        spared_from = weight_cap if spare else OUT_OF_REACH
         located = self._locating(shares, spared_from)
         parts = [shares[name] / (shares["center"] + shares["scale"]) for name in ("center", "scale")]
         center, scale = (located.sums.scaled(part) for part in parts)
         sampling = math.sqrt(effect.variance * mean.square) / (effect.slope * mean.weight)
         return Forecast(
             shape=self.shape,
-            support=self.support,
+            bounds=self.bounds,
             clip_width=width,
             locate_cap=located.cap,
             weight_cap=weight_cap,
@@ -174,16 +216,9 @@ class Forecaster(ABC):
             noise_scale=noise.sum_std / math.sqrt(2) * width / (effect.slope * mean.weight),
             sampling_std=math.hypot(sampling, self.locating_error(center, scale, mean, width)),
             scale_may_miss=self.scale_may_miss,
+            needs_locating=self.needs_locating,
+            in_deviations=True,
         )
-
-    def _averaging(self, share: float, constant: float) -> tuple[float, Sums]:
-        """The cap on the weights ``share * allowance`` that minimises the variance, and the sums it leaves."""
-        profile = self.census.profile
-        cap = profile.saturation(constant, share)[0]
-        if self.choices.saturation:
-            cap = self.choices.saturation / self.model.budget_per_allowance * share
-        cap = min(cap, LARGEST_WEIGHT)
-        return cap, Sums(*profile.capped_sums(cap, share))
 
     def _locating(self, shares: Mapping[str, float], spared_from: float) -> Located:
         """What `locate` rests on, with these shares."""
@@ -221,6 +256,6 @@ def _least_weight(buckets: Buckets, doubt: float, cap: float, rule: tuple[float,
 
 def weighed(profile: Profile, share: float, sum_share: float, spared_from: float) -> tuple[Profile, float]:
     """The people, and a share: that of their level is what they may cost in `locate`."""
-    if spared_from >= _OUT_OF_REACH:
+    if spared_from >= OUT_OF_REACH:
         return profile, share
     return Profile(locating_weights(profile.levels, share, sum_share, spared_from), profile.counts), 1.0

@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit
 
-from pdpmean.core.choices import Choices
+from pdpmean.core.options import Options
 from pdpmean.laws.clipped_normal import centered
 from pdpmean.laws.joint_noise import JointNoise
 from pdpmean.laws.simplex import find_least
-from pdpmean.planning.forecast import ClipEffect
+from pdpmean.planning.forecast import ClipEffect, LocatingForecaster
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
 from pdpmean.planning.prediction import Sums, product_error, tent_error, tent_trust
@@ -29,7 +29,7 @@ _LARGEST_LOCATE, _NARROWEST = 0.45, 0.3
 
 
 @dataclass(frozen=True)
-class GaussianPlanner(Planner):
+class GaussianPlanner(LocatingForecaster, Planner):
     """Searches for the two locating shares and the clip width of least predicted error."""
 
     shape = "gaussian"
@@ -38,10 +38,10 @@ class GaussianPlanner(Planner):
     sampled_per_root = 3.0
     sampled_in_groups = 1_000_000
     scale_may_miss = True
-    support_helps = True
+    bounds_help = True
 
     @staticmethod
-    def check(choices: Choices) -> None:
+    def check(options: Options) -> None:
         """All choices are for this shape."""
 
     def clip_effect(self, width: float, noise: JointNoise) -> ClipEffect:

@@ -16,12 +16,17 @@ from pdpmean.planning.any_shape import AnyShapePlanner
 from pdpmean.planning.census import Census
 from pdpmean.planning.forecast import LARGEST_SAMPLE, LARGEST_WEIGHT
 from pdpmean.planning.gaussian import GaussianPlanner
+from pdpmean.planning.known_bounds import KnownBoundsPlanner
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
 
 __all__ = ["PLANNERS", "Earlier", "make_plan", "plan_groups", "plan_or_none", "with_people"]
 
-PLANNERS: dict[ShapeName, type[Planner]] = {"gaussian": GaussianPlanner, "any": AnyShapePlanner}
+PLANNERS: dict[ShapeName, type[Planner]] = {
+    "gaussian": GaussianPlanner,
+    "any": AnyShapePlanner,
+    "bounds": KnownBoundsPlanner,
+}
 
 _LEAST_SAMPLE = 500  # records that `locate` may look at in each of many groups
 
@@ -33,6 +38,10 @@ class Earlier:
     plan: Plan | None = None
     refused: list[tuple[Profile, float]] = field(default_factory=list)
     """Profiles that were refused, and the total budget that each would have needed."""
+
+    def near(self, census: Census) -> Plan | None:
+        """The plan of an earlier group much like this one."""
+        return self.plan if self.plan and self.plan.is_like(census.profile) else None
 
     def needed_total(self, planner: Planner) -> float:
         """About the total budget that would not be refused, with this profile and more people."""
@@ -49,7 +58,7 @@ def make_plan(census: Census, options: Options, *, earlier: Earlier | None = Non
     _check(census, options)
     earlier = earlier or Earlier()
     planner = _planner(census, options, room)
-    near = earlier.plan if earlier.plan and earlier.plan.is_like(census.profile) else None
+    near = earlier.near(census) if planner.needs_locating else None
     plan = planner.best(near)
     earlier.plan = near or plan
     if not planner.accepts(plan):
@@ -59,7 +68,7 @@ def make_plan(census: Census, options: Options, *, earlier: Earlier | None = Non
 
 def _planner(census: Census, options: Options, room: int = LARGEST_SAMPLE) -> Planner:
     planner = PLANNERS[options.shape]
-    return planner(census, options.model, options.support, options.choices, room, options.share)
+    return planner(census, options.model, options.bounds, options.choices, room, options.share)
 
 
 def _check(census: Census, options: Options) -> None:
@@ -80,7 +89,7 @@ def _check(census: Census, options: Options) -> None:
             f"center_share and scale_share must leave something to average; together at most {float(left):g}",
             name="center_share",
         )
-    PLANNERS[options.shape].check(choices)
+    PLANNERS[options.shape].check(options)
 
 
 def _refusal(plan: Plan, options: Options, needed: float) -> InsufficientBudgetError:
@@ -89,16 +98,14 @@ def _refusal(plan: Plan, options: Options, needed: float) -> InsufficientBudgetE
     reason = (
         f"the probability of missing the population is {chance:.2g}; at most {allowed:g} is allowed"
         if chance > allowed
-        else "too little to find how far a population of any shape extends"
+        else PLANNERS[options.shape].too_little
     )
-    may_help = PLANNERS[options.shape].support_helps and not plan.support
-    support = "a support=(low, high) known to hold the population" if may_help else ""
+    may_help = PLANNERS[options.shape].bounds_help and not plan.bounds
+    bounds = "bounds=(low, high) that all values are publicly known to lie between" if may_help else ""
     share = f", a share above {float(options.share):.3g}" if options.share < 1 else ""
-    helps = f"About {_amount(needed)} would be: more people or larger budgets{share}" + f", or {support}" * bool(
-        support
-    )
+    helps = f"About {_amount(needed)} would be: more people or larger budgets{share}" + f", or {bounds}" * bool(bounds)
     if needed == math.inf:
-        helps = "No budget would be" + f", but {support} may" * bool(support)
+        helps = "No budget would be" + f", but {bounds} may" * bool(bounds)
     about = "about " if plan.census.is_noisy else ""
     return InsufficientBudgetError(
         f"a total budget of {about}{_amount(plan.total)} is not enough for an answer ({reason}). {helps}",
@@ -135,5 +142,5 @@ def plan_or_none(outcome: Plan | InsufficientBudgetError) -> Plan | None:
 def with_people(plan: Plan, factor: float) -> Plan | None:
     """The plan for `factor` times as many people who grant the same budgets; None where it would be refused."""
     share = sum(plan.shares.values(), Fraction(0))
-    options = Options(plan.model, plan.shape, plan.support, share, plan.choices)
+    options = Options(plan.model, plan.shape, plan.bounds, share, plan.choices)
     return _planner(plan.census, options).with_people(factor)

@@ -23,7 +23,7 @@ from pdpmean.laws.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.laws.lower_bound import lower_bound
 from pdpmean.planning.census import Census
 from pdpmean.planning.forecast import Forecast, weighed
-from pdpmean.planning.prediction import SUPPORT_OCTAVES
+from pdpmean.planning.prediction import BOUNDS_OCTAVES
 
 __all__ = ["CENTER_GRAIN", "Plan", "Shares"]
 
@@ -42,7 +42,10 @@ class Shares(dict[str, Fraction]):
 
 @dataclass(frozen=True, repr=False)
 class Plan(Forecast):
-    """How an estimate will be made and how good it will be; errors are in units of the standard deviation."""
+    """How an estimate will be made and how good it will be.
+
+    Errors are in units of the standard deviation or, between known bounds, in the values' own unit.
+    """
 
     model: Model
     shares: Shares
@@ -51,16 +54,17 @@ class Plan(Forecast):
     choices: Choices
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and words, ready for JSON; errors in standard deviations."""
+        """Plain numbers and words, ready for JSON."""
         return {
             "model": self.model.name,
             "shape": self.shape,
             "total_budget": self.total,
+            "errors_in": "standard deviations" if self.in_deviations else "the values' unit",
             "expected_std": self.expected_std,
             "noise_std": self.noise_std,
             "sampling_std": self.sampling_std,
             "half_width_95": self.half_width(),
-            "lower_bound": self.lower_bound,
+            "lower_bound": self.lower_bound if self.in_deviations else None,
             "failure_probability": self.failure_probability(),
             "effective_records": self.effective_records,
             "saturation": self.saturation,
@@ -72,16 +76,34 @@ class Plan(Forecast):
         """What the plan says, in words: one row per fact."""
         return [
             ("total budget", f"{self.total:,.6g}; budgets above {self.saturation:.3g} add nothing"),
-            ("expected error (std)", f"{self.expected_std:.4g} standard deviations of the population"),
-            ("made of", f"noise {self.noise_std:.4g} and sampling {self.sampling_std:.4g}"),
-            ("95 % interval", f"+- {self.half_width():.4g}"),
-            ("at best", f"every private estimator errs by at least {self.lower_bound:.4g} in one run out of four"),
-            ("chance of a miss", f"{self.failure_probability():.2g}, for a mean 10,000 standard deviations from 0"),
+            ("expected error (std)", f"{self.error_in_words}{' of the population' * self.in_deviations}"),
+            ("made of", f"noise {self.noise_std:.4g} and sampling {self.at_most}{self.sampling_std:.4g}"),
+            ("95 % interval", f"{self.at_most}+- {self.half_width():.4g}"),
+            *self._rows_of_locating(),
             ("shares of the budget", ", ".join(f"{name} {float(share):.3g}" for name, share in self.shares.items())),
         ]
 
+    def _rows_of_locating(self) -> list[tuple[str, str]]:
+        """What is known of a population that must first be found."""
+        if not self.needs_locating:
+            return []
+        return [
+            ("at best", f"every private estimator errs by at least {self.lower_bound:.4g} in one run out of four"),
+            ("chance of a miss", f"{self.failure_probability():.2g}, for a mean 10,000 standard deviations from 0"),
+        ]
+
+    @property
+    def at_most(self) -> str:
+        """What goes before an error that is the largest there can be."""
+        return "" if self.in_deviations else "at most "
+
+    @property
+    def error_in_words(self) -> str:
+        """The expected error with its unit."""
+        return f"{self.at_most}{self.expected_std:.4g}{' standard deviations' * self.in_deviations}"
+
     def __repr__(self) -> str:
-        return f"<Plan {self.model.name}, {self.shape}: expected error {self.expected_std:.4g} standard deviations>"
+        return f"<Plan {self.model.name}, {self.shape}: expected error {self.error_in_words}>"
 
     def __str__(self) -> str:
         return as_facts(self.rows())
@@ -99,10 +121,18 @@ class Plan(Forecast):
         """How many there are, those who grant nothing included; in the unbounded model, by the noisy census."""
         return self.census.profile.people + self.census.left_out
 
+    @property
+    def without_privacy(self) -> float:
+        """The error (std) of the plain mean; between known bounds, the largest there can be."""
+        return (1.0 if self.in_deviations else self.clip_width) / math.sqrt(self.people)
+
     @cached_property
     @quietly
     def lower_bound(self) -> float:
-        """An error that every private estimator exceeds one time in four, for these budgets."""
+        """An error that every private estimator exceeds one time in four, for these budgets, in standard deviations.
+
+        For a normal population that may lie anywhere.
+        """
         profile = self.census.profile
         # Hardly changed by rounding how many hold at most so much.
         people = np.diff(np.rint(np.cumsum(profile.counts)), prepend=0.0)
@@ -160,11 +190,11 @@ class Plan(Forecast):
     @property
     def center_lattice(self) -> Lattice:
         """Where the centre is sought."""
-        return linear(*self.support) if self.support else everywhere()
+        return linear(*self.bounds) if self.bounds else everywhere()
 
     @property
     def center_grain(self) -> int:
-        """How many neighbouring doubles the centre does not tell apart: 2**-26 of it, less in a narrow support."""
+        """How many neighbouring doubles the centre does not tell apart: 2**-26 of it, less in a narrow bounds."""
         starts = self.center_lattice.starts
         return min(CENTER_GRAIN, 1 << max(0, (starts[-1] - starts[0]).bit_length() - 20))
 
@@ -180,8 +210,8 @@ class Plan(Forecast):
     @property
     def spread_lattice(self) -> Lattice:
         """Where the spread is sought."""
-        if not self.support:
+        if not self.bounds:
             return positive()
-        width = self.support[1] / 2 - self.support[0] / 2
-        low, high = keys_of(np.array([math.ldexp(width, -SUPPORT_OCTAVES), width])).tolist()
+        width = self.bounds[1] / 2 - self.bounds[0] / 2
+        low, high = keys_of(np.array([math.ldexp(width, -BOUNDS_OCTAVES), width])).tolist()
         return Lattice((low, high + 1), (1,))

@@ -1,7 +1,7 @@
 """Planner: the choices of least predicted error.
 
 It chooses the shares of the budget and the clip width whose forecast has the smallest error, with room for the chance
-that `locate` misses. How it searches is each shape's own: `gaussian.py`, `any_shape.py`.
+that `locate` misses. How it searches is each shape's own: `gaussian.py`, `any_shape.py`, `known_bounds.py`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from pdpmean.core.choices import SHARE_UNIT, Choices, floor_share
-from pdpmean.planning.forecast import Forecaster
+from pdpmean.core.choices import SHARE_UNIT, floor_share
+from pdpmean.core.options import Options
+from pdpmean.planning.forecast import LARGEST_SAMPLE, Forecaster
 from pdpmean.planning.plan import Plan, Shares
 
 __all__ = ["Planner"]
@@ -29,15 +30,17 @@ class Planner(Forecaster):
 
     share: Fraction = Fraction(1)
 
-    sampled_in_groups: ClassVar[int]
+    sampled_in_groups: ClassVar[int] = LARGEST_SAMPLE
     """Records that `locate` may look at in all groups together."""
-    support_helps: ClassVar[bool]
-    """Whether a support lowers the budget that is needed."""
+    bounds_help: ClassVar[bool]
+    """Whether bounds lower the budget that is needed."""
+    too_little: ClassVar[str] = ""
+    """Why a plan is refused, though the population would be found."""
 
     @staticmethod
     @abstractmethod
-    def check(choices: Choices) -> None:
-        """Raise if these choices are not for this shape."""
+    def check(options: Options) -> None:
+        """Raise if these options are not for this shape."""
 
     @abstractmethod
     def best(self, near: Plan | None = None) -> Plan:

@@ -17,9 +17,9 @@ from pdpmean.laws.clipped_normal import MEDIAN_SIZE, centered
 from pdpmean.laws.lattice import Lattice, everywhere, keys_of, positive
 
 __all__ = [
+    "BOUNDS_OCTAVES",
     "NARROWEST",
     "NEAR",
-    "SUPPORT_OCTAVES",
     "TENT_PART",
     "Sums",
     "center_error",
@@ -39,7 +39,7 @@ TENT_PART = Fraction(3, 4)
 # quarter it would be left to chance whether those next to the centre are near where the spread is 4.
 NEAR = 0.26
 NARROWEST = 1.25 * NEAR * MEDIAN_SIZE  # of a clip, in standard deviations: in one that is narrower, nearly all are near
-SUPPORT_OCTAVES = 40  # how far below the width of a support a spread is sought
+BOUNDS_OCTAVES = 40  # how far below the width of bounds a spread is sought
 
 _DENSITY = 1 / math.sqrt(2 * math.pi)  # rank per standard deviation, at the median of a normal
 _SIZE_DENSITY = 2 * MEDIAN_SIZE * math.exp(-(MEDIAN_SIZE**2) / 2) * _DENSITY  # rank of |Z| per unit of log scale
@@ -96,16 +96,16 @@ def product_error(center: Sums, scale: Sums, width: float, off_tent: float) -> f
     return math.sqrt(off_center * (sensitivity**2 * off_scale + off_tent**2))
 
 
-def miss_probability(center: Sums, scale: Sums | None, ratio: float, *, supported: bool) -> float:
+def miss_probability(center: Sums, scale: Sums | None, ratio: float, *, within_bounds: bool) -> float:
     """The chance that centre or scale lands far off: the mass there over the mass where it belongs.
 
-    The mean is `ratio` standard deviations from 0 or, if `supported`, the support so many wide. Without `scale`, the
+    The mean is `ratio` standard deviations from 0 or, if `within_bounds`, the bounds so many wide. Without `scale`, the
     centre's chance alone.
     """
-    if not supported and ratio > _LARGEST_RATIO:
+    if not within_bounds and ratio > _LARGEST_RATIO:
         return 1.0
-    if supported:
-        per_sigma, per_octave = -math.log(max(ratio, 1.0)), 1 / SUPPORT_OCTAVES
+    if within_bounds:
+        per_sigma, per_octave = -math.log(max(ratio, 1.0)), 1 / BOUNDS_OCTAVES
     else:
         octaves = math.floor(math.log2(max(ratio, 1.0)))
         per_sigma = _octave_mass(everywhere(), octaves) - octaves * math.log(2)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pdpmean.core.numbers import finite
 from pdpmean.planning.plan import Plan
 
-__all__ = ["Average", "Location", "Released"]
+__all__ = ["Average", "Location", "PrivateTotalSums", "PublicTotalSums", "Released", "ReleasedSums"]
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,49 @@ class Average:
 
 
 @dataclass(frozen=True)
+class PublicTotalSums:
+    """What is released between known bounds if the total weight is public: sums of weights times z from -1 to 1.
+
+    In nats; the noise is Laplace of scale 1, and of scale 2 on the spread.
+    """
+
+    values: float
+    """Of z."""
+    spread: float
+    """Of ``1 - z**2``."""
+    missing: float
+    """Of 1, over those whose value is missing; they are in no other sum."""
+    weight: float
+    """The total weight, which is public: of those whose value is missing, too."""
+
+
+@dataclass(frozen=True)
+class PrivateTotalSums:
+    """What is released between known bounds if the total weight is private: sums of weights times parts of 1.
+
+    For values u from 0 to 1 the parts are ``(1 - u)**2``, ``2 u (1 - u)`` and ``u**2``. In nats; the noise is Laplace
+    of scale 1 on each.
+    """
+
+    low: float
+    middle: float
+    high: float
+
+    @property
+    def weight(self) -> float:
+        """The noisy total weight of those whose value is not missing."""
+        return self.low + self.middle + self.high
+
+
+ReleasedSums = Average | PublicTotalSums | PrivateTotalSums
+
+
+@dataclass(frozen=True)
 class Released:
     """Everything that was released of one group: what inference may look at, and no more."""
 
     plan: Plan
     location: Location
-    averaged: Average
+    averaged: ReleasedSums
     weight_squares: float | None
     """The sum of the squared weights, where that is private."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -14,7 +13,7 @@ from pdpmean.planning.released import Average, Location
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.release.clip import Clip
 from pdpmean.release.extent import find_extent
-from pdpmean.release.shape import Sums
+from pdpmean.release.shape import ExactSums, KeptGroups
 
 __all__ = ["AnyShapeRelease", "SquareClip"]
 
@@ -29,28 +28,23 @@ class SquareClip(Clip):
     slack = Fraction(1, 2)  # 1 - z**2 is at most twice 1 - |z|
 
     @property
-    def mark(self) -> int:
-        """At which step missing values count."""
-        return self.missing
+    def missing_step(self) -> float:
+        """They count as the centre."""
+        return float(self.missing)
 
 
 class AnyShapeRelease:
     """How far the population reaches is found on either side of the centre; the clip is wider."""
 
-    def extents(
-        self,
-        values: Floats,
-        weights: Counts,
-        sizes: Counts,
-        centers: Sequence[float],
-        plans: Sequence[Plan],
-        randomness: Randomness,
-    ) -> list[Location]:
+    def public_location(self, plan: Plan) -> None:
+        """None: it must be located."""
+
+    def extents(self, kept: KeptGroups, randomness: Randomness) -> list[Location]:
         """The location of each group, whose values come one after the other and sorted."""
-        ends = itertools.pairwise([0, *sizes.cumsum().tolist()])
+        ends = itertools.pairwise([0, *kept.sizes.cumsum().tolist()])
         return [
-            _with_extent(values[start:end], weights[start:end], center, plan.center_cell(center), randomness)
-            for (start, end), center, plan in zip(ends, centers, plans, strict=True)
+            _with_extent(kept.values[start:end], kept.weights[start:end], center, plan.center_cell(center), randomness)
+            for (start, end), center, plan in zip(ends, kept.centers, kept.plans, strict=True)
         ]
 
     def clip(self, plan: Plan, location: Location) -> SquareClip:
@@ -58,7 +52,7 @@ class AnyShapeRelease:
         missing = round(STEPS * min(max(-location.offset / location.half, -1.0), 1.0))
         return SquareClip(plan.model, plan.shares["sum"], plan.largest_weight, location.middle, location.half, missing)
 
-    def release(self, plan: Plan, clip: Clip, sums: Sums, randomness: Randomness) -> Average:
+    def release(self, plan: Plan, clip: Clip, sums: ExactSums, randomness: Randomness) -> Average:
         """From the sums of W z, of W and of W z**2.
 
         The total weight is public in the bounded model; in the unbounded one it gets noise together with the first, at

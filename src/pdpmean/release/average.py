@@ -14,7 +14,7 @@ from pdpmean.passes.summing import Summing
 from pdpmean.randomness import Randomness
 from pdpmean.release.clip import Clip
 from pdpmean.release.group import Group
-from pdpmean.release.shape import Sums
+from pdpmean.release.shape import ExactSums
 from pdpmean.release.shapes import RELEASES
 
 __all__ = ["average", "summing_of"]
@@ -27,7 +27,8 @@ def average(source: Source, groups: Sequence[Group], randomness: Randomness) -> 
         return list(groups)
     table = source.sum(summing_of(clips, grouped=source.groups is not None)).tolist()
     return [
-        _released(group, clip, Sums.of(row), randomness) for group, clip, row in zip(groups, clips, table, strict=False)
+        _released(group, clip, ExactSums.of(row), randomness)
+        for group, clip, row in zip(groups, clips, table, strict=False)
     ]
 
 
@@ -44,7 +45,7 @@ def summing_of(clips: Sequence[Clip | None], *, grouped: bool) -> Summing:
     return Summing.of(first.model, rules, squares=first.squares, grouped=grouped)
 
 
-def _released(group: Group, clip: Clip | None, sums: Sums, randomness: Randomness) -> Group:
+def _released(group: Group, clip: Clip | None, sums: ExactSums, randomness: Randomness) -> Group:
     if group.plan is None or clip is None:
         return group
     return replace(group, averaged=RELEASES[group.plan.shape].release(group.plan, clip, sums, randomness))

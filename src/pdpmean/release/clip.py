@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -15,7 +15,7 @@ __all__ = ["Clip"]
 
 
 @dataclass(frozen=True)
-class Clip(ABC):
+class Clip:
     """Values clipped to middle +- half, at weights ``min(share * allowance, cap)``.
 
     It exists to say, once for the sums and for their noise, how large a record's part of each can be. What is summed
@@ -34,9 +34,14 @@ class Clip(ABC):
     """What adding 1 to the extra sum may cost, over the share of the sum: no more than the record then saves there."""
 
     @property
-    @abstractmethod
-    def mark(self) -> int:
-        """See `SumRule.mark`."""
+    def near_steps(self) -> float:
+        """See `SumRule.near`."""
+        return 0.0
+
+    @property
+    def missing_step(self) -> float:
+        """See `SumRule.missing_step`: unless a shape says otherwise, missing values are left out."""
+        return math.nan
 
     @property
     def shift(self) -> int:
@@ -64,5 +69,6 @@ class Clip(ABC):
             middle=self.middle,
             lift=lift,
             per_unit=per_unit,
-            mark=float(self.mark),
+            near=self.near_steps,
+            missing_step=self.missing_step,
         )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from pdpmean.core.integers import STEPS
-from pdpmean.core.types import Counts, Floats
+from pdpmean.core.types import Floats
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.prediction import NARROWEST, NEAR, TENT_PART
@@ -19,7 +18,7 @@ from pdpmean.planning.released import Average, Location
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.release import private_median
 from pdpmean.release.clip import Clip
-from pdpmean.release.shape import Sums
+from pdpmean.release.shape import ExactSums, KeptGroups
 
 __all__ = ["SPREAD_GRAIN", "GaussianRelease", "TentClip"]
 
@@ -39,9 +38,9 @@ class TentClip(Clip):
     slack = TENT_PART
 
     @property
-    def mark(self) -> int:
-        """Within how many steps a value is near."""
-        return self.near
+    def near_steps(self) -> float:
+        """As planned."""
+        return float(self.near)
 
     @property
     def near_slack(self) -> Fraction:
@@ -52,22 +51,17 @@ class TentClip(Clip):
 class GaussianRelease:
     """The spread is the private median of the distances to the centre; the clip is as wide as planned."""
 
-    def extents(
-        self,
-        values: Floats,
-        weights: Counts,
-        sizes: Counts,
-        centers: Sequence[float],
-        plans: Sequence[Plan],
-        randomness: Randomness,
-    ) -> list[Location]:
+    def public_location(self, plan: Plan) -> None:
+        """None: it must be located."""
+
+    def extents(self, kept: KeptGroups, randomness: Randomness) -> list[Location]:
         """The location of each group, whose values come one after the other and sorted."""
-        distances = _distances(values, np.repeat(centers, sizes))
-        lattice = plans[0].spread_lattice  # all seek in the same places
+        distances = _distances(kept.values, np.repeat(kept.centers, kept.sizes))
+        lattice = kept.plans[0].spread_lattice  # all seek in the same places
         spreads = private_median.private_medians(
-            distances, weights, lattice, randomness, grain=SPREAD_GRAIN, sizes=sizes
+            distances, kept.weights, lattice, randomness, grain=SPREAD_GRAIN, sizes=kept.sizes
         )
-        return [_with_spread(*found) for found in zip(centers, spreads, plans, strict=True)]
+        return [_with_spread(*found) for found in zip(kept.centers, spreads, kept.plans, strict=True)]
 
     def clip(self, plan: Plan, location: Location) -> TentClip:
         """As planned, where the population was located."""
@@ -75,7 +69,7 @@ class GaussianRelease:
         near = math.floor(STEPS * (NEAR * MEDIAN_SIZE) / width) if width > NARROWEST else 0
         return TentClip(plan.model, plan.shares["sum"], plan.largest_weight, location.middle, location.half, near)
 
-    def release(self, plan: Plan, clip: Clip, sums: Sums, randomness: Randomness) -> Average:  # noqa: ARG002
+    def release(self, plan: Plan, clip: Clip, sums: ExactSums, randomness: Randomness) -> Average:  # noqa: ARG002
         """From the sums of W z, of the W that are near, and of the tents.
 
         Only the first is paid for: who adds to the others adds less to it.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pdpmean.passes.cells import Held
 from pdpmean.planning.plan import Plan
-from pdpmean.planning.released import Average, Location, Released
+from pdpmean.planning.released import Location, Released, ReleasedSums
 
 __all__ = ["Group"]
 
@@ -19,7 +19,7 @@ class Group:
     plan: Plan | None
     weight_squares: float | None = None
     location: Location | None = None
-    averaged: Average | None = None
+    averaged: ReleasedSums | None = None
 
     @property
     def released(self) -> Released | None:

@@ -1,7 +1,8 @@
 """Locate: where the population lies and how wide it is, from a sample of the records.
 
-The centre is a private median; how the width is found is each shape's own. A record costs what its weight says, a part
-of it for the centre and the rest for the width (docs/guarantee.md, "Locate").
+Between known bounds nothing is located. Otherwise the centre is a private median; how the width is found is each
+shape's own. A record costs what its weight says, a part of it for the centre and the rest for the width
+(docs/guarantee.md, "Locate").
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from pdpmean.randomness import Randomness
 from pdpmean.release import private_median
 from pdpmean.release.group import Group
 from pdpmean.release.private_median import integer_weights
-from pdpmean.release.shapes import RELEASES
+from pdpmean.release.shape import KeptGroups
+from pdpmean.release.shapes import LOCATING, RELEASES
 
 __all__ = ["locate", "locate_kept", "thinning_of"]
 
@@ -33,14 +35,27 @@ _TOGETHER = 2**16  # values of groups that are located at once; the arrays of mo
 
 
 def locate(source: Source, groups: Sequence[Group], randomness: Randomness) -> list[Group]:
-    """Each group with where it lies; all in one pass over the records, of which a sample is kept."""
-    plans = [group.plan for group in groups]
+    """Each group with where it lies; all in one pass over the records, of which a sample is kept.
+
+    No pass is made where that is public.
+    """
+    known = [_publicly(group) for group in groups]
+    plans = [group.plan if group.location is None else None for group in known]
     if not any(plans):
-        return list(groups)
+        return known
     thinning = thinning_of(plans, grouped=source.groups is not None)
     kept = source.sample(thinning, randomness)
     located = locate_kept(kept, thinning.kept_weights, plans, randomness)
-    return [replace(group, location=location) for group, location in zip(groups, located, strict=True)]
+    return [
+        replace(group, location=location) if location else group for group, location in zip(known, located, strict=True)
+    ]
+
+
+def _publicly(group: Group) -> Group:
+    """The group where it publicly lies, if it does."""
+    if group.plan is None:
+        return group
+    return replace(group, location=RELEASES[group.plan.shape].public_location(group.plan))
 
 
 def thinning_of(plans: Sequence[Plan | None], *, grouped: bool) -> Thinning:
@@ -88,4 +103,4 @@ def _locate_some(
     centers = private_median.private_medians(
         values, of_centers, plan.center_lattice, randomness, grain=plan.center_grain, sizes=sizes
     )
-    return RELEASES[plan.shape].extents(values, rest, sizes, centers, plans, randomness)
+    return LOCATING[plan.shape].extents(KeptGroups(values, rest, sizes, centers, plans), randomness)

@@ -8,42 +8,53 @@ from typing import NamedTuple, Protocol
 from pdpmean.core.integers import from_words
 from pdpmean.core.types import Counts, Floats
 from pdpmean.planning.plan import Plan
-from pdpmean.planning.released import Average, Location
+from pdpmean.planning.released import Location, ReleasedSums
 from pdpmean.randomness import Randomness
 from pdpmean.release.clip import Clip
 
-__all__ = ["ShapeRelease", "Sums"]
+__all__ = ["ExactSums", "KeptGroups", "LocatingRelease", "ShapeRelease"]
 
 
-class Sums(NamedTuple):
-    """The exact sums over the records of a group: of W z, of W where it counts, and of W times the extra."""
+class ExactSums(NamedTuple):
+    """The exact sums over the records of a group: of W z, of W where it counts, of W times the extra, of W missing."""
 
     values: int
     counted: int
     extra: int
+    missing: int
 
     @classmethod
-    def of(cls, row: Sequence[int]) -> Sums:
+    def of(cls, row: Sequence[int]) -> ExactSums:
         """From a row of the table that `Summing` fills."""
-        return cls(from_words(*row[:2]), row[2], from_words(*row[3:]))
+        return cls(from_words(*row[:2]), row[2], from_words(*row[3:5]), row[5])
+
+
+class KeptGroups(NamedTuple):
+    """The kept records of some groups, one group after the other, each sorted; and where their centres were found."""
+
+    values: Floats
+    weights: Counts
+    """What each record may cost for the width of its group, in units of 1 / WEIGHT_UNIT nats."""
+    sizes: Counts
+    centers: Sequence[float]
+    plans: Sequence[Plan]
 
 
 class ShapeRelease(Protocol):
     """One per shape; `shapes.py` lists them."""
 
-    def extents(
-        self,
-        values: Floats,
-        weights: Counts,
-        sizes: Counts,
-        centers: Sequence[float],
-        plans: Sequence[Plan],
-        randomness: Randomness,
-    ) -> list[Location]:
-        """The location of each group around its centre; a record may cost its weight."""
+    def public_location(self, plan: Plan) -> Location | None:
+        """Where the population publicly lies; None if it must be located."""
 
     def clip(self, plan: Plan, location: Location) -> Clip:
         """What is summed, and how."""
 
-    def release(self, plan: Plan, clip: Clip, sums: Sums, randomness: Randomness) -> Average:
+    def release(self, plan: Plan, clip: Clip, sums: ExactSums, randomness: Randomness) -> ReleasedSums:
         """The sums with noise: a record costs at most its share."""
+
+
+class LocatingRelease(ShapeRelease, Protocol):
+    """A shape whose population must be located."""
+
+    def extents(self, kept: KeptGroups, randomness: Randomness) -> list[Location]:
+        """The location of each group around its centre; a record may cost its weight."""

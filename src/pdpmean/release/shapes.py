@@ -5,8 +5,10 @@ from __future__ import annotations
 from pdpmean.core.choices import ShapeName
 from pdpmean.release.any_shape import AnyShapeRelease
 from pdpmean.release.gaussian import GaussianRelease
-from pdpmean.release.shape import ShapeRelease
+from pdpmean.release.known_bounds import KnownBoundsRelease
+from pdpmean.release.shape import LocatingRelease, ShapeRelease
 
-__all__ = ["RELEASES"]
+__all__ = ["LOCATING", "RELEASES"]
 
-RELEASES: dict[ShapeName, ShapeRelease] = {"gaussian": GaussianRelease(), "any": AnyShapeRelease()}
+LOCATING: dict[ShapeName, LocatingRelease] = {"gaussian": GaussianRelease(), "any": AnyShapeRelease()}
+RELEASES: dict[ShapeName, ShapeRelease] = {**LOCATING, "bounds": KnownBoundsRelease()}

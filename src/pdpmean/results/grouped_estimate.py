@@ -11,7 +11,7 @@ from pdpmean.core.checks import check_probability
 from pdpmean.core.html import as_html
 from pdpmean.core.promise import Promise
 from pdpmean.core.text import as_table, rounded, short
-from pdpmean.laws.error_law import intervals
+from pdpmean.laws.error_law import ErrorLaw, intervals
 from pdpmean.results.mean_estimate import MeanEstimate
 
 __all__ = ["GroupedEstimate"]
@@ -86,8 +86,11 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
 
     def intervals(self, level: float = 0.95) -> dict[Hashable, tuple[float, float]]:
         """The interval of each group that has an estimate; as `MeanEstimate.interval`, all at once."""
+        check_probability("level", level)
         laws = [estimate.law for estimate in self.estimates.values()]
-        return dict(zip(self.estimates, intervals(laws, check_probability("level", level)), strict=True))
+        mixtures = [law for law in laws if isinstance(law, ErrorLaw)]  # all of them, or none: groups have one shape
+        ends = intervals(mixtures, level) if mixtures else [law.interval(level) for law in laws]
+        return dict(zip(self.estimates, ends, strict=True))
 
     def _row(self, group: Hashable, low: float | None, high: float | None) -> dict[str, Any]:
         estimate = self.estimates.get(group)
@@ -100,6 +103,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
             "noise_std": estimate and estimate.noise_std,
             "sampling_std": estimate and estimate.sampling_std,
             "scale": estimate and estimate.scale,
+            "missing": estimate and estimate.missing,
             "refused": self.refused.get(group),
             "warning": "; ".join(estimate.warnings) or None if estimate else None,
         }
@@ -117,7 +121,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         """An Arrow table, one row per group."""
         import pyarrow as pa
 
-        numbers = ("mean", "low", "high", "std", "noise_std", "sampling_std", "scale")
+        numbers = ("mean", "low", "high", "std", "noise_std", "sampling_std", "scale", "missing")
         rows = self.rows(level)
         columns: dict[str, Any] = {"group": pa.array([row["group"] for row in rows])}
         columns |= {name: pa.array([row[name] for row in rows], pa.float64()) for name in numbers}

@@ -12,7 +12,7 @@ from pdpmean.core.html import as_html
 from pdpmean.core.numbers import finite
 from pdpmean.core.promise import Promise
 from pdpmean.core.text import as_facts, rounded, short
-from pdpmean.laws.error_law import ErrorLaw
+from pdpmean.laws.law import Law
 from pdpmean.planning.plan import Plan
 
 __all__ = ["LEVELS", "MeanEstimate"]
@@ -27,10 +27,10 @@ class MeanEstimate:
     mean: float
     """The estimate."""
     center: float
-    """Where the population was located, a private median."""
+    """Where the population was located, a private median; or the middle of known bounds."""
     scale: float
     """The population's standard deviation, as it was found on the way."""
-    law: ErrorLaw
+    law: Law
     plan: Plan
     """How it was made, and what was expected of it."""
     promise: Promise
@@ -38,6 +38,8 @@ class MeanEstimate:
     """How far off the mean is at most, on top of its error, if larger budgets go with larger values."""
     warnings: tuple[str, ...]
     """What the released numbers say against the assumed shape."""
+    missing: float | None = None
+    """About the part of the values that is missing, by weight; None where it is not released."""
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """The interval that holds the population's mean with probability `level`, if the shape is right."""
@@ -89,11 +91,12 @@ class MeanEstimate:
             "sampling_std": self.sampling_std,
             "center": self.center,
             "scale": self.scale,
+            "missing": self.missing,
             "selection_bound": self.selection_bound,
             "model": self.plan.model.name,
             "shape": self.plan.shape,
             "budget_range": list(self.plan.model.budget_range) if self.plan.model.budget_range else None,
-            "support": list(self.plan.support) if self.plan.support else None,
+            "bounds": list(self.plan.bounds) if self.plan.bounds else None,
             "spent": float(self.spent),
             "shares": {name: float(share) for name, share in self.plan.shares.items()},
             "warnings": list(self.warnings),
@@ -101,12 +104,23 @@ class MeanEstimate:
             "guarantee": self.guarantee,
         }
 
+    def further_rows(self, level: float = 0.95) -> list[tuple[str, str]]:
+        """What known bounds let an estimate say: the mean as a percentage of yes and no, and how much is missing."""
+        rows = []
+        if not self.plan.needs_locating and self.plan.bounds == (0.0, 1.0):
+            mean, low, high = (rounded(100 * end, 100 * self.std) for end in (self.mean, *self.interval(level)))
+            rows = [("as a percentage", f"{mean} %, {100 * level:.6g} % interval {low} to {high} %")]
+        if self.missing is not None:
+            rows += [("missing", f"about {100 * self.missing:.2g} % of the values")]
+        return rows
+
     def _rows(self, level: float = 0.95) -> list[tuple[str, str]]:
         low, high = (rounded(end, self.std) for end in self.interval(level))
         noise, sampling = short(self.noise_std), short(self.sampling_std)
         rows = [
             ("mean", rounded(self.mean, self.std)),
             (f"{100 * level:.6g} % interval", f"{low} to {high}"),
+            *self.further_rows(level),
             ("error (std)", f"{short(self.std)}, of which noise {noise}, sampling {sampling}"),
             ("population's std", short(self.scale, 4)),
             ("selection", self.selection),

@@ -63,7 +63,7 @@ def draw_error(axes: Axes, plan: Plan) -> None:
     finite = math.isfinite(plan.total)
     unit = plan.total if finite else 1.0
     x = unit * np.array([factor for factor, found in zip(_FACTORS, plans, strict=True) if found])
-    for label, style, error in _ERRORS:
+    for label, style, error in _ERRORS if plan.in_deviations else _ERRORS[:-1]:
         axes.plot(x, [error(found) for found in kept], label=label, **style)
     axes.plot(unit, _ERRORS[0][2](plan), "o", color=ACCENT, ms=8, label="this plan")
     if len(kept) < len(plans):
@@ -73,7 +73,8 @@ def draw_error(axes: Axes, plan: Plan) -> None:
     log_axis(axes, "y", (1.0, 3.0))
     axes.set_xlim(unit * _FACTORS[0], unit * _FACTORS[-1])
     axes.set_ylim(top=4 * axes.get_ylim()[1])  # room for the legend, above lines that fall
-    label_axes(axes, "total budget" if finite else "people, in multiples of those at hand", "in standard deviations")
+    people = "total budget" if finite else "people, in multiples of those at hand"
+    label_axes(axes, people, "in standard deviations" if plan.in_deviations else "at most, in the values' unit")
     axes.legend(frameon=False, handlelength=3.2, loc="upper right", borderaxespad=0)
 
 

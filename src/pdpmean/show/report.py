@@ -36,7 +36,7 @@ _STEPS = {
     "weight_squares": "how even the weights are",
     "center": "where the population lies",
     "scale": "how wide it is",
-    "sum": "the sum of the values, and a check of their shape",
+    "sum": "the sum of the values, and what is released beside it",
 }
 _PACKAGES = ("numpy", "scipy", "opendp", "cryptography")
 
@@ -138,13 +138,14 @@ def _one(estimate: MeanEstimate, level: float) -> Context:
         "low": low,
         "high": high,
         "method": _method(estimate, estimate.plan),
-        "certainty": _certainty(estimate, sorted({*LEVELS, level})),
+        "certainty": _certainty(estimate, level),
         "planned": _planned(estimate.plan),
     }
 
 
-def _certainty(estimate: MeanEstimate, levels: list[float]) -> Context:
-    ends = [" to ".join(rounded(end, estimate.std) for end in estimate.interval(level)) for level in levels]
+def _certainty(estimate: MeanEstimate, level: float) -> Context:
+    levels = sorted({*LEVELS, level})
+    ends = [" to ".join(rounded(end, estimate.std) for end in estimate.interval(each)) for each in levels]
     figures = Figures()
     figures.add(
         "intervals",
@@ -163,24 +164,23 @@ def _certainty(estimate: MeanEstimate, levels: list[float]) -> Context:
     return {
         "figures": figures.drawn,
         "rows": [
-            *((f"{_percent(level)} interval", text) for level, text in zip(levels, ends, strict=True)),
+            *((f"{_percent(each)} interval", text) for each, text in zip(levels, ends, strict=True)),
             ("error (std)", short(estimate.std)),
             ("of which noise", short(estimate.noise_std)),
             ("of which sampling", short(estimate.sampling_std)),
             ("population's std", short(estimate.scale, 4)),
+            *estimate.further_rows(level),
             ("selection", estimate.selection),
         ],
     }
 
 
 def _planned(plan: Plan) -> Context:
-    error = f"{plan.ratio_to_lower_bound * plan.lower_bound:.3g} standard deviations"
     figures = Figures()
     figures.add(
         "error",
         "Error that one run in four exceeds",
-        f"If more or fewer people granted the same budgets. Here it is {error}, {plan.ratio_to_lower_bound:.3g} "
-        "times the lower bound, which no private estimator stays below.",
+        f"If more or fewer people granted the same budgets. Here it is {_error(plan)}.",
         (plan,),
     )
     figures.add(
@@ -194,6 +194,15 @@ def _planned(plan: Plan) -> Context:
         "facts": [row for row in plan.rows() if row[0] != "shares of the budget"],
         "shares": [(_STEPS[name], _percent(round(float(share), 4))) for name, share in plan.shares.items()],
     }
+
+
+def _error(plan: Plan) -> str:
+    """What one run in four exceeds; over the lower bound, where that is one for such a population."""
+    error = plan.half_width(0.75)
+    if not plan.in_deviations:
+        return f"at most {error:.3g}"
+    over = f"{plan.ratio_to_lower_bound:.3g} times the lower bound, which no private estimator stays below"
+    return f"{error:.3g} standard deviations, {over}"
 
 
 # Many
@@ -242,7 +251,7 @@ def _made(estimate: MeanEstimate | GroupedEstimate) -> Context:
     plan, model = _plan(estimate), estimate.promise.model
     options: list[tuple[str, str]] = [("model", model.name)]
     options += [("shape", plan.shape)] if plan else []
-    for name, ends in (("budget range", model.budget_range), ("support", plan and plan.support)):
+    for name, ends in (("budget range", model.budget_range), ("bounds", plan and plan.bounds)):
         options += [(name, f"{ends[0]:g} to {ends[1]:g}")] if ends else []
     versions = [("pdpmean", VERSION), ("Python", platform.python_version())]
     versions += [(name, metadata.version(name)) for name in _PACKAGES]

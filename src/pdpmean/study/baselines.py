@@ -41,7 +41,7 @@ from pdpmean.release.average import average, summing_of
 from pdpmean.release.census import public_census, take_census
 from pdpmean.release.group import Group
 from pdpmean.release.locate import locate
-from pdpmean.release.shape import Sums
+from pdpmean.release.shape import ExactSums
 from pdpmean.results.mean_estimate import MeanEstimate
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.private_columns import records
@@ -106,7 +106,7 @@ def oracle(
     best = best_clip(profile)
     clip = SquareClip(chosen, Fraction(1), best.cap, mean, best.width * std)
     (row,) = source.sum(summing_of([clip], grouped=False)).tolist()
-    sums = Sums.of(row)
+    sums = ExactSums.of(row)
     released = (randomness or Randomness.secure()).add_laplace(sums.values, laplace_scale(clip.nat, 1))
     # Centred at the truth, the clipped mean is small enough for its slope alone to undo the clipping.
     return float(mean + clip.half * released / (sums.counted * STEPS) / centered(best.width).inside)

@@ -88,7 +88,7 @@ def _planned(plan: Plan, people: People) -> Plan | None:
             model=plan.model.name,
             budget_range=public,
             shape=plan.shape,
-            support=plan.support,
+            bounds=plan.bounds,
             share=sum(plan.shares.values(), Fraction(0)),
             choices=plan.choices,
         )

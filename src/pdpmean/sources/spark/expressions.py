@@ -21,7 +21,7 @@ from pdpmean.sources.spark.positions import BLOCK_BITS, ROW_BITS, Toss
 
 __all__ = ["BLOCK", "HEADS", "MARKS", "POSITION", "SUMS", "key_columns", "read_keys", "sum_columns", "tossed"]
 
-SUMS = ("high", "low", "counted", "extra_high", "extra_low")
+SUMS = ("high", "low", "counted", "extra_high", "extra_low", "missing")
 
 # Where a record lies, and of that: some positions, few in each partition, that tell how long it is (`Grid.of`);
 # the block of a word of coins; and whether its own coin is heads.
@@ -80,16 +80,18 @@ def read_keys(keys: NDArray[np.int64], rule: Cells) -> tuple[NDArray[np.int64], 
 def sum_columns(rule: Summing) -> list[str]:
     """Columns up to `SUMS`, what a record, which has the columns of `SumRule`, adds to each: as `Summing.tally`."""
     steps = _double(float(STEPS))
-    weight = f"floor(least({_allowance(rule.model)} * share, cap) * unit)"
     if rule.squares:
-        missing, counted, extra = "floor(mark)", "weight", f"weight * (step * step >> {LOW_BITS})"
+        counted, extra = "weight", f"weight * (step * step >> {LOW_BITS})"
     else:
-        missing, counted, extra = "0L", "if(abs(step) < mark, weight, 0L)", f"weight * ({STEPS}L - abs(step))"
-        weight = f"if(isnan(value), 0L, {weight})"
+        counted, extra = "if(abs(step) < near, weight, 0L)", f"weight * ({STEPS}L - abs(step))"
+    missing_step = "if(isnan(missing_step), 0L, floor(missing_step))"
     return [
-        f"{weight} as weight",
+        f"floor(least({_allowance(rule.model)} * share, cap) * unit) as granted",
         "(value - middle) * lift * per_unit as place",
-        f"if(place <= {steps}, floor(rint(greatest(place, -{steps}))), if(isnan(place), {missing}, {STEPS}L)) as step",
+        f"if(place <= {steps}, floor(rint(greatest(place, -{steps}))), if(isnan(place), {missing_step}, {STEPS}L)) "
+        "as step",
+        "if(isnan(place), granted, 0L) as missing",
+        "if(isnan(place) and isnan(missing_step), 0L, granted) as weight",
         *_words("weight * step", "total", ("high", "low")),
         f"{counted} as counted",
         *_words(extra, "extra", ("extra_high", "extra_low")),

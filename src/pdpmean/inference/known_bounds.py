@@ -1,0 +1,130 @@
+"""What follows from the released numbers between known bounds: a posterior that never leaves them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pdpmean.core.types import Floats
+from pdpmean.inference.population import Evidence, Population, ShapeInference, averaging_weights, weight_variation
+from pdpmean.laws.bounded_mean import BoundedMean, from_private_total, from_public_total
+from pdpmean.laws.error_law import half_width
+from pdpmean.planning.plan import Plan
+from pdpmean.planning.released import PrivateTotalSums, PublicTotalSums, Released
+
+__all__ = ["KnownBoundsInference"]
+
+_FALSE_ALARM = 0.001
+_MANY = 0.5  # of the values may be missing without a warning
+
+_MANY_MISSING = "more than half of the values seem to be missing or not numbers: the mean is that of the others"
+
+
+@dataclass(frozen=True)
+class _PublicTotal(Evidence):
+    """What was released where the total weight is public."""
+
+    @property
+    def sums(self) -> PublicTotalSums:
+        """Its sums."""
+        assert isinstance(self.released.averaged, PublicTotalSums)
+        return self.released.averaged
+
+    @property
+    def released_weight(self) -> float:
+        """The public one."""
+        return self.sums.weight
+
+
+@dataclass(frozen=True)
+class _PrivateTotal(Evidence):
+    """What was released where the total weight is private."""
+
+    @property
+    def sums(self) -> PrivateTotalSums:
+        """Its sums."""
+        assert isinstance(self.released.averaged, PrivateTotalSums)
+        return self.released.averaged
+
+    @property
+    def released_weight(self) -> float:
+        """At least a nat, whatever the noise."""
+        return max(self.sums.weight, 1.0)
+
+    @property
+    def people(self) -> float:
+        """How many equally weighted people would have the same sampling error; at least one."""
+        return max(self.weight**2 / self.square, 1.0)
+
+    def lacks_half(self, rarely: float) -> bool:
+        """Whether less than half of the weight is there that the census had led to expect; both are noisy."""
+        plan = self.plan
+        of_census = float(plan.shares["sum"]) * plan.census.doubt
+        by_chance = half_width(rarely, math.sqrt(3), of_census)
+        return self.sums.weight < (1 - _MANY) * plan.mean.weight - by_chance
+
+
+class KnownBoundsInference(ShapeInference):
+    """The posterior of the mean on a grid, from the noise and from who may be in the sample."""
+
+    def populations(self, released: Sequence[Released]) -> list[Population]:
+        """The population behind each group."""
+        public = released[0].plan.model.budgets_are_public
+        found = _of_public_totals(released) if public else _of_private_totals(released)
+        return [
+            _between(group.plan, mean, missing=mean.missing if public else None)
+            for group, mean in zip(released, found, strict=True)
+        ]
+
+    def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:
+        """Whether most values seem to be missing."""
+        if population.missing is None:
+            many = _PrivateTotal(released).lacks_half(1 - part * _FALSE_ALARM)
+        else:
+            many = population.missing > _MANY
+        return (_MANY_MISSING,) if many else ()
+
+    def unevenness(self, plan: Plan) -> float:
+        """Of the weights in the sums."""
+        return weight_variation(plan, averaging_weights(plan))
+
+
+def _of_public_totals(released: Sequence[Released]) -> list[BoundedMean]:
+    groups = [_PublicTotal(group) for group in released]
+    return from_public_total(
+        sums=_column([group.sums.values for group in groups]),
+        spreads=_column([group.sums.spread for group in groups]),
+        missing=_column([group.sums.missing for group in groups]),
+        weights=_column([group.sums.weight for group in groups]),
+        people=_column([group.plan.effective_records for group in groups]),
+    )
+
+
+def _of_private_totals(released: Sequence[Released]) -> list[BoundedMean]:
+    groups = [_PrivateTotal(group) for group in released]
+    return from_private_total(
+        lows=_column([group.sums.low for group in groups]),
+        middles=_column([group.sums.middle for group in groups]),
+        highs=_column([group.sums.high for group in groups]),
+        people=_column([group.people for group in groups]),
+    )
+
+
+def _column(numbers: list[float]) -> Floats:
+    return np.array(numbers, dtype=np.float64)
+
+
+def _between(plan: Plan, mean: BoundedMean, *, missing: float | None) -> Population:
+    """What was found between 0 and 1, between the bounds."""
+    assert plan.bounds is not None
+    low, high = plan.bounds
+    width = high - low
+    return Population(
+        mean=min(max(low + width * mean.mean, low), high),
+        scale=width * mean.deviation,
+        law=mean.law.scaled(low, width),
+        missing=missing,
+    )
