@@ -39,7 +39,7 @@ def test_the_squares_of_the_weights(cap: float) -> None:
     share = float(plan.shares["sum"])
     weights = np.minimum(PEOPLE * share, cap)
     # All three budgets start a cell; others are taken to be at its middle.
-    assert squares == pytest.approx(float((weights**2).sum()) * people.rise**2, rel=1e-9)
+    assert squares == pytest.approx(float((weights**2).sum()) * people.middle_over_low**2, rel=1e-9)
     ((total, scale),) = recorder.asked
     largest = min(cap, share)
     unit = scale * float(plan.shares["weight_squares"]) / share  # one nat of weight
