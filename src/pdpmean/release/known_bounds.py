@@ -29,7 +29,7 @@ from fractions import Fraction
 
 from pdpmean.core.integers import LARGEST_SHIFT, STEPS
 from pdpmean.planning.plan import Plan
-from pdpmean.planning.released import Location, PrivateTotalSums, PublicTotalSums, ReleasedSums
+from pdpmean.planning.released import Location, PrivateTotalSums, PublicTotalSums
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.release.clip import Clip
 from pdpmean.release.shape import ExactSums
