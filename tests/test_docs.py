@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pages import ROOT, Block, Command, blocks, commands, is_shown
@@ -19,7 +20,6 @@ from pages import ROOT, Block, Command, blocks, commands, is_shown
 import pdpmean
 import pdpmean.errors
 import pdpmean.paper
-from pdpmean.core.choices import ShapeName
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEST_SOURCES = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
@@ -85,13 +85,14 @@ def test_figures_in_the_readme_are_measured_ones() -> None:
 
 
 def test_the_totals_in_the_readme_are_enough_and_hardly_less_is() -> None:
-    said = (ROOT / "README.md").read_text().split("**Which shape?**")[1]
-    totals = [int(total) for total in re.findall(r"a total budget [^;]*?of some (\d+)", said)]
-    shapes: tuple[ShapeName, ...] = ("gaussian", "any")
+    said = (ROOT / "README.md").read_text().split("**What do you know of the values?**")[1]
+    found = re.findall(r"from a total\s+(?:budget \([^)]*\) )?of (?:about )?([\d,]+)", said)
+    totals = [int(total.replace(",", "")) for total in found]
+    shapes: tuple[dict[str, Any], ...] = ({"bounds": (0, 1)}, {"shape": "gaussian"}, {"shape": "any"})
     for shape, total in zip(shapes, totals, strict=True):
-        assert pdpmean.plan_mean({0.1: 10 * total}, shape=shape).expected_std < 1
+        assert pdpmean.plan_mean({0.1: 10 * total}, **shape).expected_std < 1
         with pytest.raises(pdpmean.InsufficientBudgetError):
-            pdpmean.plan_mean({0.1: 8 * total}, shape=shape)
+            pdpmean.plan_mean({0.1: 7 * total}, **shape)
 
 
 def test_the_citation_is_of_this_version() -> None:

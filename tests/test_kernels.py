@@ -113,7 +113,7 @@ def test_every_sum_is_that_of_the_twin(model: Model, size: int, treatment: dict[
             fast = table_of(rule, batch).tolist()
         plain = table_of(rule, batch).tolist()
         assert [(three(row), row[5]) for row in fast] == [(three(row), row[5]) for row in plain]
-    assert size < 9 or missing_of(clip, *columns(size)) > 0
+    assert size < 9 or (missing_of(clip, *columns(size)) > 0) == clip.squares
 
 
 @given(hostile_values, st.floats(-1e300, 1e300), st.floats(1e-280, 1e300))
@@ -135,7 +135,8 @@ def test_the_missing_weight_is_that_of_missing_values_alone(way: Way, treatment:
     clip = clip_of(BOUNDED, Fraction(1, 2), 1.0, 0.0, float(STEPS), **treatment)
     weight = int(clip_weights(clip, np.ones(1))[0])
     with way():
-        assert missing_of(clip, [math.nan, 0.0, math.nan, math.inf, -math.inf], [1.0] * 5) == 2 * weight
+        found = missing_of(clip, [math.nan, 0.0, math.nan, math.inf, -math.inf], [1.0] * 5)
+    assert found == (2 * weight if clip.squares else 0)  # nobody asks for it beside tents
 
 
 def largest_clip(model: Model = BOUNDED) -> tuple[Clip, int]:

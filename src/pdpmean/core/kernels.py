@@ -263,23 +263,21 @@ def _place(value, middle, lift, per_unit):
 
 
 @numba.njit(nogil=True)
-def _sum_near(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, near, missing_step):
-    """The sums of W z, of W where z is within `near`, of tents, and of the W that are missing.
+def _sum_near(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, near):
+    """The sums of W z, of W where z is within `near`, and of tents; missing values add nothing.
 
     Over so few records that none overflows a word; so below.
     """
-    total, close, tents, missing = 0, 0, 0, 0
+    total, close, tents = 0, 0, 0
     for i in range(values.size):
-        granted = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
-        found = np.rint(_place(values[i], middle, lift, per_unit))
-        place = found if found == found else missing_step
-        weight = granted if place == place else np.int64(0)
+        weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
+        place = np.rint(_place(values[i], middle, lift, per_unit))
+        weight = weight if place == place else np.int64(0)
         number = weight * np.int64(place if place == place else 0.0)
         total += number
         close += weight if abs(place) < near else np.int64(0)
         tents += (weight << STEP_BITS) - abs(number)
-        missing += np.int64(0) if found == found else granted
-    return total, close, tents, missing
+    return total, close, tents, 0
 
 
 @numba.njit(nogil=True)
@@ -320,7 +318,7 @@ def sum_blocks(values, budgets, low, high, factor, rule, squares, block, sums):
         if squares:
             found = _sum_squares(v, b, low, high, factor, share, cap, middle, lift, per_unit, missing_step)
         else:
-            found = _sum_near(v, b, low, high, factor, share, cap, middle, lift, per_unit, near, missing_step)
+            found = _sum_near(v, b, low, high, factor, share, cap, middle, lift, per_unit, near)
         _add(sums, found[0], found[1], found[2], found[3])
 
 
@@ -334,18 +332,18 @@ def _sum_some(values, budgets, groups, low, high, factor, rules, squares, words)
         middle, lift, per_unit = rules[r + _MIDDLE], rules[r + _LIFT], rules[r + _PER_UNIT]
         granted = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
         found = np.rint(_place(values[i], middle, lift, per_unit))
-        place = found if found == found else rules[r + _MISSING_STEP]
+        place = found if found == found or not squares else rules[r + _MISSING_STEP]
         weight = granted if place == place else np.int64(0)
         step = np.int64(place if place == place else 0.0)
         number = weight * step
         if squares:
             counted, extra = weight, weight * (step * step >> STEP_BITS)
+            words[w + np.uint64(3)] += np.int64(0) if found == found else granted
         else:
             counted, extra = weight if abs(place) < near else np.int64(0), (weight << STEP_BITS) - abs(number)
         words[w] += number
         words[w + np.uint64(1)] += counted
         words[w + np.uint64(2)] += extra
-        words[w + np.uint64(3)] += np.int64(0) if found == found else granted
 
 
 @_compiled((_DOUBLES, _DOUBLES, _CODES, *_LIMITS, types.float64[:, ::1], types.boolean, types.int64, _TABLE))

@@ -41,4 +41,4 @@ class SumRule(NamedTuple):
     near: Any
     """Within how many steps a value is near the middle; with squares nobody asks."""
     missing_step: Any
-    """At which step a missing value counts; NaN leaves it out of all sums but that of the missing weight."""
+    """With squares, at which step a missing value counts; NaN leaves it in the sum of the missing weight alone."""

@@ -34,10 +34,10 @@ _NOTHING = SumRule(  # a cap of 0 for all
 class Summing:
     """What records add to the sums: of W z, of W, of W times the extra, and of the W of those whose value is missing.
 
-    The z are values, clipped, in steps; a missing one is where its `SumRule` says, or in the last sum alone. The extra
-    is ``STEPS - |z|`` or, if `squares`, ``z**2 / STEPS``; and unless `squares`, the sum of W is over the values near
-    the middle. There is one row per group, a `SumRule`, and a last one that adds nothing for everybody
-    else; or a single row, where there are no groups.
+    The z are values, clipped, in steps. Unless `squares`, the extra is ``STEPS - |z|``, the sum of W is over the values
+    near the middle, and a missing value adds nothing. If `squares`, the extra is ``z**2 / STEPS``, and a missing value
+    is where its `SumRule` says, or in the last sum alone. There is one row per group, a `SumRule`, and a last one that
+    adds nothing for everybody else; or a single row, where there are no groups.
     """
 
     model: Model
@@ -64,8 +64,8 @@ class Summing:
         rule = SumRule(*self.rules[where].T)
         granted = weights_of(self.model.allowances(batch.budgets), rule.share, rule.cap, rule.unit)
         found = places_of(batch.values, rule.middle, rule.lift, rule.per_unit)
-        missing = np.where(np.isnan(found), granted, 0)
-        places = np.where(np.isnan(found), rule.missing_step, found)
+        missing = np.where(np.isnan(found) & self.squares, granted, 0)
+        places = np.where(np.isnan(found) & self.squares, rule.missing_step, found)
         weights = np.where(np.isnan(places), 0, granted)
         steps = whole(places)
         if self.squares:

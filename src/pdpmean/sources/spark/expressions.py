@@ -82,16 +82,18 @@ def sum_columns(rule: Summing) -> list[str]:
     steps = _double(float(STEPS))
     if rule.squares:
         counted, extra = "weight", f"weight * (step * step >> {LOW_BITS})"
+        missing, left_out = "if(isnan(place), granted, 0L)", "isnan(place) and isnan(missing_step)"
+        missing_step = "if(isnan(missing_step), 0L, floor(missing_step))"
     else:
         counted, extra = "if(abs(step) < near, weight, 0L)", f"weight * ({STEPS}L - abs(step))"
-    missing_step = "if(isnan(missing_step), 0L, floor(missing_step))"
+        missing, left_out, missing_step = "0L", "isnan(place)", "0L"
     return [
         f"floor(least({_allowance(rule.model)} * share, cap) * unit) as granted",
         "(value - middle) * lift * per_unit as place",
         f"if(place <= {steps}, floor(rint(greatest(place, -{steps}))), if(isnan(place), {missing_step}, {STEPS}L)) "
         "as step",
-        "if(isnan(place), granted, 0L) as missing",
-        "if(isnan(place) and isnan(missing_step), 0L, granted) as weight",
+        f"{missing} as missing",
+        f"if({left_out}, 0L, granted) as weight",
         *_words("weight * step", "total", ("high", "low")),
         f"{counted} as counted",
         *_words(extra, "extra", ("extra_high", "extra_low")),
