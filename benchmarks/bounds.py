@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.random import Generator
 
-from pdpmean import Randomness, estimate_mean, plan_mean
+from pdpmean import InsufficientBudgetError, Randomness, estimate_mean, plan_mean
 from pdpmean.core.model import ModelName
 from pdpmean.core.types import Floats
 from pdpmean.laws.error_law import half_width
@@ -80,8 +80,9 @@ class Cell:
         """A row of the table."""
         warnings.simplefilter("ignore")
         population = POPULATIONS[self.population]
-        truth = population.draw(np.random.default_rng(0), 4_000_000)
-        found = [self._estimate(population, seed) for seed in range(runs)]
+        truth = population.draw(np.random.default_rng(0), 1_000_000)
+        tries = [self._estimate(population, seed) for seed in range(runs)]
+        found = [one for one in tries if one]
         errors = [abs(mean - truth.mean()) for mean, _ in found]
         held = [
             np.mean([low <= truth.mean() <= high for _, ends in found for low, high in [ends[i]]]) for i in range(3)
@@ -98,23 +99,27 @@ class Cell:
         people = round(self.total / np.dot(TIERS, PARTS))
         return np.array(rng.choice(TIERS, people, p=PARTS), dtype=np.float64)
 
-    def _estimate(self, population: Population, seed: int) -> tuple[float, list[tuple[float, float]]]:
+    def _estimate(self, population: Population, seed: int) -> tuple[float, list[tuple[float, float]]] | None:
+        """The mean and its intervals; None where the tiers that were drawn grant too little."""
         rng = np.random.default_rng(seed)
         budgets = self.budgets(rng)
         public = (TIERS[0], TIERS[-1]) if self.model == "unbounded" else None
-        estimate = estimate_mean(
-            population.values(rng, budgets.size),
-            budgets,
-            bounds=population.bounds,
-            model=self.model,
-            budget_range=public,
-            randomness=Randomness.seeded(seed),
-        )
+        try:
+            estimate = estimate_mean(
+                population.values(rng, budgets.size),
+                budgets,
+                bounds=population.bounds,
+                model=self.model,
+                budget_range=public,
+                randomness=Randomness.seeded(seed),
+            )
+        except InsufficientBudgetError:
+            return None
         return estimate.mean, [estimate.interval(level) for level in LEVELS]
 
     def _direct(self, population: Population, deviation: float) -> float:
         """The error that a direct sum exceeds one time in four, at the weights of the bounded model's plan."""
-        plan = plan_mean(self.budgets(np.random.default_rng(0)), bounds=population.bounds)
+        plan = plan_mean(self.budgets(np.random.default_rng(1)), bounds=population.bounds)
         half = (population.bounds[1] - population.bounds[0]) / 2
         weight = plan.mean.weight * (1 if self.model == "bounded" else 2)  # replacing a value is two steps
         noise = half / weight * (1 if self.model == "bounded" else math.sqrt(2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import pickle
 import re
 from typing import NamedTuple
 
@@ -124,3 +125,22 @@ def test_a_noisy_refusal_says_what_it_cost(share: float) -> None:
     with pytest.raises(InsufficientBudgetError, match=said) as refusal:
         estimate_mean([1.0, 2.0], 0.5, model="unbounded", budget_range=(0.1, 1.0), share=share)
     assert refusal.value.spent == share / 16
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.InvalidInputError("wrong", name="share", value=2.0),
+        errors.InsufficientBudgetError("too little", total=5.0, needed=200.0, failure_probability=1.0).having_spent(
+            0.1
+        ),
+        errors.MissingPackageError("matplotlib", extra="plot"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_survives_pickling(error: errors.PdpMeanError) -> None:
+    """As between the processes of a pool."""
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)

@@ -13,11 +13,16 @@ An error is only ever raised because of something public. A private value, howev
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = ["InsufficientBudgetError", "InvalidInputError", "MissingPackageError", "PdpMeanError", "PopulationWarning"]
 
 
 class PdpMeanError(Exception):
     """Base of every error the library raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.args, vars(self))  # so that a pool of processes can hand it on
 
 
 class InvalidInputError(PdpMeanError, ValueError):
@@ -61,3 +66,11 @@ class MissingPackageError(PdpMeanError, ImportError):
 
 class PopulationWarning(UserWarning):
     """The released numbers do not look like the population that was assumed; says what to do instead."""
+
+
+def _rebuilt(kind: type[PdpMeanError], words: tuple[Any, ...], attributes: dict[str, Any]) -> PdpMeanError:
+    """The error that was pickled: its words, and what it carries."""
+    error = kind.__new__(kind)
+    error.args = words
+    vars(error).update(attributes)
+    return error

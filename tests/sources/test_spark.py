@@ -130,7 +130,8 @@ def test_hostile_records_give_the_same_integers(session: SparkSession, model: Mo
     left_out = summing_of([clip_of(model, Fraction(1, 3), 0.7, 10.0, 4.0, None, missing=None)], grouped=False)
     for rule in (summing(model, squares=False), summing(model, squares=True), left_out):
         assert spark.sum(rule).tolist() == arrays.sum(rule).tolist()
-        assert np.abs(arrays.sum(rule)).min() > 0
+        asked = 6 if rule.squares else 5  # nobody asks for the missing weight beside tents
+        assert np.abs(arrays.sum(rule)[:, :asked]).min() > 0
 
 
 @pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED], ids=["bounded", "unbounded"])
