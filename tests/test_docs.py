@@ -86,7 +86,7 @@ def test_figures_in_the_readme_are_measured_ones() -> None:
 
 def test_the_totals_in_the_readme_are_enough_and_hardly_less_is() -> None:
     said = (ROOT / "README.md").read_text().split("**What do you know of the values?**")[1]
-    found = re.findall(r"from a total\s+(?:budget \([^)]*\) )?of (?:about )?([\d,]+)", said)
+    found = re.findall(r"from a total\s+(?:budget\s+\([^)]*\) )?of (?:about )?([\d,]+)", said)
     totals = [int(total.replace(",", "")) for total in found]
     shapes: tuple[dict[str, Any], ...] = ({"bounds": (0, 1)}, {"shape": "gaussian"}, {"shape": "any"})
     for shape, total in zip(shapes, totals, strict=True):
