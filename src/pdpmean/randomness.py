@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any, NoReturn
@@ -30,6 +30,7 @@ __all__ = ["LARGEST_SCALE", "Randomness", "check_randomness", "laplace_scale", "
 
 # OpenDP draws without limit but returns 64-bit words; up to this scale a draw rarely meets their end.
 LARGEST_SCALE = 2.0**60
+_LARGEST_BITS = 60
 FirstBits = NDArray[np.uint8] | NDArray[np.uint16]
 _WORD_LIMIT = 2**63 - 1
 _ZEROS = memoryview(bytes(2**20))  # what is encrypted; kept, since threads wait for each other to get memory
@@ -133,6 +134,78 @@ class Randomness:
         if not 0 <= scale <= LARGEST_SCALE:
             raise ValueError(f"scale must lie in [0, 2**60]; got {scale!r}")
         return value if scale == 0 else value + self._laplace(self, scale)
+
+    def add_laplace_to_each(self, numbers: Sequence[int], bits: int) -> list[int]:
+        """Each number plus discrete Laplace noise of its own, of the scale ``2**bits``: many at once, in little time."""
+        if not 0 <= bits <= _LARGEST_BITS:
+            raise ValueError(f"bits must lie in [0, {_LARGEST_BITS}]; got {bits!r}")
+        return [number + noise for number, noise in zip(numbers, self._laplaces(len(numbers), bits), strict=True)]
+
+    def _laplaces(self, size: int, bits: int) -> list[int]:
+        """Draws X with P(X = x) proportional to ``exp(-|x| / 2**bits)``, exactly.
+
+        A size and a sign, both signs of 0 being one number: a negative 0 is drawn again. The size is ``u + v 2**bits``
+        with P(u) proportional to ``exp(-u / 2**bits)`` for u below ``2**bits`` and P(v) to ``exp(-v)`` (Canonne, Kamath
+        and Steinke, 2020, algorithm 2; here in whole arrays).
+        """
+        drawn: list[int] = []
+        while len(drawn) < size:
+            wanted = size - len(drawn)
+            low = self._decayed_words(wanted, bits).tolist()
+            high = self._exponential_steps(wanted).tolist()
+            negative = (self.words(wanted) & np.uint64(1)).tolist()
+            sizes = [u + (v << bits) for u, v in zip(low, high, strict=True)]
+            drawn += [-x if sign else x for x, sign in zip(sizes, negative, strict=True) if x or not sign]
+        return drawn
+
+    def _decayed_words(self, size: int, bits: int) -> NDArray[np.uint64]:
+        """Integers u below ``2**bits``, each with probability proportional to ``exp(-u / 2**bits)``."""
+        found = np.empty(size, dtype=np.uint64)
+        left = np.arange(size)
+        while left.size:
+            tried = self._bits(left.size, bits)
+            taken = self._decaying(tried, bits)
+            found[left[taken]] = tried[taken]
+            left = left[~taken]
+        return found
+
+    def _exponential_steps(self, size: int) -> NDArray[np.int64]:
+        """Integers v from 0, each with probability proportional to ``exp(-v)``: how often a coin of exp(-1) is heads."""
+        found = np.zeros(size, dtype=np.int64)
+        left = np.arange(size)
+        while left.size:
+            # A rate of 1 is 2**0 over 2**0: its first coin is always heads.
+            left = left[self._decaying(np.ones(left.size, dtype=np.uint64), 0)]
+            found[left] += 1
+        return found
+
+    def _decaying(self, rates: NDArray[np.uint64], bits: int) -> NDArray[np.bool_]:
+        """Coins that are heads with probability ``exp(-rate / 2**bits)``, exactly, for rates up to ``2**bits``.
+
+        As `decays`: of chances r, r/2, r/3 ... the first to fail is one of odd number so often. A chance of r/k is two
+        coins, of r and of 1/k.
+        """
+        heads = np.zeros(rates.size, dtype=np.bool_)
+        left = np.arange(rates.size)
+        for trial in itertools.count(1):
+            again = (self._bits(left.size, bits) < rates[left]) & self._one_in(trial, left.size)
+            heads[left[~again]] = trial % 2 == 1
+            left = left[again]
+            if not left.size:
+                return heads
+        raise AssertionError  # never: coins end
+
+    def _one_in(self, number: int, size: int) -> NDArray[np.bool_]:
+        """Coins that are heads one time in `number`, exactly."""
+        bits = (number - 1).bit_length()
+        drawn = self._bits(size, bits)
+        while (beyond := np.flatnonzero(drawn >= np.uint64(number))).size:
+            drawn[beyond] = self._bits(beyond.size, bits)
+        return drawn == 0
+
+    def _bits(self, size: int, bits: int) -> NDArray[np.uint64]:
+        """Uniform integers below ``2**bits``."""
+        return self.words(size) >> np.uint64(64 - bits) if bits else np.zeros(size, dtype=np.uint64)
 
     def add_joint_laplace(self, numbers: tuple[int, int], steps: int, scales: tuple[float, float]) -> tuple[int, int]:
         """Both numbers plus X and Y, P(X, Y) proportional to ``exp(-|X| / (steps s) - max(|X| / steps, |Y|) / t)``.

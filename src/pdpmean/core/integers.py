@@ -17,13 +17,13 @@ __all__ = [
     "STEPS",
     "STEP_BITS",
     "WEIGHT_BITS",
+    "clipped",
     "from_words",
     "places_of",
     "steps_of",
     "steps_per_unit",
     "weight_shift",
     "weights_of",
-    "whole",
     "words_of",
 ]
 
@@ -47,28 +47,28 @@ def steps_per_unit(half: float) -> tuple[float, float]:
     return lift, STEPS / (half * lift)
 
 
-def weights_of(allowances: Floats, share: Any, cap: Any, unit: Any) -> NDArray[np.int64]:
-    """``floor(min(share * allowance, cap) * unit)``, exactly or one less."""
-    weights: NDArray[np.int64] = np.floor(np.minimum(allowances * round_down(share), cap) * unit).astype(np.int64)
+def weights_of(allowances: Floats, share: Any, cap: Any) -> NDArray[np.int64]:
+    """``floor(min(share * allowance, cap))``, exactly or one less."""
+    weights: NDArray[np.int64] = np.floor(np.minimum(allowances * round_down(share), cap)).astype(np.int64)
     return weights
 
 
 def places_of(values: Floats, middle: Any, lift: Any, per_unit: Any) -> Floats:
-    """Values clipped, as whole numbers from -STEPS to STEPS; NaN where one is missing."""
+    """How many steps values lie from the middle, not clipped; NaN where one is missing."""
     with np.errstate(all="ignore"):
-        places: Floats = np.rint(np.clip((values - middle) * lift * per_unit, -STEPS, STEPS))
+        places: Floats = (values - middle) * lift * per_unit
     return places
+
+
+def clipped(places: Floats) -> NDArray[np.int64]:
+    """Places as integers from -STEPS to STEPS; a missing one is 0."""
+    steps = np.rint(np.clip(places, -STEPS, STEPS))
+    return np.where(np.isnan(steps), 0.0, steps).astype(np.int64)
 
 
 def steps_of(values: Floats, middle: Any, lift: Any, per_unit: Any) -> NDArray[np.int64]:
     """Values clipped, as integers from -STEPS to STEPS; a missing one is 0."""
-    return whole(places_of(values, middle, lift, per_unit))
-
-
-def whole(places: Floats) -> NDArray[np.int64]:
-    """Whole numbers as integers, 0 for NaN."""
-    steps: NDArray[np.int64] = np.where(np.isnan(places), 0.0, places).astype(np.int64)
-    return steps
+    return clipped(places_of(values, middle, lift, per_unit))
 
 
 def words_of(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

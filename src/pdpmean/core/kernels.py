@@ -21,7 +21,7 @@ from numba import types
 from numba.core.caching import FunctionCache
 
 from pdpmean.core.integers import LOW_BITS, STEP_BITS, STEPS
-from pdpmean.core.rules import SumRule
+from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, SumRule
 from pdpmean.core.traces import compiling, may_leave_traces
 
 __all__ = [
@@ -39,9 +39,12 @@ __all__ = [
 _LOOK = 64  # bytes looked at together
 _FEW = 2048  # budgets looked at together
 # Where each number of a rule is in its row.
-_SHARE, _CAP, _, _MIDDLE, _LIFT, _PER_UNIT, _NEAR, _MISSING_STEP = (
+_SHARE, _CAP, _MIDDLE, _LIFT, _PER_UNIT, _NEAR, _FAR_BELOW, _FAR_ABOVE = (
     np.uint64(place) for place in range(len(SumRule._fields))
 )
+_FAR_ENDS = np.array(FAR_EDGES)
+_FIRST_FAR = 6  # columns of a table of sums before those of far values
+_RUN = 1024  # records whose sums are taken together: where one of them is far, all are looked at again
 
 
 def _read_only(kind):
@@ -259,7 +262,12 @@ def take_below(values, budgets, groups, first, limits, seen):
 
 @numba.njit(nogil=True, inline="always")
 def _place(value, middle, lift, per_unit):
-    return min(max((value - middle) * lift * per_unit, -float(STEPS)), float(STEPS))
+    return (value - middle) * lift * per_unit
+
+
+@numba.njit(nogil=True, inline="always")
+def _clipped(place):
+    return np.rint(min(max(place, -float(STEPS)), float(STEPS)))
 
 
 @numba.njit(nogil=True)
@@ -271,30 +279,54 @@ def _sum_near(values, budgets, low, high, factor, share, cap, middle, lift, per_
     total, close, tents = 0, 0, 0
     for i in range(values.size):
         weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
-        place = np.rint(_place(values[i], middle, lift, per_unit))
+        place = _clipped(_place(values[i], middle, lift, per_unit))
         weight = weight if place == place else np.int64(0)
         number = weight * np.int64(place if place == place else 0.0)
         total += number
         close += weight if abs(place) < near else np.int64(0)
         tents += (weight << STEP_BITS) - abs(number)
-    return total, close, tents, 0
+    return total, close, tents
 
 
 @numba.njit(nogil=True)
-def _sum_squares(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, missing_step):
-    """The sums of W z, of W, of W z**2 / STEPS, and of the W that are missing."""
-    total, weights, squares, missing = 0, 0, 0, 0
+def _sum_squares(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, far_below, far_above):
+    """The sums of W z, of W, of W z**2 / STEPS, and of the W that are missing; and how many values are far."""
+    total, weights, squares, missing, far = 0, 0, 0, 0, 0
     for i in range(values.size):
         granted = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
-        found = np.rint(_place(values[i], middle, lift, per_unit))
-        place = found if found == found else missing_step
-        weight = granted if place == place else np.int64(0)
-        step = np.int64(place if place == place else 0.0)
+        place = _place(values[i], middle, lift, per_unit)
+        is_far = (place < -far_below) | (place > far_above)
+        weight = granted if (place == place) & (not is_far) else np.int64(0)
+        found = _clipped(place)
+        step = np.int64(found if found == found else 0.0)
         total += weight * step
         weights += weight
         squares += weight * (step * step >> STEP_BITS)
-        missing += np.int64(0) if found == found else granted
-    return total, weights, squares, missing
+        missing += np.int64(0) if place == place else granted
+        far += is_far
+    return total, weights, squares, missing, far
+
+
+@numba.njit(nogil=True, inline="always")
+def _add_far(place, weight, sums):
+    """Add a far value to the cell of its distance."""
+    distance = abs(place)
+    cell = 0
+    while cell < FAR_CELLS - 1 and distance >= _FAR_ENDS[cell]:
+        cell += 1
+    number = weight * np.int64(min(np.rint(distance / _FAR_ENDS[cell] * STEPS), float(STEPS)))
+    column = _FIRST_FAR + 2 * (cell + FAR_CELLS * (place > 0.0))
+    sums[column] += number >> LOW_BITS
+    sums[column + 1] += number & ((np.int64(1) << LOW_BITS) - 1)
+
+
+@numba.njit(nogil=True)
+def _sum_far(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, far_below, far_above, sums):
+    """Add the far ones among some values."""
+    for i in range(values.size):
+        place = _place(values[i], middle, lift, per_unit)
+        if place < -far_below or place > far_above:
+            _add_far(place, np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap)), sums)
 
 
 @numba.njit(nogil=True, inline="always")
@@ -311,19 +343,26 @@ def _add(sums, total, weights, extra, missing):
 
 @_compiled((_DOUBLES, _DOUBLES, *_LIMITS, _RULE, types.boolean, types.int64, _ROW))
 def sum_blocks(values, budgets, low, high, factor, rule, squares, block, sums):
-    """Add the four sums to `sums`, block by block, each of so many records that none overflows a word."""
-    share, cap, _, middle, lift, per_unit, near, missing_step = rule
-    for start in range(0, values.size, block):
-        v, b = values[start : start + block], budgets[start : start + block]
-        if squares:
-            found = _sum_squares(v, b, low, high, factor, share, cap, middle, lift, per_unit, missing_step)
-        else:
+    """Add the sums to `sums`, block by block, each of so many records that none overflows a word."""
+    share, cap, middle, lift, per_unit, near, far_below, far_above = rule
+    if not squares:
+        for start in range(0, values.size, block):
+            v, b = values[start : start + block], budgets[start : start + block]
             found = _sum_near(v, b, low, high, factor, share, cap, middle, lift, per_unit, near)
-        _add(sums, found[0], found[1], found[2], found[3])
+            _add(sums, found[0], found[1], found[2], 0)
+        return
+    for start in range(0, values.size, _RUN):
+        v, b = values[start : start + _RUN], budgets[start : start + _RUN]
+        total, weights, extra, missing, far = _sum_squares(
+            v, b, low, high, factor, share, cap, middle, lift, per_unit, far_below, far_above
+        )
+        _add(sums, total, weights, extra, missing)
+        if far:
+            _sum_far(v, b, low, high, factor, share, cap, middle, lift, per_unit, far_below, far_above, sums)
 
 
 @numba.njit(nogil=True)
-def _sum_some(values, budgets, groups, low, high, factor, rules, squares, words):
+def _sum_some(values, budgets, groups, low, high, factor, rules, squares, words, sums):
     """Add records to the four words of their groups, so few that none overflows; a rule is 8 entries long."""
     for i in range(values.size):
         g = np.uint64(np.uint32(groups[i]))
@@ -331,16 +370,19 @@ def _sum_some(values, budgets, groups, low, high, factor, rules, squares, words)
         share, cap, near = rules[r + _SHARE], rules[r + _CAP], rules[r + _NEAR]
         middle, lift, per_unit = rules[r + _MIDDLE], rules[r + _LIFT], rules[r + _PER_UNIT]
         granted = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
-        found = np.rint(_place(values[i], middle, lift, per_unit))
-        place = found if found == found or not squares else rules[r + _MISSING_STEP]
+        place = _place(values[i], middle, lift, per_unit)
+        if place < -rules[r + _FAR_BELOW] or place > rules[r + _FAR_ABOVE]:
+            _add_far(place, granted, sums[g])
+            continue
+        found = _clipped(place)
         weight = granted if place == place else np.int64(0)
-        step = np.int64(place if place == place else 0.0)
+        step = np.int64(found if found == found else 0.0)
         number = weight * step
         if squares:
             counted, extra = weight, weight * (step * step >> STEP_BITS)
-            words[w + np.uint64(3)] += np.int64(0) if found == found else granted
+            words[w + np.uint64(3)] += granted - weight
         else:
-            counted, extra = weight if abs(place) < near else np.int64(0), (weight << STEP_BITS) - abs(number)
+            counted, extra = weight if abs(found) < near else np.int64(0), (weight << STEP_BITS) - abs(number)
         words[w] += number
         words[w + np.uint64(1)] += counted
         words[w + np.uint64(2)] += extra
@@ -352,7 +394,7 @@ def sum_groups(values, budgets, groups, low, high, factor, rules, squares, block
     words = np.zeros((sums.shape[0], 4), np.int64)
     for start in range(0, values.size, block):
         v, b, g = values[start : start + block], budgets[start : start + block], groups[start : start + block]
-        _sum_some(v, b, g, low, high, factor, rules.ravel(), squares, words.ravel())
+        _sum_some(v, b, g, low, high, factor, rules.ravel(), squares, words.ravel(), sums)
         for k in range(sums.shape[0]):
             _add(sums[k], words[k, 0], words[k, 1], words[k, 2], words[k, 3])
             words[k] = 0

@@ -5,9 +5,12 @@ NumPy, the compiled loops and Spark all read them by these names.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
-__all__ = ["KeepRule", "SumRule"]
+from pdpmean.core.integers import STEPS
+
+__all__ = ["FAR_CELLS", "FAR_EDGES", "FAR_FROM", "KeepRule", "SumRule"]
 
 
 class KeepRule(NamedTuple):
@@ -27,18 +30,27 @@ class KeepRule(NamedTuple):
 class SumRule(NamedTuple):
     """What the records of a group add to the sums; NumPy, the compiled loops and Spark all read it by these names.
 
-    A record of allowance a has the weight ``W = floor(min(share * a, cap) * unit)``, and its value is
+    A record of allowance a has the weight ``W = floor(min(share * a, cap))``, both in units of weight, and its value is
     ``(value - middle) * lift * per_unit`` steps from the middle of the clip. A row is 8 numbers long, so that its place
     is a shift.
     """
 
     share: Any
     cap: Any
-    unit: Any
     middle: Any
     lift: Any
     per_unit: Any
     near: Any
     """Within how many steps a value is near the middle; with squares nobody asks."""
-    missing_step: Any
-    """With squares, at which step a missing value counts; NaN leaves it in the sum of the missing weight alone."""
+    far_below: Any
+    """With squares, a value more steps than so below the middle is far: it is counted apart from the others."""
+    far_above: Any
+    """The same above the middle."""
+
+
+# Far values are counted in half octaves of their distance from the middle, on either side.
+FAR_CELLS = 24
+FAR_FROM = math.sqrt(2) * STEPS
+"""A value is far from so many steps on."""
+FAR_EDGES = tuple(FAR_FROM * 2 ** ((cell + 1) / 2) for cell in range(FAR_CELLS))
+"""Where each cell of far values ends, in steps; the last one holds all that lies beyond, too."""

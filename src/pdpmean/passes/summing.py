@@ -6,28 +6,36 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pdpmean.core.integers import STEPS, places_of, weights_of, whole, words_of
+from pdpmean.core.integers import STEPS, clipped, places_of, weights_of, words_of
 from pdpmean.core.model import Model
-from pdpmean.core.rules import SumRule
+from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, SumRule
 from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.core.traces import load_kernels
 from pdpmean.core.types import Counts, Floats
 from pdpmean.core.weights import round_down
 from pdpmean.passes.batch import Batch
 
-__all__ = ["Summing"]
+__all__ = ["FIRST_FAR", "Summing", "far_columns"]
 
 # The compiled loops first add up so many products, each of at most 2**(24 + 26), in a signed 64-bit word: their sum is
 # below 2**63.
 _BLOCK = 2**13 - 1
 
-
+FIRST_FAR = 6  # columns of the table before those of far values
 _NOTHING = SumRule(  # a cap of 0 for all
-    share=1.0, cap=0.0, unit=1.0, middle=0.0, lift=1.0, per_unit=0.0, near=0.0, missing_step=math.nan
+    share=1.0, cap=0.0, middle=0.0, lift=1.0, per_unit=0.0, near=0.0, far_below=math.inf, far_above=math.inf
 )
+
+
+def far_columns(cell: Any) -> tuple[Any, Any]:
+    """The two columns of a cell of far values: those below come first, each side from the middle outwards."""
+    high = FIRST_FAR + 2 * cell
+    return high, high + 1
 
 
 @dataclass(frozen=True)
@@ -36,24 +44,31 @@ class Summing:
 
     The z are values, clipped, in steps. Unless `squares`, the extra is ``STEPS - |z|``, the sum of W is over the values
     near the middle, and a missing value adds nothing. If `squares`, the extra is ``z**2 / STEPS``, and a missing value
-    is where its `SumRule` says, or in the last sum alone. There is one row per group, a `SumRule`, and a last one that
-    adds nothing for everybody else; or a single row, where there are no groups.
+    is in the last sum alone. There is one row per group, a `SumRule`, and a last one that adds nothing for everybody
+    else; or a single row, where there are no groups.
+
+    If `far`, values that lie far beyond the clip, as the rule says, are in none of these sums, but in that of their
+    distance: of W times the part of the cell's end that it reaches, in steps.
     """
 
     model: Model
     squares: bool
+    far: bool
     rules: Floats
 
     @classmethod
-    def of(cls, model: Model, rules: Sequence[SumRule | None], *, squares: bool, grouped: bool) -> Summing:
+    def of(cls, model: Model, rules: Sequence[SumRule | None], *, squares: bool, far: bool, grouped: bool) -> Summing:
         """The sums by these rules, one per group; nothing where there is none."""
         rows = [rule or _NOTHING for rule in (*rules, *([None] if grouped else []))]
-        return cls(model, squares, np.array(rows))
+        return cls(model, squares, far, np.array(rows))
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Groups by sums: of W z in two words, of W, of W times the extra in two words, of the W that are missing."""
-        return len(self.rules), 6
+        """Groups by sums: of W z in two words, of W, of W times the extra in two words, of the W that are missing.
+
+        And two words for each cell of far values.
+        """
+        return len(self.rules), FIRST_FAR + 4 * FAR_CELLS * self.far
 
     def tally(self, batch: Batch, table: Counts) -> None:
         """Add a batch to the sums."""
@@ -62,34 +77,46 @@ class Summing:
             return
         where = np.zeros(1, dtype=np.int32) if batch.groups is None else batch.groups
         rule = SumRule(*self.rules[where].T)
-        granted = weights_of(self.model.allowances(batch.budgets), rule.share, rule.cap, rule.unit)
-        found = places_of(batch.values, rule.middle, rule.lift, rule.per_unit)
-        missing = np.where(np.isnan(found) & self.squares, granted, 0)
-        places = np.where(np.isnan(found) & self.squares, rule.missing_step, found)
-        weights = np.where(np.isnan(places), 0, granted)
-        steps = whole(places)
+        granted = weights_of(self.model.allowances(batch.budgets), rule.share, rule.cap)
+        places = places_of(batch.values, rule.middle, rule.lift, rule.per_unit)
+        is_missing = np.isnan(places)
+        is_far = (places < -rule.far_below) | (places > rule.far_above)
+        weights = np.where(is_missing | is_far, 0, granted)
+        steps = clipped(places)
         if self.squares:
-            counted, extra = weights, weights * (steps**2 // STEPS)
+            counted, extra, missing = weights, weights * (steps**2 // STEPS), np.where(is_missing, granted, 0)
         else:
-            counted, extra = np.where(np.abs(steps) < rule.near, weights, 0), weights * (STEPS - np.abs(steps))
+            counted = np.where(np.abs(steps) < rule.near, weights, 0)
+            extra, missing = weights * (STEPS - np.abs(steps)), np.zeros_like(weights)
+        groups = np.broadcast_to(where, weights.shape)
         for column, numbers in enumerate([*words_of(weights * steps), counted, *words_of(extra), missing]):
             # Below 2**26 each, and so few that their sums are exact as doubles.
-            groups = np.broadcast_to(where, weights.shape)
             table[:, column] += np.bincount(groups, weights=numbers, minlength=len(table)).astype(np.int64)
+        if is_far.any():
+            _tally_far(places[is_far], granted[is_far], groups[is_far], table)
 
     def _tally_compiled(self, batch: Batch, table: Counts) -> None:
         kernels = load_kernels()
         columns, limits = (batch.values, batch.budgets), self.model.limits
         if batch.groups is None:
-            rule = SumRule(*self._compiled_rules[0].tolist())
+            rule = SumRule(*self.in_units[0].tolist())
             kernels.sum_blocks(*columns, *limits, rule, self.squares, _BLOCK, table[0])
         else:
-            kernels.sum_groups(*columns, batch.groups, *limits, self._compiled_rules, self.squares, _BLOCK, table)
+            kernels.sum_groups(*columns, batch.groups, *limits, self.in_units, self.squares, _BLOCK, table)
 
     @cached_property
-    def _compiled_rules(self) -> Floats:
-        """The same with shares and caps in units, which are powers of two, so that nothing is rounded."""
+    def in_units(self) -> Floats:
+        """The rules as a loop takes them that does not round down: with shares that are."""
         rule = SumRule(*self.rules.T)
-        ones = np.ones_like(rule.unit)
-        in_units = rule._replace(share=round_down(rule.share) * rule.unit, cap=rule.cap * rule.unit, unit=ones)
-        return np.column_stack(in_units)
+        return np.column_stack(rule._replace(share=round_down(rule.share)))
+
+
+def _tally_far(places: Floats, weights: Counts, groups: NDArray[np.int32], table: Counts) -> None:
+    """Add far values to the cells of their distances."""
+    ends = np.array(FAR_EDGES)
+    distances = np.abs(places)
+    cells = np.minimum(np.searchsorted(ends, distances, side="right"), FAR_CELLS - 1)
+    parts = np.minimum(np.rint(distances / ends[cells] * STEPS), STEPS).astype(np.int64)
+    columns = far_columns(cells + FAR_CELLS * (places > 0))
+    for column, numbers in zip(columns, words_of(weights * parts), strict=True):
+        np.add.at(table, (groups, column), numbers)

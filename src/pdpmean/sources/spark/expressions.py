@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 from pdpmean.core.checks import LARGEST_BUDGET
 from pdpmean.core.integers import LOW_BITS, STEPS
 from pdpmean.core.model import Model
+from pdpmean.core.rules import FAR_CELLS, FAR_EDGES
 from pdpmean.passes.cells import Cells
 from pdpmean.passes.summing import Summing
 from pdpmean.sources.spark.positions import BLOCK_BITS, ROW_BITS, Toss
 
-__all__ = ["BLOCK", "HEADS", "MARKS", "POSITION", "SUMS", "key_columns", "read_keys", "sum_columns", "tossed"]
+__all__ = ["BLOCK", "FAR_SUMS", "HEADS", "MARKS", "POSITION", "SUMS", "key_columns", "read_keys", "sum_columns", "tossed"]
 
 SUMS = ("high", "low", "counted", "extra_high", "extra_low", "missing")
+FAR_SUMS = ("far_high", "far_low")
 
 # Where a record lies, and of that: some positions, few in each partition, that tell how long it is (`Grid.of`);
 # the block of a word of coins; and whether its own coin is heads.
@@ -78,26 +80,46 @@ def read_keys(keys: NDArray[np.int64], rule: Cells) -> tuple[NDArray[np.int64], 
 
 
 def sum_columns(rule: Summing) -> list[str]:
-    """Columns up to `SUMS`, what a record, which has the columns of `SumRule`, adds to each: as `Summing.tally`."""
+    """Columns up to `SUMS`, what a record, which has the columns of `SumRule`, adds to each: as `Summing.tally`.
+
+    A far value is in none of them; `far_cell` is the one it lies in, and -1 for all others. The sums of a cell are had
+    by grouping: there `far_high` and `far_low` are summed.
+    """
     steps = _double(float(STEPS))
+    missing = "if(isnan(place), granted, 0L)"
     if rule.squares:
         counted, extra = "weight", f"weight * (step * step >> {LOW_BITS})"
-        missing, left_out = "if(isnan(place), granted, 0L)", "isnan(place) and isnan(missing_step)"
-        missing_step = "if(isnan(missing_step), 0L, floor(missing_step))"
     else:
-        counted, extra = "if(abs(step) < near, weight, 0L)", f"weight * ({STEPS}L - abs(step))"
-        missing, left_out, missing_step = "0L", "isnan(place)", "0L"
+        counted, extra, missing = "if(abs(step) < near, weight, 0L)", f"weight * ({STEPS}L - abs(step))", "0L"
     return [
-        f"floor(least({_allowance(rule.model)} * share, cap) * unit) as granted",
+        f"floor(least({_allowance(rule.model)} * share, cap)) as granted",
         "(value - middle) * lift * per_unit as place",
-        f"if(place <= {steps}, floor(rint(greatest(place, -{steps}))), if(isnan(place), {missing_step}, {STEPS}L)) "
-        "as step",
+        f"if(place <= {steps}, floor(rint(greatest(place, -{steps}))), if(isnan(place), 0L, {STEPS}L)) as step",
+        f"{_far_cell() if rule.far else '-1'} as far_cell",
         f"{missing} as missing",
-        f"if({left_out}, 0L, granted) as weight",
+        "if(far_cell >= 0 or isnan(place), 0L, granted) as weight",
         *_words("weight * step", "total", ("high", "low")),
         f"{counted} as counted",
         *_words(extra, "extra", ("extra_high", "extra_low")),
+        *(_far_words() if rule.far else []),
     ]
+
+
+def _far_cell() -> str:
+    """The cell of a far value: those below the middle come first; -1 for all other values."""
+    size = "abs(place)"
+    cells = " ".join(f"when {size} < {_double(end)} then {cell}" for cell, end in enumerate(FAR_EDGES[:-1]))
+    cell = f"(case {cells} else {FAR_CELLS - 1} end)"
+    below, above = "place < -far_below", "place > far_above and not isnan(place)"
+    return f"if({below}, {cell}, if({above}, {cell} + {FAR_CELLS}, -1))"
+
+
+def _far_words() -> list[str]:
+    """What a far value adds to its cell: its weight times the part of the cell's end that it reaches, in steps."""
+    ends = ", ".join(_double(end) for end in FAR_EDGES)
+    reached = f"abs(place) / element_at(array({ends}), far_cell % {FAR_CELLS} + 1) * {_double(float(STEPS))}"
+    step = f"floor(least(rint({reached}), {_double(float(STEPS))}))"
+    return _words(f"if(far_cell >= 0, granted * {step}, 0L)", "far", ("far_high", "far_low"))
 
 
 def _words(number: str, name: str, words: tuple[str, str]) -> list[str]:

@@ -18,12 +18,11 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from pdpmean.core.rules import SumRule
 from pdpmean.core.types import Counts
-from pdpmean.core.weights import round_down
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch, Keeping, Tallying
 from pdpmean.passes.cells import Cells
 from pdpmean.passes.source import Source
-from pdpmean.passes.summing import Summing
+from pdpmean.passes.summing import Summing, far_columns
 from pdpmean.passes.thinning import Thinning
 from pdpmean.randomness import Randomness
 from pdpmean.sources.arrow_columns import listed
@@ -31,6 +30,7 @@ from pdpmean.sources.layout import Layout
 from pdpmean.sources.people import check_ids
 from pdpmean.sources.spark.expressions import (
     BLOCK,
+    FAR_SUMS,
     HEADS,
     MARKS,
     POSITION,
@@ -134,12 +134,17 @@ class SparkSource(Source):
         """The table of what all records contribute."""
         assert isinstance(rule, Summing)
         with self._told("sum"):
-            rules = np.column_stack([round_down(rule.rules[:, 0]), rule.rules[:, 1:]])
-            records = self._beside_groups("inner", **dict(zip(SumRule._fields, rules.T, strict=True)))
+            records = self._beside_groups("inner", **dict(zip(SumRule._fields, rule.in_units.T, strict=True)))
             records = records.selectExpr(*self._by_group, *sum_columns(rule))
-            found = _collected(records.groupBy(*self._by_group).agg(*(sql.sum(name).alias(name) for name in SUMS)))
+            names = SUMS + FAR_SUMS * rule.far
+            keys = [*self._by_group, *(["far_cell"] * rule.far)]
+            found = _collected(records.groupBy(*keys).agg(*(sql.sum(name).alias(name) for name in names)))
             table = np.zeros(rule.shape, dtype=np.int64)
-            table[self._codes(found)] = np.column_stack([found[name].fill_null(0).to_numpy() for name in SUMS])
+            codes = self._codes(found)
+            for column, name in enumerate(SUMS):
+                np.add.at(table, (codes, column), found[name].fill_null(0).to_numpy())
+            if rule.far:
+                _add_far_cells(found, codes, table)
         return table
 
     def _read(self) -> DataFrame:
@@ -194,6 +199,14 @@ class SparkSource(Source):
         if self.watch:
             self.watch.at(step, self.rows or 0, self.rows)
             self.watch.done(step)
+
+
+def _add_far_cells(found: pa.Table, codes: NDArray[np.int32], table: Counts) -> None:
+    """Add what was found in each cell of far values."""
+    cells = found["far_cell"].to_numpy()
+    is_far = cells >= 0
+    for column, name in zip(far_columns(cells[is_far]), FAR_SUMS, strict=True):
+        np.add.at(table, (codes[is_far], column), found[name].to_numpy()[is_far])
 
 
 def _collected(frame: DataFrame) -> pa.Table:
