@@ -10,7 +10,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Unpack, overload
 
-from pdpmean.core.choices import Choices, ShapeName
+from pdpmean.core.bounds import GivenBounds
+from pdpmean.core.choices import Choices, GivenShape
 from pdpmean.core.model import ModelName
 from pdpmean.core.options import GivenOptions, Options, check_options
 from pdpmean.core.progress import Progress, Watch
@@ -60,8 +61,8 @@ def estimate_mean(
     person: Any = None,
     model: ModelName = "bounded",
     budget_range: tuple[float, float] | None = None,
-    shape: ShapeName | None = None,
-    bounds: tuple[float, float] | None = None,
+    shape: GivenShape = "any",
+    bounds: GivenBounds | None = None,
     share: float | Fraction = 1,
     choices: Choices | None = None,
     randomness: Randomness | None = None,
@@ -73,8 +74,8 @@ def estimate_mean(
     ----------
     values
         One number per person. Missing and infinite ones are data like any other; what is no number (text is not read as
-        one) counts as missing. Missing ones are left out or, if shape is "any", count as the located centre. Yes and no
-        are True and False, or 1 and 0 (in CSV, 1 and 0). Or a table: the path of a Parquet, CSV or Arrow file (a glob,
+        one) counts as missing. Missing ones are left out: the mean is that of the others. Yes and no are True and
+        False, or 1 and 0 (in CSV, 1 and 0). Or a table: the path of a Parquet, CSV or Arrow file (a glob,
         a list of them), an Arrow table, a pandas or polars frame, a DuckDB relation, a Spark DataFrame.
     budgets
         One budget per person, or one for all: 0 leaves a person out, inf makes them public. With `tiers`, a column
@@ -95,13 +96,12 @@ def estimate_mean(
         All that is public in the unbounded model: (smallest, largest). A budget below it leaves its record out, one
         above it counts as its upper end.
     shape
-        "gaussian" for a bell-shaped population; "any" for skewed and heavy-tailed ones, which needs more budget;
-        "bounds" for one that lies between known bounds, whatever its shape, which needs least. By default "bounds" if
-        there are bounds, "gaussian" otherwise.
+        "any", unless you know that the population is bell-shaped: "gaussian" then needs somewhat less budget. On
+        other populations it is wrong, which is not always noticed.
     bounds
-        (low, high): what every value is publicly known to lie between, such as (0, 1) for yes and no, or (1, 5) for a
-        rating. Values beyond count as the bound. They must be known beforehand: bounds that are read off the data tell
-        of it. With another shape than "bounds" they say only where the population is sought.
+        (low, high): what every value is publicly known to lie between, such as (0, 1) for yes and no, (1, 5) for a
+        rating, or (0, None) for money, counts and durations. Values beyond count as the bound. They must be known
+        beforehand: bounds that are read off the data tell of it. The more is known, the less budget is needed.
     share
         Use only this part of every budget.
     choices

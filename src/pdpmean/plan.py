@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pdpmean.core.choices import Choices, ShapeName, floor_share
+from pdpmean.core.bounds import GivenBounds
+from pdpmean.core.choices import Choices, GivenShape, floor_share
 from pdpmean.core.model import ModelName
 from pdpmean.core.options import Options, check_options
 from pdpmean.core.progress import Progress, Watch
@@ -31,8 +32,8 @@ def plan_mean(
     tiers: Mapping[Any, float] | None = None,
     model: ModelName = "bounded",
     budget_range: tuple[float, float] | None = None,
-    shape: ShapeName | None = None,
-    bounds: tuple[float, float] | None = None,
+    shape: GivenShape = "any",
+    bounds: GivenBounds | None = None,
     share: float | Fraction = 1,
     choices: Choices | None = None,
     progress: Progress | None = None,

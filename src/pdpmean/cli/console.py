@@ -37,7 +37,7 @@ REFUSED, WRONG_USE, INTERNAL, INTERRUPTED, CUT_SHORT = 1, 2, 70, 130, 141
 _OPTIONS = {
     r"budget_range goes": "--budget-min and --budget-max go",
     r"budget_range(=\(smallest, largest\))?": "--budget-min and --budget-max",
-    r"^bounds must be \(low, high\)": "--bounds must be LOW HIGH",
+    r"^bounds must be \(low, high\) with low < high, and None": "--bounds must be LOW HIGH with LOW < HIGH, and none",
     r"^bounds must be at most": "--bounds must be at most",
     r"bounds=\(low, high\)": "--bounds LOW HIGH",
     r"tiers=\{name: budget\}": "--tiers NAME=BUDGET,...",

@@ -89,19 +89,20 @@ Share = Annotated[float, _option("--share", "Use only this part of every budget.
 Seed = Annotated[int | None, _option("--seed", "Repeatable noise, for simulations: NOT PRIVATE.", MODEL)]
 
 Shape = Annotated[
-    Literal["gaussian", "any", "bounds"] | None,
+    Literal["any", "gaussian"],
     _option(
         "--shape",
-        "gaussian: bell-shaped. any: skewed or heavy-tailed; needs more budget. bounds: whatever lies between "
-        "--bounds; needs least. Default: bounds where there are --bounds, else gaussian.",
+        "any, unless you know that the population is bell-shaped: gaussian then needs less budget, and is wrong "
+        "otherwise.",
         POPULATION,
     ),
 ]
 Bounds = Annotated[
-    tuple[float, float] | None,
+    tuple[str, str] | None,
     _option(
         "--bounds",
-        "What every value is publicly known to lie between: 0 1 for yes and no. Not to be read off the data.",
+        "What every value is publicly known to lie between: 0 1 for yes and no, 0 none for money. Not to be read off "
+        "the data.",
         POPULATION,
         "LOW HIGH",
     ),
@@ -138,7 +139,7 @@ def _planning(
     budget_min: BudgetMin = None,
     budget_max: BudgetMax = None,
     share: Share = 1.0,
-    shape: Shape = None,
+    shape: Shape = "any",
     bounds: Bounds = None,
     clip_width: ClipWidth = None,
     saturation: Saturation = None,
@@ -165,9 +166,19 @@ def _planning(
         "budget_range": budget_range(model, budget_min, budget_max, tiers),
         "share": share,
         "shape": shape,
-        "bounds": bounds,
+        "bounds": bounds and tuple(_end(text) for text in bounds),
         "choices": Choices(**{name: value for name, value in choices.items() if value is not None}),
     }
+
+
+def _end(text: str) -> float | str | None:
+    """A bound; what is no number is left as it is, to be told as it was given."""
+    if text.lower() == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def with_planning(command: Callable[..., None]) -> Callable[..., None]:

@@ -8,31 +8,35 @@ from fractions import Fraction
 from numbers import Real
 from typing import Literal
 
+from pdpmean.core.bounds import Bounds
 from pdpmean.core.checks import check_positive, check_probability
 from pdpmean.errors import InvalidInputError
 
 __all__ = [
     "ASSUMPTIONS",
     "Choices",
+    "GivenShape",
     "ShapeName",
-    "check_bounds",
     "check_choices",
     "check_shape",
     "check_share",
     "floor_share",
+    "given_shape",
 ]
 
+GivenShape = Literal["any", "gaussian"]
+"""What a population may be said to look like."""
 ShapeName = Literal["gaussian", "any", "bounds"]
+"""What an estimate goes by: of any shape, nothing need be located between two known bounds."""
 # What each takes for granted, as the end of a sentence.
 ASSUMPTIONS: dict[ShapeName, str] = {
     "gaussian": ", for a bell-shaped population",
     "any": "",
     "bounds": ", for values between known bounds",
 }
-# What is taken for granted where no shape is given, with bounds and without; and what cannot do without them.
-_WITH_BOUNDS: ShapeName = "bounds"
-_WITHOUT_BOUNDS: ShapeName = "gaussian"
-_NEED_BOUNDS = frozenset({_WITH_BOUNDS})
+
+# What each goes by, between two known bounds and otherwise.
+_GO_BY: dict[str, tuple[ShapeName, ShapeName]] = {"any": ("bounds", "any"), "gaussian": ("gaussian", "gaussian")}
 
 SMALLEST_SHARE = Fraction(1, 2**10)  # of every budget, and what choices must leave to average
 SHARE_UNIT = 2**20  # shares are multiples of 1 / SHARE_UNIT: exact as fractions and as doubles
@@ -88,17 +92,17 @@ class Choices:
             )
 
 
-def check_shape(shape: str | None, bounds: tuple[float, float] | None) -> ShapeName:
-    """The shape a population is taken to have; unless one is given, whether there are bounds decides."""
-    if shape is None:
-        return _WITH_BOUNDS if bounds else _WITHOUT_BOUNDS
-    if shape not in ASSUMPTIONS:
-        raise InvalidInputError(
-            f"shape must be 'gaussian', 'any' or 'bounds'; got {shape!r}", name="shape", value=shape
-        )
-    if shape in _NEED_BOUNDS and bounds is None:
-        raise InvalidInputError("shape='bounds' needs bounds=(low, high)", name="bounds")
-    return shape
+def check_shape(shape: str, bounds: Bounds) -> ShapeName:
+    """What an estimate goes by: the shape given or, of any shape, two bounds that are known."""
+    if shape not in _GO_BY:
+        raise InvalidInputError(f"shape must be 'any' or 'gaussian'; got {shape!r}", name="shape", value=shape)
+    between, otherwise = _GO_BY[shape]
+    return between if bounds.are_both_known else otherwise
+
+
+def given_shape(goes_by: ShapeName) -> GivenShape:
+    """The shape that was asked for, where an estimate goes by this."""
+    return "gaussian" if _GO_BY["gaussian"][0] is goes_by else "any"
 
 
 def check_choices(choices: Choices | None) -> Choices:
@@ -115,21 +119,6 @@ def check_share(share: float | Fraction) -> Fraction:
     if share < SMALLEST_SHARE:
         raise InvalidInputError(f"share must be at least 2**-10; got {share!r}", name="share", value=share)
     return floor_share(Fraction(share))
-
-
-def check_bounds(bounds: tuple[float, float] | None) -> tuple[float, float] | None:
-    """What every value is publicly known to lie between."""
-    if bounds is None:
-        return None
-    try:
-        low, high = (float(end) for end in bounds)
-    except (OverflowError, TypeError, ValueError):
-        low, high = math.nan, math.nan
-    if not -math.inf < low < high < math.inf:
-        raise InvalidInputError(
-            f"bounds must be (low, high), finite, with low < high; got {bounds!r}", name="bounds", value=bounds
-        )
-    return low, high
 
 
 def floor_share(share: Fraction | float) -> Fraction:

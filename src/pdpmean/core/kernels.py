@@ -43,7 +43,7 @@ _SHARE, _CAP, _MIDDLE, _LIFT, _PER_UNIT, _NEAR, _FAR_BELOW, _FAR_ABOVE = (
     np.uint64(place) for place in range(len(SumRule._fields))
 )
 _FAR_ENDS = np.array(FAR_EDGES)
-_FIRST_FAR = 6  # columns of a table of sums before those of far values
+_FAR_WEIGHT, _FIRST_FAR = 6, 7  # columns of a table of sums: see `Summing.shape`
 _RUN = 1024  # records whose sums are taken together: where one of them is far, all are looked at again
 
 
@@ -316,6 +316,7 @@ def _add_far(place, weight, sums):
         cell += 1
     number = weight * np.int64(min(np.rint(distance / _FAR_ENDS[cell] * STEPS), float(STEPS)))
     column = _FIRST_FAR + 2 * (cell + FAR_CELLS * (place > 0.0))
+    sums[_FAR_WEIGHT] += weight
     sums[column] += number >> LOW_BITS
     sums[column + 1] += number & ((np.int64(1) << LOW_BITS) - 1)
 

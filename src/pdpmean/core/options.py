@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypedDict
 
-from pdpmean.core.choices import Choices, ShapeName, check_bounds, check_choices, check_shape, check_share
+from pdpmean.core.bounds import UNKNOWN, Bounds, GivenBounds, check_bounds
+from pdpmean.core.choices import Choices, GivenShape, ShapeName, check_choices, check_shape, check_share
 from pdpmean.core.groups import check_groups
 from pdpmean.core.model import BOUNDED, Model, ModelName, make_model
 from pdpmean.core.progress import Progress
@@ -27,8 +28,8 @@ class Options:
     """
 
     model: Model = BOUNDED
-    shape: ShapeName = "gaussian"
-    bounds: tuple[float, float] | None = None
+    shape: ShapeName = "any"
+    bounds: Bounds = UNKNOWN
     share: Fraction = Fraction(1)
     choices: Choices = field(default_factory=Choices)
     value: str | None = None
@@ -44,8 +45,8 @@ def check_options(
     *,
     model: str = "bounded",
     budget_range: tuple[float, float] | None = None,
-    shape: str | None = None,
-    bounds: tuple[float, float] | None = None,
+    shape: str = "any",
+    bounds: GivenBounds | None = None,
     share: float | Fraction = 1,
     choices: Choices | None = None,
     by: Any = None,
@@ -75,8 +76,8 @@ class GivenOptions(TypedDict, total=False):
     person: Any
     model: ModelName
     budget_range: tuple[float, float] | None
-    shape: ShapeName | None
-    bounds: tuple[float, float] | None
+    shape: GivenShape
+    bounds: GivenBounds | None
     share: float | Fraction
     choices: Choices | None
     randomness: Any

@@ -1,30 +1,22 @@
-"""What follows from the released numbers whatever the shape: the clipped mean as it is, and what a tail may add."""
+"""What follows from the released numbers whatever the shape: the mean within the clip, and what may lie beyond it."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from pdpmean.core.numbers import finite
-from pdpmean.inference.population import (
-    LARGEST_ERROR,
-    Evidence,
-    Population,
-    ShapeInference,
-    averaging_weights,
-    weight_variation,
-)
-from pdpmean.laws.error_law import ErrorLaw
-from pdpmean.planning.any_shape import tail_beyond
+from pdpmean.inference.population import Evidence, Population, ShapeInference, averaging_weights, weight_variation
+from pdpmean.laws.far_mean import FarMean, PrivateTotal, PublicTotal, conclude_means
+from pdpmean.laws.reading import Counted, Reading
 from pdpmean.planning.plan import Plan
-from pdpmean.planning.released import Average, Released
+from pdpmean.planning.released import Location, PrivateTotalSums, PublicTotalSums, Released
 
 __all__ = ["AnyShapeInference"]
 
-_ALL_EQUAL = "all values seem to be equal, missing or not numbers"
+_MANY = 0.5  # of the values may be missing without a warning
+_MANY_MISSING = "more than half of the values seem to be missing or not numbers: the mean is that of the others"
 
 
 @dataclass(frozen=True)
@@ -32,45 +24,65 @@ class _Clipped(Evidence):
     """What was released of a population of any shape."""
 
     @property
-    def averaged(self) -> Average:
-        """Its sums."""
-        assert isinstance(self.released.averaged, Average)
-        return self.released.averaged
+    def released_weight(self) -> float:
+        """The total weight: public, or what the noisy sums add up to."""
+        sums = self.released.averaged
+        if isinstance(sums, PublicTotalSums):
+            return sums.weight
+        assert isinstance(sums, PrivateTotalSums)
+        return max(sums.weight + sums.missing, 1.0)
 
     @property
-    def released_weight(self) -> float:
-        """Everybody's weight is counted as it is."""
-        return self.averaged.total
+    def reading(self) -> Reading:
+        """What the histogram said."""
+        assert self.released.location.reading is not None
+        return self.released.location.reading
+
+    @property
+    def counted(self) -> Counted:
+        """What is known of the weights in the sums: more than when they were planned, once they are released."""
+        planned = self.plan.behind_sums
+        if self.plan.model.budgets_are_public:
+            return planned._replace(nats=self.released_weight)
+        return planned._replace(people=max(self.weight**2 / self.square, 1.0))
+
+    @property
+    def sums(self) -> PublicTotal | PrivateTotal:
+        """What the sums are, as a law takes them."""
+        sums = self.released.averaged
+        below, above = np.array(sums.below), np.array(sums.above)
+        if isinstance(sums, PublicTotalSums):
+            return PublicTotal(sums.values, sums.spread, sums.missing, below, above)
+        return PrivateTotal(sums.low, sums.middle, sums.high, sums.missing, below, above)
 
 
 class AnyShapeInference(ShapeInference):
-    """Nothing is undone; the interval allows for what either tail may add."""
+    """The mean is that within the clip, what lies far beyond, and what a tail that falls as others do may add."""
 
     def populations(self, released: Sequence[Released]) -> list[Population]:
-        """The clipped mean of each group."""
-        return [_as_it_is(_Clipped(group)) for group in released]
+        """The population behind each group."""
+        groups = [_Clipped(group) for group in released]
+        means = conclude_means(
+            [group.reading for group in groups],
+            [_ends(group.released.location) for group in groups],
+            [group.sums for group in groups],
+            [group.counted for group in groups],
+            groups[0].plan.bounds,
+        )
+        return [_population(mean) for mean in means]
 
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
-        """Whether there is no width at all."""
-        return (_ALL_EQUAL,) if released.location.degenerate else ()
+        """Whether most values seem to be missing."""
+        return (_MANY_MISSING,) if (population.missing or 0.0) > _MANY else ()
 
     def unevenness(self, plan: Plan) -> float:
-        """Of the weights in the sum."""
+        """Of the weights in the sums."""
         return weight_variation(plan, averaging_weights(plan))
 
 
-def _as_it_is(group: _Clipped) -> Population:
-    """The clipped mean itself, as it is or with what either tail may add; sampling from the released mean square."""
-    plan, location, averaged = group.plan, group.released.location, group.averaged
-    half, offset = location.half, location.offset
-    assert averaged.square is not None
-    mean = finite(location.middle + half * averaged.mean)
-    deviation = math.sqrt(max(averaged.square - averaged.mean**2, 0.0) + averaged.doubt)
-    moved = plan.noise.weight_std * averaged.mean
-    sampling = half * (math.hypot(deviation * math.sqrt(group.square), moved) / averaged.total)
-    tails = (tail_beyond(end, plan.scale.weight * group.growth) for end in (half - offset, half + offset))
-    errors = (plan.noise.scale * half / averaged.total, sampling, *tails)
-    noise, sampling, below, above = (min(error, LARGEST_ERROR) for error in errors)
-    means = np.array([mean, finite(mean + above), finite(mean - below), finite(mean + (above - below))])
-    law = ErrorLaw(means, np.full(4, noise), np.full(4, sampling), plan.noise.doubled)
-    return Population(mean, finite(half * deviation), law)
+def _ends(location: Location) -> tuple[float, float]:
+    return location.middle - location.half, location.middle + location.half
+
+
+def _population(mean: FarMean) -> Population:
+    return Population(mean=mean.mean, scale=mean.scale, law=mean.law, missing=mean.missing)

@@ -119,7 +119,6 @@ def _column(numbers: list[float]) -> Floats:
 
 def _between(plan: Plan, mean: BoundedMean, *, missing: float | None) -> Population:
     """What was found between 0 and 1, between the bounds."""
-    assert plan.bounds is not None
     low, high = plan.bounds
     width = high - low
     return Population(

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,14 @@ _BELOW_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 # number of ordinary size is likelier than one of 1e200.
 _ORDINARY = (24, 48, 96, 192)
 _AROUND_ZERO = 2**40  # so are as many of the smallest doubles: zero is an ordinary number
+
+
+_ROUND = 2**42  # keys: what is a multiple of it has 10 bits beyond the first, as all whole numbers to 2048 have
+
+
+def _rounded_up(keys: Any) -> Any:
+    """The next round key."""
+    return -(-keys // _ROUND) * _ROUND
 
 
 def keys_of(numbers: Floats) -> NDArray[np.int64]:
@@ -51,15 +60,47 @@ class Lattice:
 
     starts: tuple[int, ...]
     multiplicities: tuple[int, ...]
+    with_round: bool = False
+    """Whether round numbers, a key in 2**42, count 2**42 times more: together as much as all others."""
+
+    def with_round_numbers(self) -> Lattice:
+        """The same, half of whose measure is that of round numbers.
+
+        Where one number is frequent, it mostly is a round one: the doubles next to it are so many that they would
+        outweigh it, though few values lie there.
+        """
+        return replace(self, with_round=True)
+
+    def within(self, low: float, high: float) -> Lattice:
+        """What lies between two numbers, which may be infinite."""
+        first, last = (int(key) for key in keys_of(np.array([low, high])))
+        first, end = max(first, self.starts[0]), min(last + 1, self.starts[-1])
+        pieces = [
+            (max(start, first), count)
+            for start, stop, count in zip(self.starts, self.starts[1:], self.multiplicities, strict=False)
+            if start < end and stop > first
+        ]
+        return replace(self, starts=(*(start for start, _ in pieces), end), multiplicities=tuple(n for _, n in pieces))
 
     @cached_property
     def _measures(self) -> list[int]:
         """The measure below each start."""
         total, measures = 0, [0]
         for low, high, count in zip(self.starts, self.starts[1:], self.multiplicities, strict=False):
-            total += (high - low) * count
+            total += (self._position(high) - self._position(low)) * count
             measures.append(total)
         return measures
+
+    def _position(self, key: int) -> int:
+        """How many keys there are below, from 0 on, each as often as it is counted in a piece of multiplicity 1."""
+        return key + (_rounded_up(key) if self.with_round else 0)
+
+    def _key(self, position: int) -> int:
+        """The key at this position."""
+        if not self.with_round:
+            return position
+        before, beyond = divmod(position, 2 * _ROUND)
+        return before * _ROUND + max(beyond - _ROUND, 0)
 
     @property
     def total(self) -> int:
@@ -73,18 +114,23 @@ class Lattice:
             return 0
         if piece >= len(self.multiplicities):
             return self.total
-        return self._measures[piece] + (key - self.starts[piece]) * self.multiplicities[piece]
+        passed = self._position(key) - self._position(self.starts[piece])
+        return self._measures[piece] + passed * self.multiplicities[piece]
 
     def key_at(self, position: int) -> int:
         """The key whose measure covers `position`, counted from the first."""
         piece = bisect_right(self._measures, position) - 1
-        return self.starts[piece] + (position - self._measures[piece]) // self.multiplicities[piece]
+        passed = (position - self._measures[piece]) // self.multiplicities[piece]
+        return self._key(self._position(self.starts[piece]) + passed)
 
     def log_measures(self, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> Floats:
         """Logarithms of the measures from each low key to the high one, both within the lattice."""
         stops, counts = self._pieces
         pieces = np.searchsorted(stops[:-1], lows, side="right")
-        measures = (highs.view(np.uint64) - lows.view(np.uint64)).astype(np.float64) * counts[pieces]
+        measures = (highs.view(np.uint64) - lows.view(np.uint64)).astype(np.float64)
+        if self.with_round:
+            measures += (_rounded_up(highs) // _ROUND - _rounded_up(lows) // _ROUND).astype(np.float64) * _ROUND
+        measures *= counts[pieces]
         with np.errstate(divide="ignore"):
             logs = np.log(measures, out=measures)
         # The few that reach over the end of a piece are measured in integers.

@@ -20,13 +20,14 @@ from pdpmean.core.types import Counts, Floats
 from pdpmean.core.weights import round_down
 from pdpmean.passes.batch import Batch
 
-__all__ = ["FIRST_FAR", "Summing", "far_columns"]
+__all__ = ["FAR_WEIGHT", "FIRST_FAR", "Summing", "far_columns"]
 
 # The compiled loops first add up so many products, each of at most 2**(24 + 26), in a signed 64-bit word: their sum is
 # below 2**63.
 _BLOCK = 2**13 - 1
 
-FIRST_FAR = 6  # columns of the table before those of far values
+FAR_WEIGHT = 6  # the column of the W of far values; those of their cells follow
+FIRST_FAR = 7
 _NOTHING = SumRule(  # a cap of 0 for all
     share=1.0, cap=0.0, middle=0.0, lift=1.0, per_unit=0.0, near=0.0, far_below=math.inf, far_above=math.inf
 )
@@ -66,9 +67,9 @@ class Summing:
     def shape(self) -> tuple[int, int]:
         """Groups by sums: of W z in two words, of W, of W times the extra in two words, of the W that are missing.
 
-        And two words for each cell of far values.
+        If far values are counted, then of their W, and two words for each of their cells.
         """
-        return len(self.rules), FIRST_FAR + 4 * FAR_CELLS * self.far
+        return len(self.rules), FIRST_FAR + 4 * FAR_CELLS if self.far else FAR_WEIGHT
 
     def tally(self, batch: Batch, table: Counts) -> None:
         """Add a batch to the sums."""
@@ -117,6 +118,6 @@ def _tally_far(places: Floats, weights: Counts, groups: NDArray[np.int32], table
     distances = np.abs(places)
     cells = np.minimum(np.searchsorted(ends, distances, side="right"), FAR_CELLS - 1)
     parts = np.minimum(np.rint(distances / ends[cells] * STEPS), STEPS).astype(np.int64)
-    columns = far_columns(cells + FAR_CELLS * (places > 0))
-    for column, numbers in zip(columns, words_of(weights * parts), strict=True):
+    columns = FAR_WEIGHT, *far_columns(cells + FAR_CELLS * (places > 0))
+    for column, numbers in zip(columns, (weights, *words_of(weights * parts)), strict=True):
         np.add.at(table, (groups, column), numbers)

@@ -1,40 +1,39 @@
-"""Plans for a population of any shape: fixed shares, and how far a clip reaches beyond what was found."""
+"""Plans for a population of any shape: fixed shares for a centre and a histogram, and the rest for the sums."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scipy.special import ndtri
-
 from pdpmean.core.options import Options
-from pdpmean.laws.joint_noise import JointNoise
-from pdpmean.planning.forecast import ClipEffect, LocatingForecaster
+from pdpmean.planning.forecast import NOBODY, OUT_OF_REACH, Forecast, Locating
+from pdpmean.planning.named_shapes import BELL, expected_error
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
-from pdpmean.planning.prediction import Sums
 
-__all__ = ["REACH_FACTOR", "TAIL_NATS", "AnyShapePlanner", "tail_beyond"]
+__all__ = ["AnyShapePlanner"]
 
-TAIL_NATS = 16  # of weight that may lie beyond a reach
-# The clip is so much wider than that reach, since beyond it, with hardly any weight, lies what moves the mean most.
-REACH_FACTOR = 3.0
-
-_CENTER_NATS, _EXTENT_PART, _WEIGHTS_PART = 130.0, 0.15, 0.5
-_LEAST_EXTENT_NATS = 300.0
-_CAP_CONSTANT = 200.0
+# Nats for the centre, which a population must first be found by, and for the histogram; by simulation, with an optimum
+# that is flat. The more there are, the more the sum is worth, so that both grow more slowly than the total.
+_CENTER_NATS, _CENTER_AT, _CENTER_POWER = 40.0, 250.0, 0.4
+_HISTOGRAM_PART, _HISTOGRAM_PER_ROOT = 0.38, 5.0
+# With fewer nats than these a histogram hardly ever shows how far a population reaches: from a total budget of about
+# 500 on it does, and with a known bound, from which distances are measured at no cost, of 250.
+_LEAST_HISTOGRAM, _LEAST_FROM_BOUND = 72.0, 44.0
+_FINE_PART = 0.5  # of the centre's prior: the other half is for round numbers
+_CAP_CONSTANT = 25.0  # the squared noise of the sum over the variance, both of one nat: a clip of about 2.5 deviations
 
 
 @dataclass(frozen=True)
-class AnyShapePlanner(LocatingForecaster, Planner):
-    """Fixed shares: the extent is found in the data, so that there is little to choose beforehand."""
+class AnyShapePlanner(Locating, Planner):
+    """Fixed shares: where to clip is read off the histogram, so that there is little to choose beforehand."""
 
     shape = "any"
     # The outermost values count here, so that a sample must hold some of them.
     fewest_sampled = 16_000
     sampled_per_root = 20.0
     sampled_in_groups = 2_000_000
-    scale_may_miss = False
-    bounds_help = False
     too_little = "too little to find how far a population of any shape extends"
 
     @staticmethod
@@ -42,32 +41,46 @@ class AnyShapePlanner(LocatingForecaster, Planner):
         """Raise if something is chosen that this shape has not."""
         options.choices.check_without_locating()
 
-    def clip_effect(self, width: float, noise: JointNoise) -> ClipEffect:  # noqa: ARG002
-        """Next to none: the clip is wide."""
-        return ClipEffect(variance=1.0, slope=1.0, cap_constant=_CAP_CONSTANT)
-
-    def locating_error(self, center: Sums, scale: Sums, mean: Sums, width: float) -> float:  # noqa: ARG002
-        """None: nothing is undone afterwards."""
-        return 0.0
-
     def best(self, near: Plan | None = None) -> Plan:  # noqa: ARG002
-        """The plan with the usual shares, and a clip of half the extent that a bell-shaped population would have."""
-        center = min(0.25 * self.left, _CENTER_NATS / self.useful_total)
-        shares = {"center": center, "scale": _EXTENT_PART * self.left}
-        beyond = min(20 / (shares["scale"] * self.useful_total), 0.3)  # of a side; where so much lies, in half octaves
+        """The plan with the usual shares."""
+        nats = self.left * self.useful_total
+        center = min(_CENTER_NATS * (nats / _CENTER_AT) ** _CENTER_POWER / nats, 0.25) * self.left
+        histogram = min(_HISTOGRAM_PART, _HISTOGRAM_PER_ROOT / math.sqrt(nats)) * self.left
+        shares = {"histogram": histogram} if self.has_anchor else {"center": center, "histogram": histogram}
         room = self.left - sum(shares.values())
-        weights = {"weights": room * _WEIGHTS_PART} if self.census.is_noisy else {}
-        width = REACH_FACTOR * 2**0.25 * float(ndtri(1 - beyond))
-        return self.plan({**self.census_shares(room), **weights, **shares}, width, spare=False)
+        return self.plan({**self.census_shares(room), **shares}, 0.0, spare=False)
+
+    def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:  # noqa: ARG002
+        """What these shares lead to if the population is bell-shaped."""
+        weight_cap, mean = self.averaging(shares["sum"], _CAP_CONSTANT * (2 if self.census.is_noisy else 1))
+        located = self.locating(shares, OUT_OF_REACH)
+        center = shares.get("center", 0.0) / (shares.get("center", 0.0) + shares["histogram"])
+        expected = expected_error(BELL, mean, self.noise_of_sums)
+        return Forecast(
+            shape=self.shape,
+            bounds=self.bounds,
+            clip_width=expected.clip_width,
+            locate_cap=located.cap,
+            weight_cap=weight_cap,
+            spared_from=OUT_OF_REACH,
+            thinning=located.density,
+            center=located.sums.scaled(center) if center else NOBODY,
+            scale=located.sums.scaled(1 - center),
+            mean=mean,
+            sure=located.sure,
+            noise_scale=expected.noise_scale,
+            sampling_std=expected.sampling_std,
+            prior_of_center=_FINE_PART,
+            scale_may_miss=False,
+            needs_locating=self.needs_locating,
+            in_deviations=True,
+        )
+
+    @property
+    def has_anchor(self) -> bool:
+        """Whether distances are measured from a known bound."""
+        return self.bounds.only_one is not None
 
     def is_wide_enough(self, plan: Plan) -> bool:
         """Whether there is budget enough to find how far the population reaches."""
-        return plan.scale.weight >= _LEAST_EXTENT_NATS
-
-
-def tail_beyond(end: float, weight: float) -> float:
-    """What the mean lacks, clipped so far from the centre, if the tail falls as the third power of the distance.
-
-    Of the given weight in nats, some 16 lie beyond a third of the way; a part p there means ``p end / (2 * 3**3)``.
-    """
-    return TAIL_NATS / weight * (end / (2 * REACH_FACTOR**3))
+        return plan.scale.weight >= (_LEAST_FROM_BOUND if self.has_anchor else _LEAST_HISTOGRAM)

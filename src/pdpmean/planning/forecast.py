@@ -16,6 +16,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from pdpmean.core.bounds import Bounds
 from pdpmean.core.checks import check_probability
 from pdpmean.core.choices import Choices, ShapeName
 from pdpmean.core.model import Model
@@ -30,11 +31,14 @@ from pdpmean.planning.prediction import Sums, miss_probability
 __all__ = [
     "LARGEST_SAMPLE",
     "LARGEST_WEIGHT",
+    "LOCATING_STEPS",
+    "NOBODY",
     "OUT_OF_REACH",
     "ClipEffect",
     "Forecast",
     "Forecaster",
     "Located",
+    "Locating",
     "LocatingForecaster",
     "weighed",
 ]
@@ -47,6 +51,8 @@ _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is fl
 # of the locating weights is counted on where the census says next to nothing.
 _DOUBTED, _LEAST_SURE = 1.25, 0.05
 OUT_OF_REACH = 2.0**100  # nats; finite, since budgets may be infinite
+LOCATING_STEPS = ("center", "scale", "histogram")  # what `locate` may have shares for
+NOBODY = Sums(0.0, 0.0)  # where nobody is looked at
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,7 @@ class Forecast:
     """How good an estimate will be, and the numbers that it rests on."""
 
     shape: ShapeName
-    bounds: tuple[float, float] | None
+    bounds: Bounds
     clip_width: float
     """Values are clipped so far from the centre, in the unit of the errors."""
     locate_cap: float
@@ -71,6 +77,8 @@ class Forecast:
     """Of Laplace noise with the predicted standard deviation."""
     sampling_std: float
     """Predicted standard deviation of the error due to who is in the sample."""
+    prior_of_center: float
+    """The part of the prior by which the centre is sought among all doubles; the rest is for round numbers."""
     scale_may_miss: bool
     """Whether the scale is sought among all doubles, and so may be missed as the centre may."""
     needs_locating: bool
@@ -103,13 +111,14 @@ class Forecast:
     @quietly
     def failure_probability(self, ratio: float = 1e4) -> float:
         """The chance that `locate` misses, for a mean `ratio` standard deviations from 0 (or bounds so wide)."""
-        if not self.needs_locating:
+        if self.center == NOBODY:
             return 0.0
         return miss_probability(
             self.center.scaled(self.sure),
             self.scale.scaled(self.sure) if self.scale_may_miss else None,
             ratio,
-            within_bounds=self.bounds is not None,
+            prior=self.prior_of_center,
+            within_bounds=self.bounds.are_both_known,
         )
 
     def allows(self, ratio: float = 1e4, chance: float = 0.05) -> bool:
@@ -142,7 +151,7 @@ class Forecaster(ABC):
 
     census: Census
     model: Model
-    bounds: tuple[float, float] | None
+    bounds: Bounds
     choices: Choices
     room: int = LARGEST_SAMPLE
     """How many records `locate` may look at, about."""
@@ -171,16 +180,50 @@ class Forecaster(ABC):
         cap = min(cap, LARGEST_WEIGHT)
         return cap, Sums(*profile.capped_sums(cap, share))
 
+    @property
+    def noise_of_sums(self) -> float:
+        """The scale of the noise of a clipped mean, in halves of the clip per nat.
+
+        Private totals are the sum of what lies to either side of the middle, whose noise is twice in the mean.
+        """
+        return math.sqrt(2) if self.census.is_noisy else 1.0
+
 
 @dataclass(frozen=True)
-class LocatingForecaster(Forecaster):
-    """Forecasts of a population that must first be found, in units of its standard deviation."""
+class Locating(Forecaster):
+    """Forecasts of a population of which a sample must first be looked at, in units of its standard deviation."""
 
     needs_locating = True
     fewest_sampled: ClassVar[int]
     """Of more than 16,000 records, `locate` looks at so many at least."""
     sampled_per_root: ClassVar[float]
     """And at so many times the root of all."""
+
+    def locating(self, shares: Mapping[str, float], spared_from: float) -> Located:
+        """What `locate` rests on, with these shares."""
+        rule = sum(shares.get(name, 0.0) for name in LOCATING_STEPS), shares["sum"], spared_from
+        profile, share = weighed(self.census.profile, *rule)
+        largest = float(locating_weights(self.census.largest(self.model), *rule))
+        # At most the largest weight, since coins are soon decided where no rate is large.
+        cap = min(profile.saturation(_LOCATE_CONSTANT, share)[0], LARGEST_WEIGHT, largest)
+        weight, square = profile.capped_sums(cap, share)
+        people = profile.people
+        sample = min(self._wanted(people), self.room)
+        density = sample / weight if people > sample else _KEEP_ALL
+        # A sample of so many records has no smaller relative squared weight.
+        sums = Sums(weight, max(square, weight**2 / sample))
+        least = _least_weight(self.census.buckets, self.census.doubt, cap, rule) if self.census.buckets else weight
+        return Located(cap, density, sums, min(max(least / weight, _LEAST_SURE), 1.0))
+
+    def _wanted(self, people: float) -> float:
+        """How many of so many records `locate` looks at, if there is room."""
+        return people if people <= _ALL_UP_TO else max(self.fewest_sampled, self.sampled_per_root * math.sqrt(people))
+
+
+@dataclass(frozen=True)
+class LocatingForecaster(Locating):
+    """Forecasts of a population that is found by a centre and a scale, and clipped by as many of the latter."""
+
     scale_may_miss: ClassVar[bool]
 
     @abstractmethod
@@ -197,7 +240,7 @@ class LocatingForecaster(Forecaster):
         effect = self.clip_effect(width, noise)
         weight_cap, mean = self.averaging(shares["sum"], effect.cap_constant)
         spared_from = weight_cap if spare else OUT_OF_REACH
-        located = self._locating(shares, spared_from)
+        located = self.locating(shares, spared_from)
         parts = [shares[name] / (shares["center"] + shares["scale"]) for name in ("center", "scale")]
         center, scale = (located.sums.scaled(part) for part in parts)
         sampling = math.sqrt(effect.variance * mean.square) / (effect.slope * mean.weight)
@@ -215,30 +258,11 @@ class LocatingForecaster(Forecaster):
             sure=located.sure,
             noise_scale=noise.sum_std / math.sqrt(2) * width / (effect.slope * mean.weight),
             sampling_std=math.hypot(sampling, self.locating_error(center, scale, mean, width)),
+            prior_of_center=1.0,
             scale_may_miss=self.scale_may_miss,
             needs_locating=self.needs_locating,
             in_deviations=True,
         )
-
-    def _locating(self, shares: Mapping[str, float], spared_from: float) -> Located:
-        """What `locate` rests on, with these shares."""
-        rule = shares["center"] + shares["scale"], shares["sum"], spared_from
-        profile, share = weighed(self.census.profile, *rule)
-        largest = float(locating_weights(self.census.largest(self.model), *rule))
-        # At most the largest weight, since coins are soon decided where no rate is large.
-        cap = min(profile.saturation(_LOCATE_CONSTANT, share)[0], LARGEST_WEIGHT, largest)
-        weight, square = profile.capped_sums(cap, share)
-        people = profile.people
-        sample = min(self._wanted(people), self.room)
-        density = sample / weight if people > sample else _KEEP_ALL
-        # A sample of so many records has no smaller relative squared weight.
-        sums = Sums(weight, max(square, weight**2 / sample))
-        least = _least_weight(self.census.buckets, self.census.doubt, cap, rule) if self.census.buckets else weight
-        return Located(cap, density, sums, min(max(least / weight, _LEAST_SURE), 1.0))
-
-    def _wanted(self, people: float) -> float:
-        """How many of so many records `locate` looks at, if there is room."""
-        return people if people <= _ALL_UP_TO else max(self.fewest_sampled, self.sampled_per_root * math.sqrt(people))
 
 
 def _least_weight(buckets: Buckets, doubt: float, cap: float, rule: tuple[float, float, float]) -> float:

@@ -38,7 +38,6 @@ class GaussianPlanner(LocatingForecaster, Planner):
     sampled_per_root = 3.0
     sampled_in_groups = 1_000_000
     scale_may_miss = True
-    bounds_help = True
 
     @staticmethod
     def check(options: Options) -> None:

@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pdpmean.core.options import Options
-from pdpmean.errors import InvalidInputError
-from pdpmean.planning.forecast import OUT_OF_REACH, Forecast
+from pdpmean.planning.forecast import NOBODY, OUT_OF_REACH, Forecast
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
-from pdpmean.planning.prediction import Sums
 
 __all__ = ["LEAST_NATS", "KnownBoundsPlanner"]
 
@@ -20,8 +18,6 @@ LEAST_NATS = 8.0  # of weight in the sums: with less, the interval holds about e
 # Laplace noise of scale 1 has 2, and so have the sums of either half, which private totals need; twice that, since the
 # variance is seldom the largest there can be.
 _CAP_CONSTANT, _CAP_CONSTANT_UNBOUNDED = 4.0, 8.0
-_NOBODY = Sums(0.0, 0.0)  # is looked at to locate
-_CLOSEST, _LARGEST = 2.0**-30, 2.0**1000  # relative to the size of bounds, and that size
 
 
 @dataclass(frozen=True)
@@ -30,29 +26,16 @@ class KnownBoundsPlanner(Planner):
 
     shape = "bounds"
     needs_locating = False
-    bounds_help = False
     too_little = "too little for a mean that tells more than the bounds do"
 
     @staticmethod
     def check(options: Options) -> None:
-        """Raise if something is chosen that this shape has not, or if doubles are too coarse for the bounds."""
+        """Raise if something is chosen that this shape has not."""
         options.choices.check_without_locating()
-        assert options.bounds is not None
-        low, high = options.bounds
-        size = max(-low, high)
-        if size > _LARGEST or high - low < max(_CLOSEST * size, 1 / _LARGEST):
-            raise InvalidInputError(
-                "bounds must be at most 2**1000, and at least 2**-1000 and 2**-30 of their size apart; "
-                f"got {options.bounds!r}",
-                name="bounds",
-                value=options.bounds,
-            )
 
     def best(self, near: Plan | None = None) -> Plan:  # noqa: ARG002
         """The only plan there is."""
-        assert self.bounds is not None
-        low, high = self.bounds
-        return self.plan(self.census_shares(self.left), high / 2 - low / 2, spare=False)
+        return self.plan(self.census_shares(self.left), self.bounds.half, spare=False)
 
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:  # noqa: ARG002
         """The noise of the sums, and the largest sampling error there can be between bounds so far from the middle."""
@@ -66,12 +49,13 @@ class KnownBoundsPlanner(Planner):
             weight_cap=weight_cap,
             spared_from=OUT_OF_REACH,
             thinning=0.0,
-            center=_NOBODY,
-            scale=_NOBODY,
+            center=NOBODY,
+            scale=NOBODY,
             mean=mean,
             sure=1.0,
-            noise_scale=(math.sqrt(2) if private else 1.0) * width / mean.weight,
+            noise_scale=self.noise_of_sums * width / mean.weight,
             sampling_std=width * math.sqrt(mean.square) / mean.weight,
+            prior_of_center=1.0,
             scale_may_miss=False,
             needs_locating=self.needs_locating,
             in_deviations=False,

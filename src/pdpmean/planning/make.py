@@ -100,7 +100,7 @@ def _refusal(plan: Plan, options: Options, needed: float) -> InsufficientBudgetE
         if chance > allowed
         else PLANNERS[options.shape].too_little
     )
-    may_help = PLANNERS[options.shape].bounds_help and not plan.bounds
+    may_help = not plan.bounds.are_both_known
     bounds = "bounds=(low, high) that all values are publicly known to lie between" if may_help else ""
     share = f", a share above {float(options.share):.3g}" if options.share < 1 else ""
     helps = f"About {_amount(needed)} would be: more people or larger budgets{share}" + f", or {bounds}" * bool(bounds)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pdpmean.core.choices import Choices
+from pdpmean.core.choices import Choices, GivenShape, given_shape
 from pdpmean.core.html import as_html
 from pdpmean.core.model import Model
 from pdpmean.core.profile import ALIKE, Profile
@@ -21,9 +21,11 @@ from pdpmean.laws.error_law import half_width
 from pdpmean.laws.joint_noise import JointNoise
 from pdpmean.laws.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.laws.lower_bound import lower_bound
+from pdpmean.laws.reading import Counted
 from pdpmean.planning.census import Census
-from pdpmean.planning.forecast import Forecast, weighed
-from pdpmean.planning.prediction import BOUNDS_OCTAVES
+from pdpmean.planning.forecast import LOCATING_STEPS, Forecast, weighed
+from pdpmean.planning.named_shapes import NAMED_SHAPES, expected_error
+from pdpmean.planning.prediction import BOUNDS_OCTAVES, Sums
 
 __all__ = ["CENTER_GRAIN", "Plan", "Shares"]
 
@@ -38,6 +40,11 @@ class Shares(dict[str, Fraction]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Shares, (dict(self),)
+
+    @property
+    def locating(self) -> Fraction:
+        """What `locate` may use, whatever it looks for."""
+        return sum((self.get(name, Fraction(0)) for name in LOCATING_STEPS), Fraction(0))
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,10 +64,12 @@ class Plan(Forecast):
         """Plain numbers and words, ready for JSON."""
         return {
             "model": self.model.name,
-            "shape": self.shape,
+            "shape": self.given_shape,
+            "bounds": self.bounds.ends,
             "total_budget": self.total,
             "errors_in": "standard deviations" if self.in_deviations else "the values' unit",
             "expected_std": self.expected_std,
+            "expected_std_by_shape": self.expected_by_shape or None,
             "noise_std": self.noise_std,
             "sampling_std": self.sampling_std,
             "half_width_95": self.half_width(),
@@ -77,11 +86,33 @@ class Plan(Forecast):
         return [
             ("total budget", f"{self.total:,.6g}; budgets above {self.saturation:.3g} add nothing"),
             ("expected error (std)", f"{self.error_in_words}{' of the population' * self.in_deviations}"),
+            *self._rows_of_shapes(),
             ("made of", f"noise {self.noise_std:.4g} and sampling {self.at_most}{self.sampling_std:.4g}"),
             ("95 % interval", f"{self.at_most}+- {self.half_width():.4g}"),
             *self._rows_of_locating(),
             ("shares of the budget", ", ".join(f"{name} {float(share):.3g}" for name, share in self.shares.items())),
         ]
+
+    def _rows_of_shapes(self) -> list[tuple[str, str]]:
+        """For which populations the expected error holds, and what it is for others."""
+        if not self.expected_by_shape:
+            return []
+        return [
+            ("that is, if it is", ", ".join(f"{name} {error:.3g}" for name, error in self.expected_by_shape.items()))
+        ]
+
+    @property
+    def expected_by_shape(self) -> dict[str, float]:
+        """The expected error by name of a shape, in standard deviations of the population, where any is possible."""
+        if "histogram" not in self.shares:
+            return {}
+        noise = math.sqrt(2) if self.census.is_noisy else 1.0
+        return {shape.words: expected_error(shape, self.mean, noise).std for shape in NAMED_SHAPES}
+
+    @property
+    def given_shape(self) -> GivenShape:
+        """The shape that was asked for."""
+        return given_shape(self.shape)
 
     def _rows_of_locating(self) -> list[tuple[str, str]]:
         """What is known of a population that must first be found."""
@@ -103,7 +134,7 @@ class Plan(Forecast):
         return f"{self.at_most}{self.expected_std:.4g}{' standard deviations' * self.in_deviations}"
 
     def __repr__(self) -> str:
-        return f"<Plan {self.model.name}, {self.shape}: expected error {self.error_in_words}>"
+        return f"<Plan {self.model.name}, {self.given_shape}: expected error {self.error_in_words}>"
 
     def __str__(self) -> str:
         return as_facts(self.rows())
@@ -164,7 +195,7 @@ class Plan(Forecast):
     def keep_rule(self) -> KeepRule:
         """How records enter `locate`."""
         return KeepRule(
-            share=float(self.shares["center"] + self.shares["scale"]),
+            share=float(self.shares.locating),
             sum_share=float(self.shares["sum"]),
             spared_from=max(self.spared_from, self.weight_cap),  # what is not spent in the sum, and no more
             cap=self.locate_cap,
@@ -188,9 +219,25 @@ class Plan(Forecast):
         return own.is_like(profile, tau) and math.isclose(self.located_people, self.located(profile), rel_tol=ALIKE)
 
     @property
+    def behind_histogram(self) -> Counted:
+        """What is known of the weights in the histogram."""
+        return self._counted(self.scale)
+
+    @property
+    def behind_sums(self) -> Counted:
+        """What is known of the weights in the sums."""
+        return self._counted(self.mean)
+
+    def _counted(self, sums: Sums) -> Counted:
+        total = self.census.profile.total
+        return Counted(sums.weight, sums.weight**2 / sums.square, sums.weight * self.census.doubt / total)
+
+    @property
     def center_lattice(self) -> Lattice:
         """Where the centre is sought."""
-        return linear(*self.bounds) if self.bounds else everywhere()
+        if self.bounds.are_both_known:
+            return linear(*self.bounds)
+        return everywhere().within(*self.bounds)
 
     @property
     def center_grain(self) -> int:
@@ -203,15 +250,21 @@ class Plan(Forecast):
         return self.center_grain * math.ulp(center)
 
     @property
+    def anchor(self) -> float:
+        """The known bound that distances are measured from, where no centre is sought."""
+        assert self.bounds.only_one is not None
+        return self.bounds.only_one
+
+    @property
     def center_part(self) -> float:
         """The part of a record's locating weight that goes to the centre."""
-        return float(self.shares["center"] / (self.shares["center"] + self.shares["scale"]))
+        return float(self.shares.get("center", Fraction(0)) / self.shares.locating)
 
     @property
     def spread_lattice(self) -> Lattice:
         """Where the spread is sought."""
-        if not self.bounds:
+        if not self.bounds.are_both_known:
             return positive()
-        width = self.bounds[1] / 2 - self.bounds[0] / 2
+        width = self.bounds.half
         low, high = keys_of(np.array([math.ldexp(width, -BOUNDS_OCTAVES), width])).tolist()
         return Lattice((low, high + 1), (1,))

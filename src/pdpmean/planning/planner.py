@@ -32,8 +32,6 @@ class Planner(Forecaster):
 
     sampled_in_groups: ClassVar[int] = LARGEST_SAMPLE
     """Records that `locate` may look at in all groups together."""
-    bounds_help: ClassVar[bool]
-    """Whether bounds lower the budget that is needed."""
     too_little: ClassVar[str] = ""
     """Why a plan is refused, though the population would be found."""
 

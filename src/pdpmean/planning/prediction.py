@@ -96,11 +96,13 @@ def product_error(center: Sums, scale: Sums, width: float, off_tent: float) -> f
     return math.sqrt(off_center * (sensitivity**2 * off_scale + off_tent**2))
 
 
-def miss_probability(center: Sums, scale: Sums | None, ratio: float, *, within_bounds: bool) -> float:
+def miss_probability(
+    center: Sums, scale: Sums | None, ratio: float, *, prior: float = 1.0, within_bounds: bool
+) -> float:
     """The chance that centre or scale lands far off: the mass there over the mass where it belongs.
 
     The mean is `ratio` standard deviations from 0 or, if `within_bounds`, the bounds so many wide. Without `scale`, the
-    centre's chance alone.
+    centre's chance alone. Only the part `prior` of the centre's measure is spread over all doubles.
     """
     if not within_bounds and ratio > _LARGEST_RATIO:
         return 1.0
@@ -111,7 +113,7 @@ def miss_probability(center: Sums, scale: Sums | None, ratio: float, *, within_b
         per_sigma = _octave_mass(everywhere(), octaves) - octaves * math.log(2)
         per_octave = math.exp(_octave_mass(positive(), 0))
     wide = min(2 / (_DENSITY * center.weight), 2.0)  # standard deviations; farther off is a miss
-    center_miss = float(expit(-center.weight / 2 - per_sigma - math.log(wide)))
+    center_miss = float(expit(-center.weight / 2 - per_sigma - math.log(prior * wide)))
     if scale is None:
         return center_miss
     near = per_octave * min(MEDIAN_SIZE / (_SIZE_DENSITY * scale.weight), 1.0)

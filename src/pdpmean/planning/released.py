@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pdpmean.core.numbers import finite
+from pdpmean.laws.reading import Reading
 from pdpmean.planning.plan import Plan
 
 __all__ = ["Average", "Location", "PrivateTotalSums", "PublicTotalSums", "Released", "ReleasedSums"]
+
+_Cells = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,8 @@ class Location:
     """The spread came out as next to nothing beside the centre."""
     offset: float = 0.0
     """How far above the centre the middle of the clip lies: a skewed population reaches further on one side."""
+    reading: Reading | None = None
+    """What a histogram of the distances from the centre says, where one was released."""
 
     @property
     def middle(self) -> float:
@@ -31,23 +36,23 @@ class Location:
 
 @dataclass(frozen=True)
 class Average:
-    """The weighted sum of z = (value - middle) / half, clipped, over a total; that total, in nats; and an extra.
+    """What is released of a bell: the weighted sum of z = (value - middle) / half, clipped, over the sum of tents.
 
-    For `shape="any"` the total is of the weights, and `square` the mean of ``z**2``. For a gaussian the total is of the
-    tents, weight times ``1 - |z|``, and `near` the weight close to the middle over the same total. The noise of either
-    extra is Laplace of the scale `doubt`.
+    A tent is a weight times ``1 - |z|``.
     """
 
     mean: float
     total: float
+    """The sum of the tents, in nats."""
+    near: float
+    """The weight close to the middle, over the sum of the tents."""
     doubt: float
-    square: float | None = None
-    near: float | None = None
+    """The scale of the Laplace noise of `near`."""
 
 
 @dataclass(frozen=True)
 class PublicTotalSums:
-    """What is released between known bounds if the total weight is public: sums of weights times z from -1 to 1.
+    """What is released of a clip if the total weight is public: sums of weights times z from -1 to 1.
 
     In nats; the noise is Laplace of scale 1, and of scale 2 on the spread.
     """
@@ -59,12 +64,16 @@ class PublicTotalSums:
     missing: float
     """Of 1, over those whose value is missing; they are in no other sum."""
     weight: float
-    """The total weight, which is public: of those whose value is missing, too."""
+    """The total weight, which is public: of those whose value is missing or far, too."""
+    below: _Cells = ()
+    """Far values below the clip, in half octaves from the middle: of the part of the cell's end that they reach."""
+    above: _Cells = ()
+    """The same above the clip. Far values are in no other sum."""
 
 
 @dataclass(frozen=True)
 class PrivateTotalSums:
-    """What is released between known bounds if the total weight is private: sums of weights times parts of 1.
+    """What is released of a clip if the total weight is private: sums of weights times parts of 1.
 
     For values u from 0 to 1 the parts are ``(1 - u)**2``, ``2 u (1 - u)`` and ``u**2``. In nats; the noise is Laplace
     of scale 1 on each.
@@ -73,10 +82,15 @@ class PrivateTotalSums:
     low: float
     middle: float
     high: float
+    missing: float
+    """Of 1, over those whose value is missing; they are in no other sum."""
+    below: _Cells = ()
+    """Far values, as in `PublicTotalSums`."""
+    above: _Cells = ()
 
     @property
     def weight(self) -> float:
-        """The noisy total weight of those whose value is not missing."""
+        """The noisy total weight of those whose value is neither missing nor far."""
         return self.low + self.middle + self.high
 
 

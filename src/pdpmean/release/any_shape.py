@@ -1,90 +1,84 @@
-"""What is released of a population of any shape: how far it reaches, and the sums of values and of squares."""
+"""What is released of a population of any shape: a histogram of distances, and sums within the clip it suggests."""
 
 from __future__ import annotations
 
-import itertools
+import math
 from dataclasses import dataclass
-from fractions import Fraction
 
-from pdpmean.core.integers import STEPS
-from pdpmean.core.types import Counts, Floats
+import numpy as np
+
+from pdpmean.core.bounds import UNKNOWN, Bounds
+from pdpmean.core.rules import FAR_FROM
+from pdpmean.laws.clip_ends import choose_clips
+from pdpmean.laws.lattice import Lattice
+from pdpmean.laws.reading import Reading, read_histograms
 from pdpmean.planning.plan import Plan
-from pdpmean.planning.released import Average, Location
-from pdpmean.randomness import Randomness, laplace_scale
+from pdpmean.planning.released import Location, PrivateTotalSums, PublicTotalSums
+from pdpmean.randomness import Randomness
 from pdpmean.release.clip import Clip
-from pdpmean.release.extent import find_extent
+from pdpmean.release.histogram import noisy_histograms
 from pdpmean.release.shape import ExactSums, KeptGroups
+from pdpmean.release.squares import SquareClip, noisy_sums
 
-__all__ = ["AnyShapeRelease", "SquareClip"]
+__all__ = ["AnyShapeRelease", "FarClip"]
+
+_NEXT_TO = 2.0**-10
 
 
 @dataclass(frozen=True)
-class SquareClip(Clip):
-    """Beside the values are summed the weights and the squares; a missing value counts as one so many steps off."""
+class FarClip(SquareClip):
+    """Values far beyond the clip are counted apart, unless a known bound lies there: they count as that bound."""
 
-    missing: int = 0
-
-    squares = True
-    slack = Fraction(1, 2)  # 1 - z**2 is at most twice 1 - |z|
+    bounds: Bounds = UNKNOWN
 
     @property
-    def missing_step(self) -> float:
-        """They count as the centre."""
-        return float(self.missing)
+    def far(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
+    def far_steps(self) -> tuple[float, float]:
+        """From somewhat beyond the clip on, where it does not end at a bound."""
+        low, high = self.bounds
+        least = _NEXT_TO * self.half  # an end at a bound is off by what is rounded
+        return (
+            FAR_FROM if self.middle - self.half > low + least else math.inf,
+            FAR_FROM if self.middle + self.half < high - least else math.inf,
+        )
 
 
 class AnyShapeRelease:
-    """How far the population reaches is found on either side of the centre; the clip is wider."""
+    """The distances from the centre, or from a known bound, make a histogram; what it says decides the clip."""
 
     def public_location(self, plan: Plan) -> None:
         """None: it must be located."""
 
+    def center_lattice(self, plan: Plan) -> Lattice:
+        """As planned, round numbers first: many values may be equal."""
+        return plan.center_lattice.with_round_numbers()
+
     def extents(self, kept: KeptGroups, randomness: Randomness) -> list[Location]:
-        """The location of each group, whose values come one after the other and sorted."""
-        ends = itertools.pairwise([0, *kept.sizes.cumsum().tolist()])
-        return [
-            _with_extent(kept.values[start:end], kept.weights[start:end], center, plan.center_cell(center), randomness)
-            for (start, end), center, plan in zip(ends, kept.centers, kept.plans, strict=True)
-        ]
+        """The location of each group, whose values come one after the other."""
+        plan = kept.plans[0]  # all have the same bounds
+        values = np.clip(kept.values, *plan.bounds)
+        histograms = noisy_histograms(values, kept.weights, kept.sizes, kept.centers, randomness)
+        readings = read_histograms(histograms, [each.behind_histogram for each in kept.plans], plan.bounds)
+        clips = choose_clips(readings, [each.behind_sums for each in kept.plans], plan.bounds)
+        return [_location(*found) for found in zip(kept.centers, readings, clips, strict=True)]
 
-    def clip(self, plan: Plan, location: Location) -> SquareClip:
-        """Where the population was located; there, at its centre, missing values count."""
-        missing = round(STEPS * min(max(-location.offset / location.half, -1.0), 1.0))
-        return SquareClip(plan.model, plan.shares["sum"], plan.largest_weight, location.middle, location.half, missing)
+    def clip(self, plan: Plan, location: Location) -> FarClip:
+        """Where the histogram says that the population lies."""
+        where = location.middle, location.half
+        return FarClip(plan.model, plan.shares["sum"], plan.largest_weight, *where, plan.bounds)
 
-    def release(self, plan: Plan, clip: Clip, sums: ExactSums, randomness: Randomness) -> Average:
-        """From the sums of W z, of W and of W z**2.
-
-        The total weight is public in the bounded model; in the unbounded one it gets noise together with the first, at
-        their shares together. The last costs nothing more: who adds to it adds less to the first.
-        """
-        number, weight = sums.values, sums.counted
-        others = weight * STEPS - sums.extra  # of W (1 - z**2)
-        part = plan.shares.get("weights", Fraction(0)) / plan.shares["sum"]
-        if part:
-            scales = laplace_scale(clip.unit, 1), laplace_scale(clip.unit, part)
-            number, weight = randomness.add_joint_laplace((number, weight), STEPS, scales)
-            weight = max(weight, clip.unit)
-        else:
-            number = randomness.add_laplace(number, laplace_scale(clip.nat, 1))
-            weight = max(weight, 1)  # public budgets may be too small for a unit
-        others = randomness.add_laplace(others, laplace_scale(clip.nat, clip.slack))
-        total = weight * STEPS
-        return Average(
-            mean=number / total,
-            total=weight / clip.unit,
-            doubt=clip.unit / (weight * float(clip.slack)),
-            square=1 - others / total,
-        )
+    def release(
+        self, plan: Plan, clip: Clip, sums: ExactSums, randomness: Randomness
+    ) -> PublicTotalSums | PrivateTotalSums:
+        """The sums that the model asks for."""
+        return noisy_sums(plan, clip, sums, randomness)
 
 
-def _with_extent(values: Floats, weights: Counts, center: float, cell: float, randomness: Randomness) -> Location:
-    below, above = find_extent(values, center, weights, cell, randomness)
-    half = below / 2 + above / 2
-    return Location(
-        center,
-        spread=half,
-        half=half,
-        degenerate=half <= max(16 * cell, 2.0**-1000),
-        offset=above / 2 - below / 2,
-    )
+def _location(center: float, reading: Reading, clip: tuple[float, float]) -> Location:
+    low, high = clip
+    half = high / 2 - low / 2
+    return Location(center, spread=half, half=half, offset=low / 2 + high / 2 - center, reading=reading)

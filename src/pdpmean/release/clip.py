@@ -39,9 +39,14 @@ class Clip:
         return 0.0
 
     @property
-    def missing_step(self) -> float:
-        """See `SumRule.missing_step`: unless a shape says otherwise, missing values are left out."""
-        return math.nan
+    def far(self) -> bool:
+        """Whether values far beyond the clip are counted apart."""
+        return False
+
+    @property
+    def far_steps(self) -> tuple[float, float]:
+        """See `SumRule.far_below` and `SumRule.far_above`: unless a shape says otherwise, nothing is far."""
+        return math.inf, math.inf
 
     @property
     def shift(self) -> int:
@@ -62,13 +67,14 @@ class Clip:
     def rule(self) -> SumRule:
         """What the records of the group add to the sums."""
         lift, per_unit = steps_per_unit(self.half)
+        far_below, far_above = self.far_steps
         return SumRule(
-            share=float(self.share),
-            cap=self.cap,
-            unit=2.0**self.shift,
+            share=math.ldexp(self.share, self.shift),
+            cap=math.ldexp(self.cap, self.shift),
             middle=self.middle,
             lift=lift,
             per_unit=per_unit,
             near=self.near_steps,
-            missing_step=self.missing_step,
+            far_below=far_below,
+            far_above=far_above,
         )

@@ -12,6 +12,7 @@ import numpy as np
 from pdpmean.core.integers import STEPS
 from pdpmean.core.types import Floats
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE
+from pdpmean.laws.lattice import Lattice
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.prediction import NARROWEST, NEAR, TENT_PART
 from pdpmean.planning.released import Average, Location
@@ -53,6 +54,10 @@ class GaussianRelease:
 
     def public_location(self, plan: Plan) -> None:
         """None: it must be located."""
+
+    def center_lattice(self, plan: Plan) -> Lattice:
+        """As planned."""
+        return plan.center_lattice
 
     def extents(self, kept: KeptGroups, randomness: Randomness) -> list[Location]:
         """The location of each group, whose values come one after the other and sorted."""

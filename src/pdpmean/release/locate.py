@@ -98,9 +98,13 @@ def _locate_some(
 ) -> list[Location]:
     """The same, of groups one after the other, each of its size and sorted."""
     plan = plans[0]  # all seek in the same places
+    shape = LOCATING[plan.shape]
     parts = np.repeat([p.center_part for p in plans], sizes)
     of_centers, rest = (integer_weights(round_down(weights * part)) for part in (parts, 1 - parts))
-    centers = private_median.private_medians(
-        values, of_centers, plan.center_lattice, randomness, grain=plan.center_grain, sizes=sizes
-    )
-    return LOCATING[plan.shape].extents(KeptGroups(values, rest, sizes, centers, plans), randomness)
+    if "center" in plan.shares:
+        centers = private_median.private_medians(
+            values, of_centers, shape.center_lattice(plan), randomness, grain=plan.center_grain, sizes=sizes
+        )
+    else:
+        centers = [plan.anchor] * len(plans)
+    return shape.extents(KeptGroups(values, rest, sizes, centers, plans), randomness)

@@ -7,6 +7,8 @@ from typing import NamedTuple, Protocol
 
 from pdpmean.core.integers import from_words
 from pdpmean.core.types import Counts, Floats
+from pdpmean.laws.lattice import Lattice
+from pdpmean.passes.summing import FAR_WEIGHT, FIRST_FAR
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Location, ReleasedSums
 from pdpmean.randomness import Randomness
@@ -22,11 +24,21 @@ class ExactSums(NamedTuple):
     counted: int
     extra: int
     missing: int
+    far_weight: int = 0
+    """Of W, of far values; they and missing ones are in none of the first three."""
+    far: tuple[int, ...] = ()
+    """Of the cells of far values, those below first, each side from the middle outwards."""
 
     @classmethod
     def of(cls, row: Sequence[int]) -> ExactSums:
         """From a row of the table that `Summing` fills."""
-        return cls(from_words(*row[:2]), row[2], from_words(*row[3:5]), row[5])
+        far = tuple(map(from_words, row[FIRST_FAR::2], row[FIRST_FAR + 1 :: 2]))
+        return cls(from_words(*row[:2]), row[2], from_words(*row[3:5]), row[5], sum(row[FAR_WEIGHT:FIRST_FAR]), far)
+
+    @property
+    def everybody(self) -> int:
+        """Of W, of everybody, with squares: from budgets alone."""
+        return self.counted + self.missing + self.far_weight
 
 
 class KeptGroups(NamedTuple):
@@ -55,6 +67,9 @@ class ShapeRelease(Protocol):
 
 class LocatingRelease(ShapeRelease, Protocol):
     """A shape whose population must be located."""
+
+    def center_lattice(self, plan: Plan) -> Lattice:
+        """Where the centre is sought, and which numbers are preferred beforehand."""
 
     def extents(self, kept: KeptGroups, randomness: Randomness) -> list[Location]:
         """The location of each group around its centre; a record may cost its weight."""

@@ -250,9 +250,9 @@ def _plan(estimate: MeanEstimate | GroupedEstimate) -> Plan | None:
 def _made(estimate: MeanEstimate | GroupedEstimate) -> Context:
     plan, model = _plan(estimate), estimate.promise.model
     options: list[tuple[str, str]] = [("model", model.name)]
-    options += [("shape", plan.shape)] if plan else []
-    for name, ends in (("budget range", model.budget_range), ("bounds", plan and plan.bounds)):
-        options += [(name, f"{ends[0]:g} to {ends[1]:g}")] if ends else []
+    options += [("shape", plan.given_shape)] if plan else []
+    for name, ends in (("budget range", model.budget_range), ("bounds", plan and plan.bounds.ends)):
+        options += [(name, " to ".join("unknown" if end is None else f"{end:g}" for end in ends))] if ends else []
     versions = [("pdpmean", VERSION), ("Python", platform.python_version())]
     versions += [(name, metadata.version(name)) for name in _PACKAGES]
     return {"options": options, "versions": versions}

@@ -36,12 +36,12 @@ from pdpmean.passes.cells import count_budgets
 from pdpmean.planning.census import Census, bucket_edges
 from pdpmean.planning.make import make_plan
 from pdpmean.randomness import Randomness, laplace_scale
-from pdpmean.release.any_shape import SquareClip
 from pdpmean.release.average import average, summing_of
 from pdpmean.release.census import public_census, take_census
 from pdpmean.release.group import Group
 from pdpmean.release.locate import locate
 from pdpmean.release.shape import ExactSums
+from pdpmean.release.squares import SquareClip
 from pdpmean.results.mean_estimate import MeanEstimate
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.private_columns import records

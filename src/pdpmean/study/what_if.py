@@ -87,7 +87,7 @@ def _planned(plan: Plan, people: People) -> Plan | None:
             people,
             model=plan.model.name,
             budget_range=public,
-            shape=plan.shape,
+            shape=plan.given_shape,
             bounds=plan.bounds,
             share=sum(plan.shares.values(), Fraction(0)),
             choices=plan.choices,

@@ -20,10 +20,21 @@ from pdpmean.passes.cells import Cells
 from pdpmean.passes.summing import Summing
 from pdpmean.sources.spark.positions import BLOCK_BITS, ROW_BITS, Toss
 
-__all__ = ["BLOCK", "FAR_SUMS", "HEADS", "MARKS", "POSITION", "SUMS", "key_columns", "read_keys", "sum_columns", "tossed"]
+__all__ = [
+    "BLOCK",
+    "FAR_SUMS",
+    "HEADS",
+    "MARKS",
+    "POSITION",
+    "SUMS",
+    "key_columns",
+    "read_keys",
+    "sum_columns",
+    "tossed",
+]
 
 SUMS = ("high", "low", "counted", "extra_high", "extra_low", "missing")
-FAR_SUMS = ("far_high", "far_low")
+FAR_SUMS = ("far_weight", "far_high", "far_low")
 
 # Where a record lies, and of that: some positions, few in each partition, that tell how long it is (`Grid.of`);
 # the block of a word of coins; and whether its own coin is heads.
@@ -83,7 +94,7 @@ def sum_columns(rule: Summing) -> list[str]:
     """Columns up to `SUMS`, what a record, which has the columns of `SumRule`, adds to each: as `Summing.tally`.
 
     A far value is in none of them; `far_cell` is the one it lies in, and -1 for all others. The sums of a cell are had
-    by grouping: there `far_high` and `far_low` are summed.
+    by grouping: there `FAR_SUMS` are summed.
     """
     steps = _double(float(STEPS))
     missing = "if(isnan(place), granted, 0L)"
@@ -117,9 +128,10 @@ def _far_cell() -> str:
 def _far_words() -> list[str]:
     """What a far value adds to its cell: its weight times the part of the cell's end that it reaches, in steps."""
     ends = ", ".join(_double(end) for end in FAR_EDGES)
-    reached = f"abs(place) / element_at(array({ends}), far_cell % {FAR_CELLS} + 1) * {_double(float(STEPS))}"
+    reached = f"abs(place) / element_at(array({ends}), pmod(far_cell, {FAR_CELLS}) + 1) * {_double(float(STEPS))}"
     step = f"floor(least(rint({reached}), {_double(float(STEPS))}))"
-    return _words(f"if(far_cell >= 0, granted * {step}, 0L)", "far", ("far_high", "far_low"))
+    words = _words(f"far_weight * {step}", "far", ("far_high", "far_low"))
+    return ["if(far_cell >= 0, granted, 0L) as far_weight", *words]
 
 
 def _words(number: str, name: str, words: tuple[str, str]) -> list[str]:

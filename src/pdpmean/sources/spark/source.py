@@ -22,7 +22,7 @@ from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch, Keeping, Tallying
 from pdpmean.passes.cells import Cells
 from pdpmean.passes.source import Source
-from pdpmean.passes.summing import Summing, far_columns
+from pdpmean.passes.summing import FAR_WEIGHT, Summing, far_columns
 from pdpmean.passes.thinning import Thinning
 from pdpmean.randomness import Randomness
 from pdpmean.sources.arrow_columns import listed
@@ -205,7 +205,7 @@ def _add_far_cells(found: pa.Table, codes: NDArray[np.int32], table: Counts) -> 
     """Add what was found in each cell of far values."""
     cells = found["far_cell"].to_numpy()
     is_far = cells >= 0
-    for column, name in zip(far_columns(cells[is_far]), FAR_SUMS, strict=True):
+    for column, name in zip((FAR_WEIGHT, *far_columns(cells[is_far])), FAR_SUMS, strict=True):
         np.add.at(table, (codes[is_far], column), found[name].to_numpy()[is_far])
 
 

@@ -1,0 +1,87 @@
+"""Bounds: what every value is publicly known to lie between, either end of which may be unknown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pdpmean.errors import InvalidInputError
+
+__all__ = ["UNKNOWN", "Bounds", "GivenBounds", "check_bounds"]
+
+GivenBounds = tuple[float | None, float | None] | Sequence[float | None]
+
+# So that a width, and the middle of two ends, are ordinary doubles; and so that doubles are fine enough between them.
+_LARGEST, _CLOSEST = 2.0**1000, 2.0**-30
+
+
+class Bounds(NamedTuple):
+    """What every value lies between; infinite where nothing is known."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def are_given(self) -> bool:
+        """Whether at least one is known."""
+        return self != UNKNOWN
+
+    @property
+    def are_both_known(self) -> bool:
+        """Whether both are known."""
+        return self.low > -math.inf and self.high < math.inf
+
+    @property
+    def only_one(self) -> float | None:
+        """The one that is known, if exactly one is."""
+        if self.are_both_known or not self.are_given:
+            return None
+        return self.low if self.low > -math.inf else self.high
+
+    @property
+    def half(self) -> float:
+        """Half the width, of two that are known."""
+        return self.high / 2 - self.low / 2
+
+    @property
+    def ends(self) -> list[float | None] | None:
+        """As in JSON: None for what is not known."""
+        if not self.are_given:
+            return None
+        return [end if math.isfinite(end) else None for end in self]
+
+
+UNKNOWN = Bounds()
+
+
+def check_bounds(bounds: GivenBounds | None) -> Bounds:
+    """The bounds given; an end that is None or infinite is not known."""
+    if bounds is None:
+        return UNKNOWN
+    try:
+        low, high = bounds
+        found = Bounds(-math.inf if low is None else float(low), math.inf if high is None else float(high))
+    except (OverflowError, TypeError, ValueError):
+        found = Bounds(math.nan, math.nan)
+    if not found.low < found.high:
+        raise InvalidInputError(
+            f"bounds must be (low, high) with low < high, and None for an end that is not known; got {bounds!r}",
+            name="bounds",
+            value=bounds,
+        )
+    _check_size(found)
+    return found
+
+
+def _check_size(bounds: Bounds) -> None:
+    """Raise if doubles are too coarse for the bounds."""
+    size = max(abs(end) for end in (*bounds, 0.0) if math.isfinite(end))
+    too_close = bounds.are_both_known and bounds.high - bounds.low < max(_CLOSEST * size, 1 / _LARGEST)
+    if size > _LARGEST or too_close:
+        raise InvalidInputError(
+            "bounds must be at most 2**1000, and at least 2**-1000 and 2**-30 of their size apart; "
+            f"got {tuple(bounds)!r}",
+            name="bounds",
+            value=bounds,
+        )
