@@ -136,7 +136,7 @@ class Randomness:
         return value if scale == 0 else value + self._laplace(self, scale)
 
     def add_laplace_to_each(self, numbers: Sequence[int], bits: int) -> list[int]:
-        """Each number plus discrete Laplace noise of its own, of the scale ``2**bits``: many at once, in little time."""
+        """Each number plus discrete Laplace noise of its own, of scale ``2**bits``: many at once, in little time."""
         if not 0 <= bits <= _LARGEST_BITS:
             raise ValueError(f"bits must lie in [0, {_LARGEST_BITS}]; got {bits!r}")
         return [number + noise for number, noise in zip(numbers, self._laplaces(len(numbers), bits), strict=True)]
@@ -170,7 +170,7 @@ class Randomness:
         return found
 
     def _exponential_steps(self, size: int) -> NDArray[np.int64]:
-        """Integers v from 0, each with probability proportional to ``exp(-v)``: how often a coin of exp(-1) is heads."""
+        """Integers v from 0 with probability proportional to ``exp(-v)``: how often a coin of exp(-1) is heads."""
         found = np.zeros(size, dtype=np.int64)
         left = np.arange(size)
         while left.size:
@@ -182,8 +182,8 @@ class Randomness:
     def _decaying(self, rates: NDArray[np.uint64], bits: int) -> NDArray[np.bool_]:
         """Coins that are heads with probability ``exp(-rate / 2**bits)``, exactly, for rates up to ``2**bits``.
 
-        As `decays`: of chances r, r/2, r/3 ... the first to fail is one of odd number so often. A chance of r/k is two
-        coins, of r and of 1/k.
+        Of chances r, r/2, r/3 ... the first to fail is one of odd number so often. A chance of r/k is two coins, of r
+        and of 1/k.
         """
         heads = np.zeros(rates.size, dtype=np.bool_)
         left = np.arange(rates.size)
@@ -201,39 +201,12 @@ class Randomness:
         drawn = self._bits(size, bits)
         while (beyond := np.flatnonzero(drawn >= np.uint64(number))).size:
             drawn[beyond] = self._bits(beyond.size, bits)
-        return drawn == 0
+        heads: NDArray[np.bool_] = drawn == 0
+        return heads
 
     def _bits(self, size: int, bits: int) -> NDArray[np.uint64]:
         """Uniform integers below ``2**bits``."""
         return self.words(size) >> np.uint64(64 - bits) if bits else np.zeros(size, dtype=np.uint64)
-
-    def add_joint_laplace(self, numbers: tuple[int, int], steps: int, scales: tuple[float, float]) -> tuple[int, int]:
-        """Both numbers plus X and Y, P(X, Y) proportional to ``exp(-|X| / (steps s) - max(|X| / steps, |Y|) / t)``.
-
-        The scales are s and t. Independent noise, which has |Y| for the maximum, is drawn until it is taken: with the
-        probability that makes up for the difference. It is three times in four at least, where t is no less than s.
-        """
-        scale, other = scales
-        while True:
-            x, y = self.add_laplace(0, steps * scale), self.add_laplace(0, other)
-            beyond = max(abs(x) - steps * abs(y), 0)
-            if self.decays(Fraction(beyond) / (steps * Fraction(other))):
-                return numbers[0] + x, numbers[1] + y
-
-    def decays(self, rate: Fraction) -> bool:
-        """A coin that is heads with probability exactly ``exp(-rate)``, for any rate from 0."""
-        while rate > 1:
-            if not self._decays(Fraction(1)):
-                return False
-            rate -= 1
-        return self._decays(rate)
-
-    def _decays(self, rate: Fraction) -> bool:
-        """For a rate of at most 1: of chances r, r/2, r/3 ... the first to fail is one of odd number so often."""
-        trial = 1
-        while self.below(rate.denominator * trial) < rate.numerator:
-            trial += 1
-        return trial % 2 == 1
 
     def words(self, size: int) -> NDArray[np.uint64]:
         """`size` independent uniform 64-bit words."""

@@ -50,9 +50,11 @@ class _Clipped(Evidence):
     def sums(self) -> PublicTotal | PrivateTotal:
         """What the sums are, as a law takes them."""
         sums = self.released.averaged
-        below, above = np.array(sums.below), np.array(sums.above)
         if isinstance(sums, PublicTotalSums):
+            below, above = np.array(sums.below), np.array(sums.above)
             return PublicTotal(sums.values, sums.spread, sums.missing, below, above)
+        assert isinstance(sums, PrivateTotalSums)
+        below, above = np.array(sums.below), np.array(sums.above)
         return PrivateTotal(sums.low, sums.middle, sums.high, sums.missing, below, above)
 
 

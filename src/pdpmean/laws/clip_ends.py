@@ -91,9 +91,7 @@ def _cost(atoms: TailAtoms, noise: Floats, people: Floats, lost: Floats) -> Floa
     return cost
 
 
-def _raised(
-    readings: Sequence[Reading], atoms: TailAtoms, nats: Floats, people: Floats, reach: Floats
-) -> Floats:
+def _raised(readings: Sequence[Reading], atoms: TailAtoms, nats: Floats, people: Floats, reach: Floats) -> Floats:
     """The clip may begin beyond the anchor where nothing but noise lies at it and on its other side."""
     innermost = np.array([reading.innermost for reading in readings])
     quiet = np.array([reading.center < _QUIET_CENTER for reading in readings])

@@ -36,16 +36,13 @@ _TOGETHER = 128  # laws; the arrays of more would not stay in the processor's ca
 
 
 @np.errstate(under="ignore")  # also where somebody has asked NumPy to raise
-def noisy_normal_cdf(x: Any, noise: Any, sampling: Any, doubled: float = 0.0) -> Any:
-    """P(L + N <= x) for Laplace L of scale `noise` and normal N of standard deviation `sampling`.
-
-    With probability `doubled`, L is the sum of two such of one sign.
-    """
+def noisy_normal_cdf(x: Any, noise: Any, sampling: Any) -> Any:
+    """P(L + N <= x) for Laplace L of scale `noise` and normal N of standard deviation `sampling`."""
     # Powers of two change nothing, and keep what follows away from the ends of the doubles.
     unit = np.ldexp(1.0, np.frexp(np.maximum(np.maximum(noise, sampling), 2.0**-1000))[1] - 1)
     noise, sampling = np.maximum(noise / unit, 1e-9), np.maximum(sampling / unit, 1e-9)
     z, ratio = x / unit / sampling, sampling / noise
-    below, above = (_tail(side, ratio) + doubled * _further(side, ratio) for side in (z, -z))
+    below, above = (_tail(side, ratio) for side in (z, -z))
     return ndtr(z) - 0.5 * below + 0.5 * above
 
 
@@ -68,7 +65,7 @@ def noisy_normal_quantile(chance: Any, noise: Any, sampling: Any) -> Any:
     noise, sampling = np.maximum(noise / unit, 1e-9), np.maximum(sampling / unit, 1e-9)
 
     def step(x: Any) -> tuple[Any, Any]:
-        found, density = _chance_and_density(x, noise, sampling, 0.0)
+        found, density = _chance_and_density(x, noise, sampling)
         change = (chance - found) / density
         return x + change, change
 
@@ -76,14 +73,11 @@ def noisy_normal_quantile(chance: Any, noise: Any, sampling: Any) -> Any:
     return unit * step_until_small(step, start, most_steps=_MOST_STEPS, smallest=_CLOSE)
 
 
-def _chance_and_density(x: Any, noise: Any, sampling: Any, doubled: Any) -> tuple[Any, Any]:
+def _chance_and_density(x: Any, noise: Any, sampling: Any) -> tuple[Any, Any]:
     """P(L + N <= x), and its derivative: a tail falls by the ratio of itself, and grows by what cancels in the end."""
     z, ratio = x / sampling, sampling / noise
-    more = doubled * _further(np.array([z, -z]), ratio) if np.any(doubled) else (0.0, 0.0)
-    tails = [(_tail(z, ratio), more[0]), (_tail(-z, ratio), more[1])]
-    chance = ndtr(z) - 0.5 * sum(tails[0]) + 0.5 * sum(tails[1])
-    density = sum((1 - doubled) * tail + further for tail, further in tails) / (2 * noise)
-    return chance, density
+    below, above = _tail(z, ratio), _tail(-z, ratio)
+    return ndtr(z) - 0.5 * below + 0.5 * above, (below + above) / (2 * noise)
 
 
 def _tail(z: Any, ratio: Any) -> Any:
@@ -96,12 +90,6 @@ def _near_tail(z: Any, ratio: Any) -> Any:
     """The same where z is at most the ratio."""
     gap = np.maximum(ratio - z, 0.0) / math.sqrt(2)
     return 0.5 * erfcx(gap) * np.exp(-np.minimum(z * z, 1400.0) / 2)
-
-
-def _further(z: Any, ratio: Any) -> Any:
-    """How much larger the tail is for the sum of two: minus the ratio times the derivative of `_tail` by the ratio."""
-    change = ratio * ((z - ratio) * _tail(z, ratio) + np.exp(-np.minimum(z * z, 1400.0) / 2) / math.sqrt(2 * math.pi))
-    return np.maximum(change, 0.0)
 
 
 def _quantiles(chances: Any) -> Floats:
@@ -152,8 +140,6 @@ class ErrorLaw:
     centers: Floats
     noise: Floats
     sampling: Floats
-    doubled: float = 0.0
-    """How often the noise is the sum of two of its scale, of one sign; see `JointNoise`."""
 
     @cached_property
     def _unit(self) -> float:
@@ -164,7 +150,7 @@ class ErrorLaw:
     @quietly
     def cdf(self, x: float) -> float:
         """P(true mean <= x)."""
-        return float(np.mean(noisy_normal_cdf(x - self.centers, self.noise, self.sampling, self.doubled)))
+        return float(np.mean(noisy_normal_cdf(x - self.centers, self.noise, self.sampling)))
 
     def interval(self, level: float) -> tuple[float, float]:
         """The central interval that holds the true mean with probability `level`."""
@@ -174,7 +160,7 @@ class ErrorLaw:
     @quietly
     def noise_std(self) -> float:
         """Standard deviation of the noise."""
-        return self._unit * float(np.sqrt((2 + 4 * self.doubled) * np.mean((self.noise / (self._unit or 1.0)) ** 2)))
+        return self._unit * float(np.sqrt(2 * np.mean((self.noise / (self._unit or 1.0)) ** 2)))
 
     @property
     @quietly
@@ -199,18 +185,18 @@ def quantiles(laws: Sequence[ErrorLaw], chance: float) -> list[float]:
     scales, middles = np.array([[law._unit or 1.0] for law in laws]), np.array([law.centers[:1] for law in laws])
     centers = (np.array([law.centers for law in laws]) - middles) / scales
     noise, sampling = (np.array([getattr(law, name) for law in laws]) / scales for name in ("noise", "sampling"))
-    found = _solved(chance, centers, noise, sampling, np.array([[law.doubled] for law in laws]))
+    found = _solved(chance, centers, noise, sampling)
     places = zip(laws, middles[:, 0].tolist(), found[:, 0].tolist(), strict=True)
     return [finite(middle + law._unit * x) for law, middle, x in places]
 
 
-def _solved(chance: float, centers: Floats, noise: Floats, sampling: Floats, doubled: Floats) -> Floats:
+def _solved(chance: float, centers: Floats, noise: Floats, sampling: Floats) -> Floats:
     """Where each mixture, a row, has this chance: by Newton's method, and by halving where that leaves its ends."""
     noise, sampling = np.maximum(noise, 1e-9), np.maximum(sampling, 1e-9)
 
     def step(state: tuple[int, Floats, Floats, Floats]) -> tuple[tuple[int, Floats, Floats, Floats], Floats]:
         number, x, low, high = state
-        parts = _chance_and_density(x - centers, noise, sampling, doubled)
+        parts = _chance_and_density(x - centers, noise, sampling)
         found, density = (part.mean(axis=1, keepdims=True) for part in parts)
         low, high = np.where(found < chance, x, low), np.where(found < chance, high, x)
         tangent = x + (chance - found) / np.maximum(density, 1e-300)
@@ -218,6 +204,6 @@ def _solved(chance: float, centers: Floats, noise: Floats, sampling: Floats, dou
         after = np.where(is_between, tangent, (low + high) / 2)
         return (number + 1, after, low, high), after - x
 
-    middle = np.zeros_like(doubled)
+    middle: Floats = np.zeros((len(centers), 1))
     start = 0, middle, middle - _FARTHEST, middle + _FARTHEST
     return step_until_small(step, start, most_steps=_MOST_STEPS + _MOST_HALVINGS, smallest=_NEAR)[1]

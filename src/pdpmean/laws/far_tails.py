@@ -77,7 +77,7 @@ def cut_off(
 ) -> Cut:
     """What is cut off each group's mean."""
     geometry = _Geometry.of(readings, clips, bounds)
-    atoms = stack_atoms(readings, geometry.log_unit, geometry.limit)
+    atoms = stack_atoms(readings, geometry.log_unit, geometry.limit).from_other_side(geometry.ends < 0)
     real = _reality(sums.far)
     sign = np.array([-1.0, 1.0])[:, None]
     present = sums.present[:, None, None]
@@ -137,10 +137,11 @@ def _losses(atoms: TailAtoms, ends: Floats) -> _Losses:
     edges = FAR_EDGES[: _LEARNT_FROM + 1]
     distances = ends[..., None] + np.append(0.0, edges - 1)
     weight, excess = atoms.beyond(np.maximum(distances, 0))
-    for group, side in zip(*np.nonzero(ends < 0), strict=True):
-        opposite = TailAtoms(*(array[group : group + 1, [1 - side, side]] for array in atoms))
-        nearer = opposite.within(-distances[group : group + 1, [side, 1 - side]])
-        weight[group, side], excess[group, side] = nearer.weight[0, 0], nearer.excess[0, 0]
+    raised = ends < 0
+    if raised.any():
+        nearer = atoms.within(-distances)
+        weight = np.where(raised[..., None, None], nearer.weight, weight)
+        excess = np.where(raised[..., None, None], nearer.excess, excess)
     moment = excess[..., 1:] + weight[..., 1:] * edges
     return _Losses(whole=excess[..., 0] + weight[..., 1], cells=np.maximum(moment[..., :-1] - moment[..., 1:], 0))
 

@@ -8,10 +8,10 @@ from scipy.special import expit
 
 from pdpmean.core.types import Floats
 
-__all__ = ["ErrorGrid", "quantiles"]
+__all__ = ["CHANCES", "ErrorGrid"]
 
-POINTS = 1024
-_FREQUENCIES = 2 * np.pi * np.fft.rfftfreq(POINTS)
+_POINTS = 1024
+_FREQUENCIES = 2 * np.pi * np.fft.rfftfreq(_POINTS)
 
 CHANCES = np.concatenate([[0.0], expit(np.linspace(-16.0, 16.0, 193)), [1.0]])
 """At which laws are kept: dense enough for any level of an interval up to 1 - 1e-6."""
@@ -23,7 +23,7 @@ class ErrorGrid:
     """Errors from ``-reach`` to ``reach``, by group; transforms multiply where errors add up."""
 
     def __init__(self, reach: Floats) -> None:
-        self.step = (2 * reach / POINTS)[:, None]
+        self.step = (2 * reach / _POINTS)[:, None]
         self._frequencies = _FREQUENCIES / self.step
 
     def laplace(self, scale: Floats) -> Floats:
@@ -41,20 +41,20 @@ class ErrorGrid:
     def discrete(self, places: Floats, chances: Floats) -> Transform:
         """An error of a few values, by group and number; in between points it is at both."""
         groups = places.shape[0]
-        position = places / self.step + POINTS // 2
-        position = np.clip(position, 0, POINTS - 2)
+        position = places / self.step + _POINTS // 2
+        position = np.clip(position, 0, _POINTS - 2)
         before = position.astype(np.int64)
         part = position - before
-        flat = (before + POINTS * np.arange(groups)[:, None]).ravel()
-        density = np.bincount(flat, ((1 - part) * chances).ravel(), groups * POINTS)
-        density += np.bincount(flat + 1, (part * chances).ravel(), groups * POINTS)
-        rolled = np.roll(density.reshape(groups, POINTS), -(POINTS // 2), axis=1)
+        flat = (before + _POINTS * np.arange(groups)[:, None]).ravel()
+        density = np.bincount(flat, ((1 - part) * chances).ravel(), groups * _POINTS)
+        density += np.bincount(flat + 1, (part * chances).ravel(), groups * _POINTS)
+        rolled = np.roll(density.reshape(groups, _POINTS), -(_POINTS // 2), axis=1)
         return np.fft.rfft(rolled)
 
     def quantiles(self, transform: Transform) -> Floats:
         """Errors at `CHANCES`, by group."""
-        density = np.maximum(np.fft.irfft(transform, POINTS, axis=1), 0.0)
-        below = np.cumsum(np.roll(density, POINTS // 2, axis=1), axis=1)
+        density = np.maximum(np.fft.irfft(transform, _POINTS, axis=1), 0.0)
+        below = np.cumsum(np.roll(density, _POINTS // 2, axis=1), axis=1)
         below = below / below[:, -1:]
-        ends = (np.arange(POINTS) - POINTS // 2 + 0.5) * self.step
+        ends = (np.arange(_POINTS) - _POINTS // 2 + 0.5) * self.step
         return np.array([np.interp(CHANCES, chances, places) for chances, places in zip(below, ends, strict=True)])

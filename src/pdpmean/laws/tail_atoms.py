@@ -11,6 +11,7 @@ from pdpmean.core.types import Floats
 from pdpmean.laws.reading import Reading
 from pdpmean.laws.tail_fit import Ints
 from pdpmean.laws.tails import tails
+from pdpmean.laws.two_point import Bools
 
 __all__ = ["Beyond", "TailAtoms", "half_octaves", "stack_atoms"]
 
@@ -60,12 +61,17 @@ class TailAtoms(NamedTuple):
             np.maximum(mass * d - size[..., None] + beyond.excess, 0) * (d > 0),
         )
 
+    def from_other_side(self, where: Bools) -> TailAtoms:
+        """By group and side: where a clip begins beyond the anchor, it cuts what lies on the other side of that."""
+        return TailAtoms(
+            *(np.where(where.reshape(where.shape + (1,) * (array.ndim - 2)), array[:, ::-1], array) for array in self)
+        )
+
     def likeliest(self, number: int) -> TailAtoms:
         """That many atoms on each side, which stand for all."""
         best = np.argpartition(-self.weight, number, axis=-1)[..., :number]
         family, log_scale, mass, weight = (
-            np.take_along_axis(array, best, axis=-1)
-            for array in (self.family, self.log_scale, self.mass, self.weight)
+            np.take_along_axis(array, best, axis=-1) for array in (self.family, self.log_scale, self.mass, self.weight)
         )
         weight = weight * ((1 - self.empty) / np.maximum(weight.sum(axis=-1), _NO_DISTANCE))[..., None]
         return TailAtoms(family, log_scale, mass, weight, self.empty, self.limit)

@@ -83,7 +83,9 @@ def fit_tails(sides: Sides) -> TailFit:
     spread = _spreads(sides)
     family, scale = _shortlist(sides, spread)
     log = _log_likelihoods(sides, spread, family, scale)
-    log += tails().log_prior[family][..., None] + np.take_along_axis(sides.log_place[:, None], scale, axis=-1)[..., None]
+    log += (
+        tails().log_prior[family][..., None] + np.take_along_axis(sides.log_place[:, None], scale, axis=-1)[..., None]
+    )
     log -= np.log(_MASSES.size)
     log = np.where(sides.closed[..., None, None], -np.inf, log)
     weight, empty, nothing = _together(sides, log, scale)

@@ -24,7 +24,6 @@ from pdpmean.core.profile import Profile
 from pdpmean.core.quiet import quietly
 from pdpmean.core.weights import locating_weights
 from pdpmean.laws.error_law import half_width
-from pdpmean.laws.joint_noise import JointNoise
 from pdpmean.planning.census import Buckets, Census
 from pdpmean.planning.prediction import Sums, miss_probability
 
@@ -227,7 +226,7 @@ class LocatingForecaster(Locating):
     scale_may_miss: ClassVar[bool]
 
     @abstractmethod
-    def clip_effect(self, width: float, noise: JointNoise) -> ClipEffect:
+    def clip_effect(self, width: float) -> ClipEffect:
         """What a clip of so many standard deviations does."""
 
     @abstractmethod
@@ -236,8 +235,7 @@ class LocatingForecaster(Locating):
 
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:
         """What these shares lead to, and a clip of so many standard deviations; and to `spare` what is capped."""
-        noise = JointNoise(shares.get("weights", 0.0) / shares["sum"])
-        effect = self.clip_effect(width, noise)
+        effect = self.clip_effect(width)
         weight_cap, mean = self.averaging(shares["sum"], effect.cap_constant)
         spared_from = weight_cap if spare else OUT_OF_REACH
         located = self.locating(shares, spared_from)
@@ -256,7 +254,7 @@ class LocatingForecaster(Locating):
             scale=scale,
             mean=mean,
             sure=located.sure,
-            noise_scale=noise.sum_std / math.sqrt(2) * width / (effect.slope * mean.weight),
+            noise_scale=width / (effect.slope * mean.weight),
             sampling_std=math.hypot(sampling, self.locating_error(center, scale, mean, width)),
             prior_of_center=1.0,
             scale_may_miss=self.scale_may_miss,

@@ -11,7 +11,6 @@ from scipy.special import expit
 
 from pdpmean.core.options import Options
 from pdpmean.laws.clipped_normal import centered
-from pdpmean.laws.joint_noise import JointNoise
 from pdpmean.laws.simplex import find_least
 from pdpmean.planning.forecast import ClipEffect, LocatingForecaster
 from pdpmean.planning.plan import Plan
@@ -43,10 +42,10 @@ class GaussianPlanner(LocatingForecaster, Planner):
     def check(options: Options) -> None:
         """All choices are for this shape."""
 
-    def clip_effect(self, width: float, noise: JointNoise) -> ClipEffect:
+    def clip_effect(self, width: float) -> ClipEffect:
         """Of a clipped normal."""
         clipped = centered(width)
-        return ClipEffect(clipped.variance, clipped.inside, (noise.sum_std * width) ** 2 / clipped.variance)
+        return ClipEffect(clipped.variance, clipped.inside, (math.sqrt(2) * width) ** 2 / clipped.variance)
 
     def locating_error(self, center: Sums, scale: Sums, mean: Sums, width: float) -> float:
         """The product of the two locating errors."""

@@ -18,7 +18,6 @@ from pdpmean.core.quiet import quietly
 from pdpmean.core.rules import KeepRule
 from pdpmean.core.text import as_facts
 from pdpmean.laws.error_law import half_width
-from pdpmean.laws.joint_noise import JointNoise
 from pdpmean.laws.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.laws.lower_bound import lower_bound
 from pdpmean.laws.reading import Counted
@@ -175,11 +174,6 @@ class Plan(Forecast):
     def ratio_to_lower_bound(self) -> float:
         """The error exceeded one time in four, over the one that no private estimator stays below so often."""
         return half_width(0.75, self.noise_scale, self.sampling_std) / self.lower_bound
-
-    @property
-    def noise(self) -> JointNoise:
-        """What the noise on the sum, and on the total weight if that is private, is like."""
-        return JointNoise(float(self.shares.get("weights", Fraction(0)) / self.shares["sum"]))
 
     @property
     def saturation(self) -> float:

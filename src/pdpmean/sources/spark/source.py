@@ -142,7 +142,7 @@ class SparkSource(Source):
             table = np.zeros(rule.shape, dtype=np.int64)
             codes = self._codes(found)
             for column, name in enumerate(SUMS):
-                np.add.at(table, (codes, column), found[name].fill_null(0).to_numpy())
+                np.add.at(table[:, column], codes, found[name].fill_null(0).to_numpy())
             if rule.far:
                 _add_far_cells(found, codes, table)
         return table
