@@ -52,6 +52,7 @@ from pdpmean.core.model import BOUNDED, Model
 from pdpmean.core.options import Options
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import WEIGHT_UNIT
+from pdpmean.laws import lattice as lattices
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE
 from pdpmean.laws.lattice import Lattice, double_of, keys_of
 from pdpmean.passes import reserve, summing
@@ -339,6 +340,21 @@ def test_private_median_has_the_documented_law(grain: int) -> None:
         for placed in crowds:
             found = dict(median_law(placed, DOZEN, grain).items())
             assert found == pytest.approx(documented_law(placed, DOZEN, grain), rel=1e-8)
+
+
+def test_private_median_prefers_round_numbers_as_documented() -> None:
+    """A key in four counts five times here, a key in 2**42 so many times more as shipped; what it costs is the same."""
+    others, newcomer = [(near_one(2), nats(1.0)), (near_one(7), nats(0.7))], (near_one(-1), nats(1.3))
+    with collapsed(), patched((lattices, "_ROUND", 4)):
+        preferring = DOZEN.with_round_numbers()
+        assert preferring.total == DOZEN.total + 4 * sum(
+            DOZEN.below(key + 1) - DOZEN.below(key) for key in range(ONE - 4, ONE + 8) if key % 4 == 0
+        )
+        for grain in GRAINS:
+            laws = [median_law(placed, preferring, grain) for placed in (others, [*others, newcomer])]
+            for found, placed in zip(laws, (others, [*others, newcomer]), strict=True):
+                assert dict(found.items()) == pytest.approx(documented_law(placed, preferring, grain), rel=1e-8)
+            assert loss(*laws) <= 1.3 + EXACT
 
 
 def test_private_median_chooses_from_the_lattice_alone() -> None:
