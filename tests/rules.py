@@ -20,12 +20,11 @@ from pdpmean.passes.cells import Held, count_budgets
 from pdpmean.passes.thinning import Thinning
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Location
-from pdpmean.release.any_shape import SquareClip
 from pdpmean.release.average import summing_of
 from pdpmean.release.clip import Clip
 from pdpmean.release.gaussian import TentClip
 from pdpmean.release.group import Group
-from pdpmean.release.known_bounds import BoundsClip
+from pdpmean.release.squares import SquareClip
 from pdpmean.sources import arrow_columns as columns
 from pdpmean.sources.arrays import ArraySource
 

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pdpmean import Choices, InsufficientBudgetError, InvalidInputError, Plan, Randomness, estimate_mean, plan_mean
+import pdpmean
+from pdpmean import Choices, InsufficientBudgetError, InvalidInputError, Plan, Randomness
 from pdpmean.core.choices import ShapeName, floor_share
 from pdpmean.core.model import BOUNDED
 from pdpmean.core.options import Options
@@ -32,6 +33,11 @@ TIERS = {0.1: 5400, 0.5: 3700, 1.0: 900}
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 1.0)}
 
 
+def plan_mean(budgets: Any, **options: Any) -> Plan:
+    """A plan for a bell, unless another shape is asked for."""
+    return pdpmean.plan_mean(budgets, **{"shape": "gaussian", **options})
+
+
 def plans() -> dict[str, dict[str, Any]]:
     return {
         "bounded": {},
@@ -39,8 +45,9 @@ def plans() -> dict[str, dict[str, Any]]:
         "any": {"shape": "any"},
         "any unbounded": {"shape": "any", **UNBOUNDED},
         "bell within bounds": {"shape": "gaussian", "bounds": (0.0, 100.0)},
-        "bounds": {"bounds": (0.0, 100.0)},
-        "bounds unbounded": {"bounds": (0.0, 100.0), **UNBOUNDED},
+        "any from a bound": {"shape": "any", "bounds": (0.0, None)},
+        "bounds": {"shape": "any", "bounds": (0.0, 100.0)},
+        "bounds unbounded": {"shape": "any", "bounds": (0.0, 100.0), **UNBOUNDED},
         "share": {"share": 0.3},
     }
 
@@ -212,7 +219,7 @@ def test_a_senseless_clip_width_is_named_as_what_is_wrong(width: float) -> None:
     [
         ([0.1, -0.3], {}, "budgets must be >= 0; record 1 has -0.3"),
         ({0.1: -3}, {}, "a tier must have 0 or more people"),
-        (TIERS, {"shape": "round"}, "shape must be 'gaussian', 'any' or 'bounds'; got 'round'"),
+        (TIERS, {"shape": "round"}, "shape must be 'any' or 'gaussian'; got 'round'"),
         (TIERS, {"share": 0.0}, r"share must be above 0 and at most 1; got 0.0"),
         (TIERS, {"share": 1.5}, r"share must be above 0 and at most 1; got 1.5"),
         (TIERS, {"share": math.nan}, r"share must be above 0 and at most 1"),
@@ -477,7 +484,9 @@ def quartile_of_errors(tiers: dict[float, int], plan_options: dict[str, Any], ru
     errors = []
     for seed in range(runs):
         values = generator.normal(5.0, 2.0, len(budgets))
-        found = estimate_mean(values, budgets, randomness=Randomness.seeded(seed), **plan_options)
+        found = pdpmean.estimate_mean(
+            values, budgets, shape="gaussian", randomness=Randomness.seeded(seed), **plan_options
+        )
         errors.append(abs(found.mean - 5.0) / 2.0)
     return float(np.quantile(errors, 0.75))
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pdpmean.core.bounds import check_fine_enough
 from pdpmean.core.options import Options
 from pdpmean.planning.forecast import NOBODY, OUT_OF_REACH, Forecast
 from pdpmean.planning.plan import Plan
@@ -30,8 +31,9 @@ class KnownBoundsPlanner(Planner):
 
     @staticmethod
     def check(options: Options) -> None:
-        """Raise if something is chosen that this shape has not."""
+        """Raise if something is chosen that this shape has not, or if doubles are too coarse for the bounds."""
         options.choices.check_without_locating()
+        check_fine_enough(options.bounds)
 
     def best(self, near: Plan | None = None) -> Plan:  # noqa: ARG002
         """The only plan there is."""
