@@ -1,0 +1,122 @@
+"""Where to clip: noise grows with the width, and what is cut off the mean falls."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from pdpmean.core.numbers import finite
+from pdpmean.core.quiet import quietly
+from pdpmean.core.types import Floats
+from pdpmean.laws.reading import Counted, Reading, closed_sides
+from pdpmean.laws.tail_atoms import TailAtoms, stack_atoms
+
+__all__ = ["choose_clips"]
+
+_POWER = 0.25  # of the squared error: what is hardly likely and huge shall not decide, as it would in a mean square
+_DEVIATION = 0.7  # a side's standard deviation over its scale, roughly
+_TRIED = np.arange(-6, 22, 0.5)  # ends, in half octaves from the scale
+_LIKELIEST = 64  # atoms that decide
+_NARROWEST = 2.0**-38  # of a clip, over the size of its ends
+_LEAST_WIDTH = 2.0**-1000
+_TOGETHER = 16  # groups; the arrays of more would not stay in the processor's cache
+_QUIET_CENTER = 4.0  # nats at the anchor; with less the clip may begin beyond it
+_EMPTY = 0.8  # chance of an empty side, above which the clip may begin beyond the anchor
+
+
+@quietly
+def choose_clips(
+    readings: Sequence[Reading], summed: Sequence[Counted], bounds: tuple[float, float]
+) -> list[tuple[float, float]]:
+    """Finite ends of each clip, within the bounds, the lower one below the upper one."""
+    closed = np.array(closed_sides(bounds))
+    clips: list[tuple[float, float]] = []
+    for start in range(0, len(readings), _TOGETHER):
+        end = start + _TOGETHER
+        some = readings[start:end]
+        reaches = _reaches(some, summed[start:end], _limits(some, bounds), closed)
+        clips += [
+            _ends(reading, below, above, bounds) for reading, (below, above) in zip(some, reaches.tolist(), strict=True)
+        ]
+    return clips
+
+
+def _limits(readings: Sequence[Reading], bounds: tuple[float, float]) -> Floats:
+    """Distances from the anchors to the bounds, in units of the first cell."""
+    low, high = bounds
+    return np.array([(_in_cells(read.anchor - low, read), _in_cells(high - read.anchor, read)) for read in readings])
+
+
+def _in_cells(distance: float, reading: Reading) -> float:
+    """In units of the first cell."""
+    return float(np.ldexp(max(distance, 0.0), -(reading.first // 2)))
+
+
+def _reaches(readings: Sequence[Reading], summed: Sequence[Counted], limit: Floats, closed: Floats) -> Floats:
+    """Distances of both ends from the anchor, in units of the first cell: below, above; negative beyond the anchor."""
+    atoms = stack_atoms(readings, np.zeros(len(readings)), limit).likeliest(_LIKELIEST)
+    nats, people, _ = np.maximum(np.array(summed, dtype=np.float64), 1.0).T
+    visible = np.array([reading.visible for reading in readings])
+    at_least = np.minimum(np.where(visible > 0, 2 ** (visible / 2), 0.0), limit)
+    nobody = (atoms.empty > 0.5) & (visible == 0) | closed
+    ends = 2 ** ((np.round(_middles(atoms))[..., None] + _TRIED) / 2)
+    lost = atoms.beyond(ends).excess
+    reach = np.where(nobody, 0.0, at_least)
+    for _ in range(2):  # each end depends on the other by the noise alone
+        noise = 0.5 * ((ends + reach[:, ::-1, None]) / nats[:, None, None]) ** 2
+        best = _cost(atoms, noise, people, lost).argmin(axis=-1)[..., None]
+        outer = np.take_along_axis(ends, best, axis=-1)[..., 0]
+        reach = np.where(nobody, 0.0, np.maximum(outer, at_least))
+    return _raised(readings, atoms, nats, people, np.minimum(reach, limit))
+
+
+def _middles(atoms: TailAtoms) -> Floats:
+    """The mean scale of each side, in half octaves."""
+    total = np.maximum(atoms.weight.sum(axis=-1), 1e-300)
+    middles: Floats = (atoms.weight * atoms.log_scale).sum(axis=-1) / total
+    return middles
+
+
+def _cost(atoms: TailAtoms, noise: Floats, people: Floats, lost: Floats) -> Floats:
+    """The mean of a power of the squared error, by group, side and end."""
+    sampling = _DEVIATION**2 * 2**atoms.log_scale / people[:, None, None]
+    error = (noise[:, :, None] + sampling[..., None] + lost**2) ** _POWER
+    cost: Floats = (atoms.weight[..., None] * error).sum(axis=2)
+    return cost
+
+
+def _raised(readings: Sequence[Reading], atoms: TailAtoms, nats: Floats, people: Floats, reach: Floats) -> Floats:
+    """The clip may begin beyond the anchor where nothing but noise lies at it and on its other side."""
+    innermost = np.array([reading.innermost for reading in readings])
+    quiet = np.array([reading.center < _QUIET_CENTER for reading in readings])
+    others_empty = ((atoms.empty > _EMPTY) & (reach == 0))[:, ::-1]
+    may_rise = others_empty & quiet[:, None] & (innermost > 0) & (2 ** (innermost / 2) < reach)
+    if not may_rise.any():
+        return reach
+    starts = np.where(may_rise, 2 ** (innermost / 2), 1.0)[..., None] * np.append(0.0, 2 ** (-np.arange(9) / 4))
+    noise = 0.5 * ((reach[..., None] - starts) / nats[:, None, None]) ** 2
+    cost = _cost(atoms, noise, people, atoms.within(starts).excess)
+    best = np.take_along_axis(starts, cost.argmin(axis=-1)[..., None], axis=-1)[..., 0]
+    raised: Floats = np.where(may_rise[:, ::-1], -best[:, ::-1], reach)
+    return raised
+
+
+def _ends(reading: Reading, below: float, above: float, bounds: tuple[float, float]) -> tuple[float, float]:
+    """The ends themselves: apart from each other, within the bounds, and finite."""
+    low, high = (max(bounds[0], -sys.float_info.max), min(bounds[1], sys.float_info.max))
+    anchor = min(max(finite(reading.anchor), low), high)
+    start = min(max(_moved(anchor, -below, reading.first), low), high)
+    end = min(max(_moved(anchor, above, reading.first), low), high)
+    unit = float(np.ldexp(1.0, reading.first // 2))  # nearer to the anchor nothing is known
+    least = max(_NARROWEST * max(abs(start), abs(end)), unit, _LEAST_WIDTH)
+    if end / 2 - start / 2 < least / 2:
+        middle = start / 2 + end / 2
+        start, end = max(finite(middle - least), low), min(finite(middle + least), high)
+    return start, end
+
+
+def _moved(anchor: float, cells: float, first: int) -> float:
+    """So many units of the first cell from the anchor."""
+    return finite(anchor + float(np.ldexp(cells, first // 2)))

@@ -1,0 +1,176 @@
+"""The mean of a column of any shape: what was summed, what far cells have seen, and what tails may add."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from pdpmean.core.numbers import finite
+from pdpmean.core.quiet import quietly
+from pdpmean.core.types import Floats
+from pdpmean.laws.far_sums import FAR_CELLS, PrivateTotal, PublicTotal, Sums, stack_sums
+from pdpmean.laws.far_tails import Cut, cut_off
+from pdpmean.laws.grid_law import GridLaw
+from pdpmean.laws.mean_law import CHANCES, ErrorGrid
+from pdpmean.laws.reading import Counted, Reading, closed_sides
+
+__all__ = ["FAR_CELLS", "FarMean", "PrivateTotal", "PublicTotal", "conclude_means"]
+
+_TOGETHER = 16  # groups; the arrays of more would not stay in the processor's cache
+_LEAST_VARIANCE = 2.0  # of z, over the weight in nats: about what its noise is
+_SEEN = 6.5  # nats: a separate population that is seen in a far cell more often than not
+_UNLIKELY = 0.02  # a far cell that holds something with a smaller chance is taken for empty
+_MANY_FAR = 0.15  # of the weight in far cells: the histogram had not shown them
+_RARELY = 5.0  # standard deviations that two releases of one number may differ by
+
+
+@dataclass(frozen=True, eq=False)
+class FarMean:
+    """What the released numbers say of a column."""
+
+    mean: float
+    law: GridLaw
+    """Where the true mean lies."""
+
+    scale: float
+    """The population's standard deviation."""
+
+    missing: float
+    """As a share of the weight."""
+
+    tail_share: float
+    """Share of the squared half width of an interval that is due to what may lie beyond the clip, unseen."""
+
+    smallest_visible: float
+    """Share of the weight that a separate, far population needs in order to be seen."""
+
+    contradictions: tuple[str, ...]
+    """Codes: why the released numbers are no answer, if they are none."""
+
+
+@quietly
+def conclude_means(
+    readings: Sequence[Reading],
+    clips: Sequence[tuple[float, float]],
+    sums: Sequence[PublicTotal] | Sequence[PrivateTotal],
+    summed: Sequence[Counted],
+    bounds: tuple[float, float],
+) -> list[FarMean]:
+    """The mean of each group."""
+    found: list[FarMean] = []
+    for start in range(0, len(readings), _TOGETHER):
+        some = slice(start, start + _TOGETHER)
+        stacked = stack_sums(sums[some], summed[some], readings[some], closed_sides(bounds))
+        found += _conclude(readings[some], clips[some], stacked, bounds)
+    return found
+
+
+class _Parts(NamedTuple):
+    """The parts of the error, in half widths of the clip."""
+
+    start: Floats
+    """The mean of what was summed, from the middle of the clip."""
+
+    noise: Floats
+    sampling: Floats
+    """A variance."""
+
+    cut: Cut
+    wrong_weight: Floats
+    """How the mean moves by a nat of missing weight."""
+
+
+def _conclude(
+    readings: Sequence[Reading], clips: Sequence[tuple[float, float]], sums: Sums, bounds: tuple[float, float]
+) -> Iterator[FarMean]:
+    cut = cut_off(readings, clips, sums, bounds)
+    present = sums.present
+    values = np.clip(sums.values / present, -1.0, 1.0)
+    variance = _variances(sums)
+    start = values + cut.measured
+    parts = _Parts(
+        start=start,
+        noise=sums.noise / present[:, None],
+        sampling=variance / sums.people,
+        cut=cut,
+        wrong_weight=start / present if sums.is_public else np.zeros_like(start),
+    )
+    middle, points = _law(parts, sums)
+    share = cut.variance / (cut.variance + parts.sampling + 2 * (parts.noise**2).sum(axis=1) + cut.far_variance)
+    for number, (reading, clip) in enumerate(zip(readings, clips, strict=True)):
+        low, high = clip
+        half, origin = high / 2 - low / 2, high / 2 + low / 2
+        mean = _placed(origin, half, middle[number : number + 1], bounds)[0]
+        law = GridLaw(
+            points=_placed(origin, half, points[number], bounds),
+            low_chances=CHANCES,
+            high_chances=CHANCES,
+            mean=float(mean),
+            noise_std=finite(half * math.sqrt(2 * float((parts.noise[number] ** 2).sum()))),
+            sampling_std=finite(half * math.sqrt(float(parts.sampling[number]))),
+        )
+        yield FarMean(
+            mean=float(mean),
+            law=law,
+            scale=finite(half * math.sqrt(float(variance[number] + cut.second_moment[number]))),
+            missing=float(sums.missing.means[number] / sums.total[number]),
+            tail_share=float(share[number]),
+            smallest_visible=min(float(_SEEN / present[number]), 1.0),
+            contradictions=_contradictions(reading, sums, number),
+        )
+
+
+def _placed(origin: float, half: float, places: Floats, bounds: tuple[float, float]) -> Floats:
+    """From half widths to numbers, within the bounds and finite."""
+    largest = np.finfo(np.float64).max
+    inside = np.clip(origin + half * places, *bounds)
+    return np.clip(np.nan_to_num(inside, nan=origin), -largest, largest)
+
+
+def _variances(sums: Sums) -> Floats:
+    """Of z inside the clip, at least about what its noise is."""
+    mean = np.clip(sums.values / sums.inside, -1.0, 1.0)
+    square = 1 - sums.spread / sums.inside
+    return np.clip(square - mean**2, np.minimum(_LEAST_VARIANCE / sums.inside, 1.0), 1.0)
+
+
+def _law(parts: _Parts, sums: Sums) -> tuple[Floats, Floats]:
+    """The estimate, and the law's points at `CHANCES`."""
+    cut = parts.cut
+    gone = sums.missing.places - sums.missing.means[:, None]
+    off = parts.wrong_weight[:, None] * gone
+    maybe = np.where(cut.real > _UNLIKELY, np.abs(cut.values) + 9 * cut.far_noise, 0.0)
+    reach = 11 * parts.noise.sum(axis=1) + 7 * np.sqrt(parts.sampling) + cut.lost.max(axis=(1, 2))
+    reach += np.abs(off).max(axis=1) + maybe.sum(axis=(1, 2))
+    grid = ErrorGrid(reach)
+    transform = grid.normal(parts.sampling) * grid.discrete(off, sums.missing.chances)
+    for scale in parts.noise.T:
+        transform = transform * grid.laplace(scale)
+    transform = transform * np.conj(grid.discrete(cut.lost[:, 0], cut.chances[:, 0]))
+    transform = transform * grid.discrete(cut.lost[:, 1], cut.chances[:, 1])
+    median = grid.quantiles(transform)[:, CHANCES.size // 2]
+    for side, cell in zip(*np.nonzero((cut.real > _UNLIKELY).any(axis=0)), strict=True):
+        chance = np.where(cut.real > _UNLIKELY, cut.real, 0.0)[:, side, cell, None]
+        counted = np.where(cut.is_measured, cut.values, 0.0)[:, side, cell]
+        off_by = grid.laplace(cut.far_noise[:, side, cell]) * grid.normal(cut.far_sampling[:, side, cell])
+        there = grid.shift(cut.values[:, side, cell] - counted) * off_by
+        transform = transform * ((1 - chance) * grid.shift(-counted) + chance * there)
+    return parts.start + median, parts.start[:, None] + grid.quantiles(transform)
+
+
+def _contradictions(reading: Reading, sums: Sums, number: int) -> tuple[str, ...]:
+    """What does not fit together."""
+    total, present = float(sums.total[number]), float(sums.present[number])
+    found: list[str] = [] if reading.finding == "found" else [reading.finding]
+    if float(sums.far_weight[number]) > _MANY_FAR * present:
+        found.append("far")
+    apart = abs(present + float(sums.missing.means[number]) - total)
+    if not sums.is_public and apart > _RARELY * math.hypot(float(sums.total_std[number]), 3.5):
+        found.append("total")
+    if abs(float(sums.values[number])) + float(sums.spread[number]) / 2 > 1.0 * present + 12:
+        found.append("sums")
+    return tuple(found)

@@ -1,0 +1,161 @@
+"""The released sums of a clipped column, in either model, as what the mean is made of.
+
+Values are z between -1 and 1 within the clip. A value far beyond it is in no sum but that of its far cell, and so is
+nobody's z: far cells cost nothing, and look for what is rare and far with all the weight of the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from pdpmean.core.types import Floats
+from pdpmean.laws.missing_weight import missing_nodes
+from pdpmean.laws.reading import Counted, Reading
+from pdpmean.laws.two_point import Nodes
+
+__all__ = ["FAR_CELLS", "FAR_EDGES", "FAR_PLACE", "PrivateTotal", "PublicTotal", "Sums", "stack_sums"]
+
+FAR_CELLS = 24
+FAR_EDGES = 2.0 ** ((np.arange(FAR_CELLS + 1) + 1) / 2)
+"""Where far cells begin, as distances from the middle of the clip over its half width."""
+
+FAR_PLACE = 0.85
+"""Where values of a far cell lie on average, over its end."""
+
+_PLAIN = 5.0  # nats; one empty far cell in three hundred seems to hold as much
+_LEAST_NATS = 2.0
+_MOST_NATS = 1e12
+
+
+@dataclass(frozen=True, eq=False)
+class PublicTotal:
+    """Sums over a clipped column whose total weight is public; in nats, noise of scale 1, or as it says."""
+
+    values: float
+    """Of w z."""
+
+    spread: float
+    """Of w (1 - z**2); noise of scale 2."""
+
+    missing: float
+    """Of w over missing values."""
+
+    below: Floats
+    """By far cell: of w over values there, times their distance over the largest of that cell."""
+
+    above: Floats
+
+    def row(self, total: float, missing: float, far: float) -> _Row:
+        """Weight that is neither missing nor far is inside."""
+        inside = max(total - missing - far, _LEAST_NATS)
+        return _Row(self.values, self.spread, inside, (1.0, 0.0, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateTotal:
+    """The same where the total weight is private, with u = (z + 1) / 2; all with noise of scale 1."""
+
+    low: float
+    """Of w (1 - u)**2."""
+
+    middle: float
+    """Of 2 w u (1 - u)."""
+
+    high: float
+    """Of w u**2."""
+
+    missing: float
+    below: Floats
+    above: Floats
+
+    def row(self, total: float, missing: float, far: float) -> _Row:  # noqa: ARG002
+        """The three add up to the weight inside, so that its noise is part of theirs."""
+        inside = max(self.low + self.middle + self.high, _LEAST_NATS)
+        values = self.high - self.low
+        mean = min(max(values / (inside + far), -1.0), 1.0)
+        return _Row(values, 2 * self.middle, inside, (1 - mean, 1 + mean, abs(mean)))
+
+
+class _Row(NamedTuple):
+    """One group."""
+
+    values: float
+    """Sum of w z."""
+
+    spread: float
+    """Sum of w (1 - z**2)."""
+
+    inside: float
+    """Weight within the clip, or a little beyond it."""
+
+    noise: tuple[float, float, float]
+    """Scales of Laplace noise, in nats, that the sum of w (z - mean) has."""
+
+
+class Sums(NamedTuple):
+    """Released sums by group."""
+
+    values: Floats
+    spread: Floats
+    inside: Floats
+    noise: Floats
+    far: Floats
+    """By side (below, above) and far cell."""
+
+    far_weight: Floats
+    """Weight in far cells that hold some beyond doubt."""
+
+    missing: Nodes
+    """The missing weight."""
+
+    total: Floats
+    """All weight, as it was thought to be."""
+
+    total_std: Floats
+    people: Floats
+
+    @property
+    def present(self) -> Floats:
+        """Weight of all that is not missing."""
+        return self.inside + self.far_weight
+
+    @property
+    def is_public(self) -> bool:
+        """Whether the total weight is."""
+        return not self.noise[:, 1:].any()
+
+
+def stack_sums(
+    sums: Sequence[PublicTotal | PrivateTotal],
+    summed: Sequence[Counted],
+    readings: Sequence[Reading],
+    closed: tuple[bool, bool],
+) -> Sums:
+    """The sums of all groups, which are of one model; on closed sides nothing is far."""
+    total, people, total_std = np.array(summed, dtype=np.float64).T
+    total = np.clip(total, _LEAST_NATS, _MOST_NATS)
+    far = np.array([(group.below, group.above) for group in sums]) * ~np.array(closed)[:, None]
+    far_weight = np.where(far > _PLAIN, far, 0.0).sum(axis=(1, 2)) / FAR_PLACE
+    earlier = np.array([(reading.missing, reading.nats) for reading in readings]).T
+    missing = missing_nodes(np.array([group.missing for group in sums]), total, *earlier)
+    rows = [
+        group.row(*numbers)
+        for group, *numbers in zip(sums, total.tolist(), missing.means.tolist(), far_weight.tolist(), strict=True)
+    ]
+    values, spread, inside, noise = zip(*rows, strict=True)
+    return Sums(
+        values=np.array(values),
+        spread=np.array(spread),
+        inside=np.array(inside),
+        noise=np.array(noise),
+        far=far,
+        far_weight=far_weight,
+        missing=missing,
+        total=total,
+        total_std=total_std,
+        people=np.clip(people, 1.0, _MOST_NATS),
+    )

@@ -1,0 +1,190 @@
+"""What is cut off by a clip: what far cells have seen of it, and what tails may hide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from pdpmean.core.types import Floats
+from pdpmean.laws.far_sums import FAR_CELLS, FAR_EDGES, Sums
+from pdpmean.laws.outliers import evidence
+from pdpmean.laws.reading import Reading
+from pdpmean.laws.tail_atoms import TailAtoms, half_octaves, stack_atoms
+from pdpmean.laws.two_point import Bools
+
+__all__ = ["Cut", "cut_off"]
+
+_LEARNT_FROM = 12  # far cells that tell tails apart: those farther out are empty in all of them
+_WORST = 6.0  # nats that a single far cell may say against a tail
+# Nats at which a far cell holds something as likely as not. Of ten sides one has a second population far out; half as
+# often for each two octaves farther, and with anything from one nat to thirty.
+_REAL = 5.8
+_FARTHER = 0.4
+_LONGER = 0.4  # and for each further cell of a run
+_MOST_LOST = 2.0**100  # half widths: so that squares are finite
+_FURTHEST = 0.998  # what would be lost with a smaller chance than the rest is taken for no more than this quantile
+
+
+class Cut(NamedTuple):
+    """What the sum within the clip lacks, by group, in half widths of the clip."""
+
+    measured: Floats
+    """What far cells add to the mean beyond doubt."""
+
+    lost: Floats
+    """By side and atom: what is lost to a tail, beside that."""
+
+    chances: Floats
+    values: Floats
+    """By side and far cell: what it adds to the mean if it is no noise."""
+
+    real: Floats
+    """The chance of that."""
+
+    far_noise: Floats
+    far_sampling: Floats
+    """A variance."""
+
+    @property
+    def is_measured(self) -> Bools:
+        """Cells that count."""
+        return self.real > 0.5
+
+    @property
+    def variance(self) -> Floats:
+        """Of what is lost."""
+        mean = (self.lost * self.chances).sum(axis=-1)
+        square = (self.lost**2 * self.chances).sum(axis=-1)
+        variance: Floats = (square - mean**2).sum(axis=-1)
+        return np.maximum(variance, 0)
+
+    @property
+    def far_variance(self) -> Floats:
+        """Of what was measured."""
+        each = 2 * self.far_noise**2 + self.far_sampling
+        variance: Floats = np.where(self.is_measured, each, 0).sum(axis=(1, 2))
+        return variance
+
+    @property
+    def second_moment(self) -> Floats:
+        """Of values in far cells."""
+        squares: Floats = (np.where(self.is_measured, np.abs(self.values), 0) * FAR_EDGES[1:]).sum(axis=(1, 2))
+        return squares
+
+
+def cut_off(
+    readings: Sequence[Reading], clips: Sequence[tuple[float, float]], sums: Sums, bounds: tuple[float, float]
+) -> Cut:
+    """What is cut off each group's mean."""
+    geometry = _Geometry.of(readings, clips, bounds)
+    atoms = stack_atoms(readings, geometry.log_unit, geometry.limit).from_other_side(geometry.ends < 0)
+    real = _reality(sums.far)
+    sign = np.array([-1.0, 1.0])[:, None]
+    present = sums.present[:, None, None]
+    values = sign * np.maximum(sums.far, 0.3) / present * FAR_EDGES[1:]
+    losses = _losses(atoms, geometry.ends)
+    weight, empty = _learn(losses, atoms, sums)
+    measured = (real > 0.5)[:, :, None, :_LEARNT_FROM]
+    lost = losses.whole - (losses.cells * measured).sum(axis=-1)
+    lost, chances = _with_nothing(np.maximum(lost, 0), weight, empty)
+    return Cut(
+        measured=np.where(real > 0.5, values, 0).sum(axis=(1, 2)),
+        lost=_shortened(lost, chances),
+        chances=chances,
+        values=values,
+        real=real,
+        far_noise=np.broadcast_to(FAR_EDGES[1:] / present, real.shape),
+        far_sampling=np.abs(values) * FAR_EDGES[1:] / sums.people[:, None, None],
+    )
+
+
+class _Geometry(NamedTuple):
+    """Where things are, in half widths of the clip."""
+
+    ends: Floats
+    """Distances of the clip's ends from the anchor, by group and side; negative where that lies outside."""
+
+    limit: Floats
+    """Distances of the bounds."""
+
+    log_unit: Floats
+    """A half width in half octaves from the first cell."""
+
+    @classmethod
+    def of(
+        cls, readings: Sequence[Reading], clips: Sequence[tuple[float, float]], bounds: tuple[float, float]
+    ) -> _Geometry:
+        low, high = np.array(clips).T
+        anchor = np.array([reading.anchor for reading in readings])
+        half = high / 2 - low / 2
+        outer = np.array([bounds[0] / 2, bounds[1] / 2])
+        limit = np.stack([anchor / 2 - outer[0], outer[1] - anchor / 2], axis=1) / half[:, None] * 2
+        ends = np.stack([anchor / 2 - low / 2, high / 2 - anchor / 2], axis=1) / half[:, None] * 2
+        first = np.array([reading.first for reading in readings])
+        return cls(ends, np.maximum(limit, 0), half_octaves(half) - first)
+
+
+class _Losses(NamedTuple):
+    """By group, side and atom."""
+
+    whole: Floats
+    cells: Floats
+    """The part that far cells see, by cell."""
+
+
+def _losses(atoms: TailAtoms, ends: Floats) -> _Losses:
+    """A value just beyond the clip counts as its end; one in a far cell counts as the middle, and in that cell."""
+    edges = FAR_EDGES[: _LEARNT_FROM + 1]
+    distances = ends[..., None] + np.append(0.0, edges - 1)
+    weight, excess = atoms.beyond(np.maximum(distances, 0))
+    raised = ends < 0
+    if raised.any():
+        nearer = atoms.within(-distances)
+        weight = np.where(raised[..., None, None], nearer.weight, weight)
+        excess = np.where(raised[..., None, None], nearer.excess, excess)
+    moment = excess[..., 1:] + weight[..., 1:] * edges
+    return _Losses(whole=excess[..., 0] + weight[..., 1], cells=np.maximum(moment[..., :-1] - moment[..., 1:], 0))
+
+
+def _learn(losses: _Losses, atoms: TailAtoms, sums: Sums) -> tuple[Floats, Floats]:
+    """Chances of atoms and of nothing, given far cells: they saw the tails with all the weight of the sum."""
+    far = sums.far[:, :, None, :_LEARNT_FROM]
+    expected = sums.present[:, None, None, None] * losses.cells / FAR_EDGES[1 : _LEARNT_FROM + 1]
+    off = np.abs(far - expected)
+    log = (np.maximum(-off, -np.abs(far) - _WORST) + np.abs(far)).sum(axis=-1)
+    top = np.maximum(log.max(axis=-1), 0)
+    weight = atoms.weight * np.exp(log - top[..., None])
+    empty = atoms.empty * np.exp(-top)
+    total = np.maximum(weight.sum(axis=-1) + empty, 1e-300)
+    return weight / total[..., None], empty / total
+
+
+def _with_nothing(lost: Floats, weight: Floats, empty: Floats) -> tuple[Floats, Floats]:
+    """Nothing is lost where a side is empty; chances add up to 1 whatever was released."""
+    lost = np.concatenate([lost, np.zeros_like(lost[..., :1])], axis=-1)
+    chances = np.concatenate([weight, empty[..., None] + 1e-12], axis=-1)
+    return np.minimum(np.nan_to_num(lost), _MOST_LOST), chances / chances.sum(axis=-1, keepdims=True)
+
+
+def _shortened(lost: Floats, chances: Floats) -> Floats:
+    """The law's grid reaches as far as the largest loss, so that one that is hardly likely must not be huge."""
+    order = np.argsort(lost, axis=-1)
+    below = np.cumsum(np.take_along_axis(chances, order, axis=-1), axis=-1)
+    at = np.argmax(below >= _FURTHEST, axis=-1)[..., None]
+    most = np.take_along_axis(np.take_along_axis(lost, order, axis=-1), at, axis=-1)
+    return np.minimum(lost, most)
+
+
+def _reality(far: Floats) -> Floats:
+    """The chance that each far cell holds something, alone or in a run."""
+    odds = evidence(far).log_odds
+    odds = odds - _REAL - _FARTHER * np.arange(FAR_CELLS)[:, None] - _LONGER * np.arange(odds.shape[-1])
+    best = odds[..., 0].copy()
+    for length in range(2, odds.shape[-1] + 1):
+        for back in range(length):
+            best[..., : FAR_CELLS - back] = np.maximum(best[..., : FAR_CELLS - back], odds[..., back:, length - 1])
+    chances: Floats = expit(best)
+    return chances

@@ -1,0 +1,87 @@
+"""Cells that stand out of noise, alone or in runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from pdpmean.core.types import Floats
+
+__all__ = ["Lumps", "Runs", "evidence", "find_lumps"]
+
+_LONGEST_RUN = 4  # cells: two octaves, as wide as a second population commonly is
+_GAP = 3  # cells around a lump that one family of tails could explain with it
+_MUCH = 0.1  # of the weight, elsewhere than in lumps
+_RARELY = 3.0  # standard deviations
+_NOISE = 2.2  # standard deviations of a window's noise
+_MANY = 6.3  # nats: the largest of some hundred empty cells, and a little more
+_WINDOWS = (1, 2, 4, 8, 16)
+
+
+class Runs(NamedTuple):
+    """Runs of 1, 2 ... cells that end in each cell, along the last axis."""
+
+    log_odds: Floats
+    """Log-likelihood that all cells of the run have weight, alike, over that of noise."""
+
+    level: Floats
+    """That weight."""
+
+
+def evidence(cells: Floats) -> Runs:
+    """For each cell and length of a run."""
+    log_odds, levels = [], []
+    for length in range(1, _LONGEST_RUN + 1):
+        padded = np.pad(cells, [(0, 0)] * (cells.ndim - 1) + [(length - 1, 0)])
+        run = sliding_window_view(padded, length, axis=-1)
+        level = np.maximum(run.mean(axis=-1), 0)
+        log_odds.append((np.abs(run) - np.abs(run - level[..., None])).sum(axis=-1))
+        levels.append(level)
+    return Runs(np.stack(log_odds, axis=-1), np.stack(levels, axis=-1))
+
+
+class Lumps(NamedTuple):
+    """Most values of a side may be (nearly) equal, and others lie farther out: no family of tails has both."""
+
+    others: Floats
+    """The sides' cells without lumps."""
+
+    inside: Floats
+    """Weight in lumps, by group."""
+
+
+def find_lumps(sides: Floats, center: Floats, nats: Floats) -> Lumps:
+    """Narrow windows that stand out, where much of the weight is neither at the anchor nor near them."""
+    bulk = _best_window(sides)
+    distance = np.abs(np.arange(sides.shape[-1]) - (bulk.end - (bulk.width - 1) / 2)[..., None])
+    narrow = (bulk.score > 0) & (bulk.width <= 2)
+    near = np.where(narrow[..., None], distance < bulk.width[..., None] / 2 + _GAP, False)
+    elsewhere = nats - center - (sides * near).sum(axis=(1, 2))
+    is_much = (elsewhere > _MUCH * nats) & (elsewhere > _RARELY * np.sqrt(2 * (1 + near.sum(axis=(1, 2)))))
+    lump = narrow & is_much[:, None]
+    inside = lump[..., None] & (distance < bulk.width[..., None] / 2)
+    return Lumps(np.where(inside, 0.0, sides), np.where(inside, sides, 0.0).sum(axis=(1, 2)))
+
+
+class _Window(NamedTuple):
+    score: Floats
+    end: Floats
+    width: Floats
+    inside: Floats
+
+
+def _best_window(sides: Floats) -> _Window:
+    """The window that stands out most, over all widths."""
+    total = np.cumsum(np.pad(sides, ((0, 0), (0, 0), (1, 0))), axis=-1)
+    found = []
+    for width in _WINDOWS:
+        sums = total[..., width:] - total[..., :-width]
+        at = sums.argmax(axis=-1)
+        inside = np.take_along_axis(sums, at[..., None], axis=-1)[..., 0]
+        score = inside - _NOISE * np.sqrt(2 * width) - _MANY
+        found.append(np.stack([score, at + width - 1.0, np.full(at.shape, float(width)), inside]))
+    every = np.stack(found)
+    best = every[:, 0].argmax(axis=0)
+    return _Window(*np.take_along_axis(every, best[None, None], axis=0)[0])

@@ -1,0 +1,211 @@
+"""Reading a histogram: what lies on either side of the anchor, as far as it can be seen, and what may lie beyond."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from pdpmean.core.quiet import quietly
+from pdpmean.core.types import Floats
+from pdpmean.laws.histogram import CELLS, Cells, Histogram
+from pdpmean.laws.missing_weight import missing_nodes
+from pdpmean.laws.outliers import evidence, find_lumps
+from pdpmean.laws.tail_fit import Ints, Sides, TailFit, fit_tails
+from pdpmean.laws.two_point import Bools
+
+__all__ = ["Counted", "Finding", "Reading", "closed_sides", "read_histograms"]
+
+Finding = Literal["found", "nothing", "unseen", "too far"]
+
+_TOGETHER = 16  # groups; the arrays of more would not stay in the processor's cache
+_LEAST_NATS, _MOST_NATS = 1.0, 1e12  # with less a histogram is all noise; with more, doubles add up no better
+
+# Where the scale of a population may lie, in half octaves from the size of its anchor. Narrower ones have a centre of
+# six digits or more. A centre may happen to be much nearer to zero than its population is wide, with a chance that
+# halves for each octave. From zero, or from next to it, numbers between 2**-12 and 2**34 are ordinary.
+_NARROWER, _WIDER_THAN_CENTER, _WIDER_THAN_BOUND = 40, 12, 46
+_NEXT_TO_ZERO = 40
+_ORDINARY = -24, 68
+_PER_CELL = math.log(2) / 2
+
+_SURELY = 0.01  # chance of nothing on either side, below which something was found
+_STANDS_OUT = 5.0  # nats at which a cell is visible,
+_FARTHER = 0.45  # and so much more per half octave away from the bulk, so that no number of empty cells adds up
+_LONGER = 1.0  # and for each further cell of a run
+_NEAR_BULK = 4  # half octaves
+_HEAVY = 0.2  # of the weight in the innermost cell: what falls that steeply has no tail towards the anchor
+_ALL_SEEN = 1.5  # nats that may seem to lie elsewhere
+_UNSEEN = 0.15  # of the weight may be nowhere to be seen,
+_BY_CHANCE = 3.3  # or so many standard deviations
+_PLAINLY_FAR = 7.0  # nats beyond the last cell
+
+
+class Counted(NamedTuple):
+    """What is known of the weights behind a step."""
+
+    nats: float
+    """Total weight in nats: public and exact, or an estimate."""
+
+    people: float
+    """How many equally weighted records would have the same sampling error."""
+
+    nats_std: float = 0.0
+    """0 where the total is public."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a histogram says; it is kept in place of the histogram, which is read once."""
+
+    finding: Finding
+    anchor: float
+    first: int
+    family: Ints
+    """By side and atom, as are the following: the likeliest tails."""
+
+    scale: Floats
+    """In cells."""
+
+    mass: Floats
+    """As a share of the weight that is not missing."""
+
+    weight: Floats
+    empty: Floats
+    """By side: the chance that nothing lies there."""
+
+    visible: Floats
+    """By side: the cell after the outermost one that stands out; 0 where none does."""
+
+    innermost: Floats
+    """By side: the innermost cell that stands out, if it holds so much that hardly anything precedes it; or 0."""
+
+    center: float
+    """Weight at the anchor in nats."""
+
+    missing: float
+    """Weight of missing values in nats, as released."""
+
+    nats: float
+
+
+def closed_sides(bounds: tuple[float, float]) -> tuple[bool, bool]:
+    """Whether nothing can lie below the anchor, or above: it is the bound where there is only one."""
+    low, high = (math.isfinite(bound) for bound in bounds)
+    return low and not high, high and not low
+
+
+@quietly
+def read_histograms(
+    histograms: Sequence[Histogram], located: Sequence[Counted], bounds: tuple[float, float]
+) -> list[Reading]:
+    """What each histogram says, of which `located` is the total."""
+    closed = closed_sides(bounds)
+    readings: list[Reading] = []
+    for start in range(0, len(histograms), _TOGETHER):
+        end = start + _TOGETHER
+        readings += _read(histograms[start:end], located[start:end], closed)
+    return readings
+
+
+def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: tuple[bool, bool]) -> Iterator[Reading]:
+    cells = Cells.stack(histograms, closed)
+    nats, people, nats_std = np.array(located, dtype=np.float64).T
+    nats = np.clip(nats, _LEAST_NATS, _MOST_NATS)
+    present = nats - missing_nodes(cells.missing, nats, cells.missing, nats).means
+    lumps = find_lumps(cells.sides, cells.center, present)
+    places = np.array([_log_place(group.anchor, group.first, is_bound=any(closed)) for group in histograms])
+    sides = Sides(
+        cells=lumps.others,
+        rest=cells.center + lumps.inside,
+        nats=present,
+        nats_std=nats_std,
+        people=np.clip(people, 1.0, _MOST_NATS),
+        log_place=places,
+        closed=np.broadcast_to(np.array(closed), (len(histograms), 2)),
+    )
+    fit = fit_tails(sides)
+    seen = _stands_out(cells.sides, fit)
+    findings = _findings(cells, sides, fit, seen)
+    visible = np.where(seen.any(axis=-1), CELLS - np.argmax(seen[..., ::-1], axis=-1), 0)
+    innermost = _steep_starts(cells.sides, seen, present)
+    for number, group in enumerate(histograms):
+        yield Reading(
+            finding=findings[number],
+            anchor=group.anchor,
+            first=group.first,
+            family=fit.family[number],
+            scale=fit.scale[number],
+            mass=fit.mass[number],
+            weight=fit.weight[number],
+            empty=fit.empty[number],
+            visible=visible[number].astype(np.float64),
+            innermost=innermost[number].astype(np.float64),
+            center=group.center,
+            missing=group.missing,
+            nats=float(nats[number]),
+        )
+
+
+def _log_place(anchor: float, first: int, *, is_bound: bool) -> Floats:
+    """Prior of a population's scale, by cell."""
+    as_far_as_zero = 2 * math.frexp(anchor)[1] - first
+    low, high = as_far_as_zero - _NARROWER, as_far_as_zero + (_WIDER_THAN_BOUND if is_bound else _WIDER_THAN_CENTER)
+    if anchor == 0 or as_far_as_zero < _NEXT_TO_ZERO:
+        low, high = _ORDINARY[0] - first, _ORDINARY[1] - first
+    cell = np.arange(CELLS)
+    log = -_PER_CELL * np.maximum(np.maximum(low - cell, cell - high), 0)
+    place: Floats = log - np.log(np.exp(log).sum())
+    return place
+
+
+def _stands_out(sides: Floats, fit: TailFit) -> Bools:
+    """Cells that are no noise, alone or in a run; less readily the farther from the bulk."""
+    bulk = (fit.weight * fit.scale).sum(axis=-1) / np.maximum(fit.weight.sum(axis=-1), 1e-12)
+    stronger = np.argmin(fit.empty, axis=-1)[:, None]
+    bulk = np.where(fit.empty > 0.5, np.take_along_axis(bulk, stronger, axis=-1), bulk)
+    away = np.maximum(np.abs(np.arange(CELLS) - bulk[..., None]) - _NEAR_BULK, 0)
+    runs = evidence(sides)
+    least = _STANDS_OUT + _FARTHER * away[..., None] + _LONGER * np.arange(runs.log_odds.shape[-1])
+    seen: Bools = ((runs.log_odds > least) & (sides[..., None] > 0.6 * runs.level)).any(axis=-1)
+    return seen
+
+
+def _steep_starts(sides: Floats, seen: Bools, nats: Floats) -> Floats:
+    """The innermost cell that stands out, if it holds much at once, and it and those farther out hold all; else 0."""
+    start = seen.argmax(axis=-1)[..., None]
+    holds = np.take_along_axis(sides, start, axis=-1)[..., 0]
+    cell = np.arange(CELLS)
+    last = CELLS - 1 - np.argmax(seen[..., ::-1], axis=-1)[..., None]
+    all_of_them = np.where((cell >= start) & (cell <= last), sides, 0.0).sum(axis=-1)
+    steep = seen.any(axis=-1) & (holds > _HEAVY * nats[:, None]) & (all_of_them > nats[:, None] - _ALL_SEEN)
+    return np.where(steep, start[..., 0], 0)
+
+
+def _findings(cells: Cells, sides: Sides, fit: TailFit, seen: Bools) -> list[Finding]:
+    """Whether the pieces add up."""
+    window = _window(fit, seen)
+    found = cells.center + (cells.sides * window).sum(axis=(1, 2))
+    noise = np.sqrt(2 * (2 + window.sum(axis=(1, 2))) + sides.nats_std**2)
+    off = np.abs(sides.nats - found)
+    unseen = (off > _UNSEEN * sides.nats) & (off > _BY_CHANCE * noise)
+    far = cells.far.max(axis=1) > np.maximum(_PLAINLY_FAR, 0.05 * sides.nats)
+    codes = np.select([far, unseen, fit.nothing > _SURELY], [3, 2, 1], 0)
+    names: tuple[Finding, ...] = ("found", "nothing", "unseen", "too far")
+    return [names[code] for code in codes.tolist()]
+
+
+def _window(fit: TailFit, seen: Bools) -> Bools:
+    """The cells in which the fit expects weight, and those that stand out."""
+    cell = np.arange(CELLS)
+    weight = fit.weight / np.maximum(fit.weight.sum(axis=-1, keepdims=True), 1e-300)
+    middle = (weight * fit.scale).sum(axis=-1, keepdims=True)
+    expected: Bools = (np.abs(cell - middle + 2) <= 7) & (fit.empty < 0.9)[..., None]
+    first = np.argmax(seen, axis=-1, keepdims=True)
+    last = CELLS - 1 - np.argmax(seen[..., ::-1], axis=-1, keepdims=True)
+    between = (cell >= first) & (cell <= last) & seen.any(axis=-1, keepdims=True)
+    window: Bools = expected | between
+    return window

@@ -1,0 +1,197 @@
+"""Which tails a noisy histogram allows: a posterior over family, scale and mass of each side.
+
+All families at all scales are scored at once by a normal approximation, which is two matrix products. The best of them
+are then weighed by the Laplace law of the noise, for all masses, and the two sides together: their scales are likely
+near each other, and their masses and the weight at the anchor add up to the total.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from pdpmean.core.types import Floats
+from pdpmean.laws.histogram import CELLS
+from pdpmean.laws.tails import AFTER, BEFORE, tails
+
+__all__ = ["ATOMS", "Sides", "TailFit", "fit_tails"]
+
+ATOMS = 256  # (family, scale, mass) kept on each side: with more, no interval changes by a percent
+_PAIRS = 96  # (family, scale) that are weighed exactly
+_MASSES = np.array(
+    [0.02, 0.04, 0.07, 0.1, 0.14, 0.19, 0.25, 0.31, 0.37, 0.43, 0.48, 0.53, 0.59, 0.67, 0.76, 0.86, 0.94, 1.0]
+)
+_SURPLUS = 1.04  # masses of both sides may add up to this: they are on a grid
+_EMPTY = np.log(1.5 / 2.5)  # prior of a side without any weight
+_SAME_SCALE = 0.3  # prior: nats per half octave between the scales of the two sides
+_OTHER_SCALE = 0.003  # and that they have nothing to do with each other
+_MISFIT = 0.18  # no family is exact: its outer cells are off by this fraction,
+_MISFIT_INWARD = 0.1  # and so much more per half octave further in: tails are read off the outer cells
+_LARGEST_MISFIT = 0.6
+_PLAIN = 9.0  # nats: what no empty cell of some hundred reaches but once in a hundred histograms
+_ADDING_UP = 0.03  # of the total: masses on a grid add up no better
+
+Ints = NDArray[np.integer[Any]]
+
+
+class Sides(NamedTuple):
+    """What the fit is to explain, by group."""
+
+    cells: Floats
+    """Weight by side and cell."""
+
+    rest: Floats
+    """Weight that lies on neither side."""
+
+    nats: Floats
+    """The total of both."""
+
+    nats_std: Floats
+    people: Floats
+    log_place: Floats
+    """Prior of a scale, by cell."""
+
+    closed: NDArray[np.bool_]
+    """Sides where nothing can lie."""
+
+
+class TailFit(NamedTuple):
+    """The likeliest tails, by group and side."""
+
+    family: Ints
+    scale: Floats
+    """In cells."""
+
+    mass: Floats
+    """As a share of the total."""
+
+    weight: Floats
+    """Chances; they and `empty` add up to 1."""
+
+    empty: Floats
+    """The chance that there is nothing on this side."""
+
+    nothing: Floats
+    """The chance that there is nothing on either side."""
+
+
+def fit_tails(sides: Sides) -> TailFit:
+    """The posterior of both sides."""
+    misfit = _misfits(sides)
+    family, scale = _shortlist(sides, misfit)
+    log = _log_likelihoods(sides, misfit, family, scale)
+    log += (
+        tails().log_prior[family][..., None] + np.take_along_axis(sides.log_place[:, None], scale, axis=-1)[..., None]
+    )
+    log -= np.log(_MASSES.size)
+    log = np.where(sides.closed[..., None, None], -np.inf, log)
+    weight, empty, nothing = _together(sides, log, scale)
+    return _largest(family, scale, weight, empty, nothing)
+
+
+def _misfits(sides: Sides) -> Floats:
+    """By which fraction of its weight a cell may differ from a family: by sampling, and as no family is exact."""
+    plain = sides.cells > _PLAIN
+    last = np.where(plain.any(axis=-1), CELLS - 1 - np.argmax(plain[..., ::-1], axis=-1), 0)
+    inward = np.maximum(last[..., None] - np.arange(CELLS) - 2, 0)
+    misfit = np.minimum(_MISFIT + _MISFIT_INWARD * inward, _LARGEST_MISFIT)
+    sampling = np.sqrt(0.5 * (sides.nats / sides.people)[:, None, None] / np.maximum(sides.cells, 1.0))
+    return np.hypot(misfit, sampling)
+
+
+def _windows(cells: Floats) -> NDArray[np.float32]:
+    """By group, side and scale: the cells around it; nothing is known beyond the ends."""
+    padded = np.pad(cells.astype(np.float32), ((0, 0), (0, 0), (BEFORE, AFTER - 1)))
+    return sliding_window_view(padded, BEFORE + AFTER, axis=-1)
+
+
+def _shortlist(sides: Sides, misfit: Floats) -> tuple[Ints, Ints]:
+    """The best families and scales by a normal law, whose variance lets a large cell say no more than Laplace noise."""
+    table = tails()
+    size = np.abs(sides.cells)
+    precision = 1 / np.maximum(2 * (1 + (misfit * size) ** 2), size / 2)
+    weight = table.cells.T.astype(np.float32)
+    nats = sides.nats[:, None, None, None]
+    slope = nats * (_windows(sides.cells * precision) @ weight)
+    curvature = nats**2 * (_windows(precision) @ weight**2)
+    mass = np.clip(slope / np.maximum(curvature, 1e-9), _MASSES[0], 1.0)
+    score = mass * slope - mass**2 * curvature / 2 + table.log_prior + sides.log_place[:, None, :, None]
+    flat = score.reshape(*score.shape[:2], -1)
+    best = np.argpartition(-flat, _PAIRS, axis=-1)[..., :_PAIRS]
+    scale, family = np.divmod(best, table.cells.shape[0])
+    return family, scale
+
+
+def _log_likelihoods(sides: Sides, misfit: Floats, family: Ints, scale: Ints) -> Floats:
+    """By group, side, pair and mass: over that of noise alone."""
+    groups, side = np.ogrid[: family.shape[0], :2]
+    window = _windows(sides.cells)[groups[..., None], side[..., None], scale]
+    expected = (sides.nats[:, None, None, None] * tails().cells[family]).astype(np.float32)
+    off = _windows(misfit)[groups[..., None], side[..., None], scale] * expected
+    known = _windows(np.ones_like(misfit))[groups[..., None], side[..., None], scale]
+    nothing = np.abs(window).sum(axis=-1)
+    log = np.empty((*family.shape, _MASSES.size))
+    for number, mass in enumerate(_MASSES.astype(np.float32)):
+        deviation = np.abs(window - mass * expected) / (1 + mass * off)
+        log[..., number] = nothing - np.einsum("gspc,gspc->gsp", deviation, known)
+    return log
+
+
+def _together(sides: Sides, log: Floats, scale: Ints) -> tuple[Floats, Floats, Floats]:
+    """Chances of all pairs and masses, of either side's being empty, and of both: what one side says of the other."""
+    top = np.maximum(log.max(axis=(2, 3)), 0)
+    likely = np.exp(log - top[..., None, None])
+    empty = np.exp(_EMPTY - top)
+    fits = _adding_up(sides)
+    near = _near(sides, scale)
+    weight = np.empty_like(likely)
+    alone = np.empty_like(empty)
+    for own, other, link in ((0, 1, near), (1, 0, near.transpose(0, 2, 1))):
+        message = (link @ likely[:, other]) @ fits[:, :-1, :-1]
+        message += (empty[:, other, None] * fits[:, -1, :-1])[:, None]
+        weight[:, own] = likely[:, own] * message
+        if_empty = np.einsum("gm,gm->g", likely[:, other].sum(axis=1), fits[:, :-1, -1])
+        alone[:, own] = empty[:, own] * (if_empty + empty[:, other] * fits[:, -1, -1])
+    total = weight.sum(axis=(2, 3)) + alone
+    nothing = empty[:, 0] * empty[:, 1] * fits[:, -1, -1] / total[:, 0]
+    return weight / total[..., None, None], alone / total, nothing
+
+
+def _near(sides: Sides, scale: Ints) -> Floats:
+    """How much likelier two scales are together than if they had nothing to do with each other."""
+    apart = np.abs(scale[:, 0, :, None] - scale[:, 1, None, :])
+    together = np.exp(-_SAME_SCALE * apart) * np.tanh(_SAME_SCALE / 2)
+    likelier: Floats = _OTHER_SCALE + together / np.exp(sides.log_place.max(axis=1))[:, None, None]
+    return likelier
+
+
+def _adding_up(sides: Sides) -> Floats:
+    """By masses of the two sides, the last of which is 0: how well they and the rest add up to the total."""
+    masses = np.append(_MASSES, 0.0)
+    both = masses[:, None] + masses
+    nats = sides.nats[:, None, None]
+    spread = np.sqrt(1 + (_ADDING_UP * sides.nats) ** 2 + sides.nats_std**2)[:, None, None]
+    off = np.abs(sides.rest[:, None, None] - (1 - both) * nats) / spread
+    off = off - off.min(axis=(1, 2), keepdims=True)
+    fits: Floats = np.exp(-np.minimum(off, 100.0) - 750 * np.maximum(both - _SURPLUS, 0))
+    return fits
+
+
+def _largest(family: Ints, scale: Ints, weight: Floats, empty: Floats, nothing: Floats) -> TailFit:
+    """The likeliest atoms, which stand for the others, too."""
+    flat = weight.reshape(*weight.shape[:2], -1)
+    best = np.argpartition(-flat, ATOMS, axis=-1)[..., :ATOMS]
+    kept = np.take_along_axis(flat, best, axis=-1)
+    kept = kept * ((1 - empty) / np.maximum(kept.sum(axis=-1), 1e-300))[..., None]
+    pair, mass = np.divmod(best, _MASSES.size)
+    return TailFit(
+        family=np.take_along_axis(family, pair, axis=-1),
+        scale=np.take_along_axis(scale, pair, axis=-1).astype(np.float64),
+        mass=_MASSES[mass],
+        weight=kept,
+        empty=empty,
+        nothing=nothing,
+    )

@@ -1,0 +1,178 @@
+"""Families of tails: how the weight on one side of an anchor may fall with the distance, beyond what can be seen.
+
+Whatever was released, nothing says what lies beyond it. Here is what is assumed: each side falls like one of these.
+They are survival functions of the distance at scale 1, all with a finite variance, with a prior weight each. Kinds that
+people meet every day (bells, exponential, even) have most of it; the others bracket columns of money, counts and
+durations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erfc, ndtr
+
+from pdpmean.core.types import Floats
+
+__all__ = ["AFTER", "BEFORE", "FINE", "WINDOW", "Tails", "tails"]
+
+BEFORE, AFTER = 14, 20  # half octaves of a family around its scale that are compared with cells
+WINDOW = BEFORE + AFTER
+FINE = 4  # points of the tables per half octave
+_REACH = 52  # half octaves after the scale in the tables; a power of 2.3 has lost all but 1e-9 of its mean there
+_NODES = 16  # of the integral between two points
+
+Survival = Callable[[Floats], Floats]
+Places = NDArray[np.integer[Any]]
+
+
+def _log_normal(spread: float, d: Floats, median: float = 1.0) -> Floats:
+    return np.asarray(ndtr(-np.log(d / median) / spread))
+
+
+def _folded_log_normal(spread: float, d: Floats) -> Floats:
+    """Falls like a log-normal far out, and from the anchor on: a skewed column seen from its median."""
+    return np.asarray(2 * ndtr(-np.log1p(d) / spread))
+
+
+def _lomax(power: float, d: Floats) -> Floats:
+    return np.asarray((1 + d) ** -power)
+
+
+def _student(power: float, d: Floats) -> Floats:
+    return np.asarray((1 + d * d) ** (-power / 2))
+
+
+def _log_logistic(power: float, d: Floats) -> Floats:
+    """A bulk away from the anchor, and a power of the distance."""
+    return np.asarray(1 / (1 + d**power))
+
+
+def _frechet(power: float, d: Floats) -> Floats:
+    return np.asarray(-np.expm1(-(d**-power)))
+
+
+def _stretched(power: float, d: Floats) -> Floats:
+    return np.asarray(np.exp(-(d**power)))
+
+
+def _even(power: float, d: Floats) -> Floats:
+    """To an end: evenly, or ever fewer."""
+    return np.asarray(np.clip(1 - d, 0, 1) ** power)
+
+
+def _counts(unit: float, ratio: float, d: Floats) -> Floats:
+    """Whole numbers from 1 on, each as often as the one before times a ratio; the anchor lies a little beside 0."""
+    return np.asarray(ratio ** np.maximum(np.floor(d / unit) - 1, 0))
+
+
+def _one_cell(more: float, d: Floats) -> Floats:
+    """All alike, and perhaps some a little farther out: without those, a bunched column would be cut at its bunch."""
+    return np.where(d < 0.75, 1.0, more * np.clip((1.9 - d) / 1.15, 0, 1) ** 1.5)
+
+
+def _with_second(first: Survival, share: float, ratio: float, d: Floats) -> Floats:
+    """A second population, so many times as far away: it is as common as it is hard to see."""
+    return (1 - share) * first(d) + share * _log_normal(0.4, d, median=ratio)
+
+
+def _bell(d: Floats) -> Floats:
+    return np.asarray(erfc(d / np.sqrt(2)))
+
+
+def _families() -> Iterator[tuple[float, Survival]]:
+    """Prior weights and survival functions."""
+    yield 0.22, _bell
+    yield 0.12, partial(_stretched, 1.0)
+    yield 0.06, partial(_stretched, 0.7)
+    for weight, spread in ((0.045, 0.25), (0.045, 0.5), (0.045, 0.8), (0.045, 1.1), (0.045, 1.5), (0.03, 2.0)):
+        yield weight, partial(_log_normal, spread)
+    for median in (1.05, 1.16, 1.29):  # narrow, somewhere within a half octave: far from a bound for its width
+        yield 0.02, partial(_log_normal, 0.07, median=median)
+    for weight, spread in ((0.045, 0.4), (0.045, 0.7), (0.045, 1.0), (0.045, 1.4), (0.03, 1.8)):
+        yield weight, partial(_folded_log_normal, spread)
+    for weight, power in ((0.03, 2.3), (0.04, 3.0), (0.04, 4.0), (0.04, 6.0)):
+        yield weight, partial(_lomax, power)
+    for power in (3.0, 5.0):
+        yield 0.04, partial(_student, power)
+    for weight, power in ((0.10, 1.0), (0.06, 2.0)):
+        yield weight, partial(_even, power)
+    for power in (3.0, 4.5):
+        yield 0.03, partial(_log_logistic, power)
+        yield 0.03, partial(_frechet, power)
+    for unit in (0.98, 1.02):
+        for ratio in (0.15, 0.3, 0.5, 0.7, 0.85):
+            yield 0.012, partial(_counts, unit, ratio)
+    for first in (_bell, partial(_log_normal, 0.4), partial(_one_cell, 0.0)):
+        for share in (0.08, 0.2):
+            for ratio in (4.0, 9.0):
+                yield 0.006, partial(_with_second, first, share, ratio)
+    for weight, more in ((0.03, 0.0), (0.02, 0.08), (0.02, 0.2)):
+        yield weight, partial(_one_cell, more)
+
+
+class Tails(NamedTuple):
+    """Tables of all families at scale 1; distances count in fine steps from `BEFORE` half octaves before it."""
+
+    cells: Floats
+    """Weight by family and half octave; the first and the last cell hold all before and after, too."""
+
+    survival: Floats
+    """Weight beyond a distance."""
+
+    beyond: Floats
+    """The integral of the survival from a distance on: what a clip there cuts off the mean."""
+
+    mean: Floats
+    """Of the distance, by family."""
+
+    log_prior: Floats
+
+    def at(self, family: Places, steps: Floats) -> tuple[Floats, Floats]:
+        """Survival and integral at a distance so many half octaves after the scale."""
+        points = self.survival.shape[1]
+        position = np.clip((steps + BEFORE) * FINE, 0, points - 1.001)
+        before = position.astype(np.int64)
+        part = position - before
+        place = family * points + before
+        return _between(self.survival, place, part), _between(self.beyond, place, part)
+
+
+def _between(table: Floats, place: Places, part: Floats) -> Floats:
+    """Linear between a place of the flat table and the next one."""
+    return (1 - part) * table.take(place) + part * table.take(place + 1)
+
+
+@lru_cache(maxsize=1)
+def tails() -> Tails:
+    """The tables, computed once."""
+    weights, survivals = zip(*_families(), strict=True)
+    half_octaves = np.arange(-BEFORE, AFTER + 1) / 2
+    points = 2.0 ** (np.arange(-BEFORE * FINE, _REACH * FINE + 1) / (2 * FINE))
+    beyond = [_integral_beyond(survival, points) for survival in survivals]
+    prior = np.array(weights)
+    return Tails(
+        cells=np.array([_cell_weights(survival(2.0**half_octaves)) for survival in survivals]),
+        survival=np.array([survival(points) for survival in survivals]),
+        beyond=np.array(beyond),
+        mean=np.array([integral[0] + points[0] for integral in beyond]),
+        log_prior=np.log(prior / prior.sum()),
+    )
+
+
+def _cell_weights(survival: Floats) -> Floats:
+    """Between edges; what lies outside counts in the outermost cells."""
+    inner = survival[1:-1]
+    return -np.diff(np.concatenate([[1.0], inner, [0.0]]))
+
+
+def _integral_beyond(survival: Survival, points: Floats) -> Floats:
+    """By midpoints of equal steps of the logarithm."""
+    edges = np.geomspace(points[0], points[-1], (points.size - 1) * _NODES + 1)
+    middles = np.sqrt(edges[1:] * edges[:-1])
+    areas = (survival(middles) * np.diff(edges)).reshape(-1, _NODES).sum(axis=1)
+    return np.append(np.cumsum(areas[::-1])[::-1], 0.0)
