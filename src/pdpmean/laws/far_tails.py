@@ -19,9 +19,12 @@ __all__ = ["Cut", "cut_off"]
 
 _LEARNT_FROM = 12  # far cells that tell tails apart: those farther out are empty in all of them
 _WORST = 6.0  # nats that a single far cell may say against a tail
-_REAL = 5.0  # nats at which a far cell holds something as likely as not,
-_FARTHER = 0.5  # and so much more for each cell farther out, so that no number of them adds up
+# Nats at which a far cell holds something as likely as not. Of ten sides one has a second population far out; half as
+# often for each two octaves farther, and with anything from one nat to thirty.
+_REAL = 5.8
+_FARTHER = 0.4
 _LONGER = 0.4  # and for each further cell of a run
+_MOST_LOST = 2.0**100  # half widths: so that squares are finite
 _FURTHEST = 0.998  # what would be lost with a smaller chance than the rest is taken for no more than this quantile
 
 
@@ -163,7 +166,7 @@ def _with_nothing(lost: Floats, weight: Floats, empty: Floats) -> tuple[Floats, 
     """Nothing is lost where a side is empty; chances add up to 1 whatever was released."""
     lost = np.concatenate([lost, np.zeros_like(lost[..., :1])], axis=-1)
     chances = np.concatenate([weight, empty[..., None] + 1e-12], axis=-1)
-    return np.nan_to_num(lost), chances / chances.sum(axis=-1, keepdims=True)
+    return np.minimum(np.nan_to_num(lost), _MOST_LOST), chances / chances.sum(axis=-1, keepdims=True)
 
 
 def _shortened(lost: Floats, chances: Floats) -> Floats:
@@ -183,4 +186,5 @@ def _reality(far: Floats) -> Floats:
     for length in range(2, odds.shape[-1] + 1):
         for back in range(length):
             best[..., : FAR_CELLS - back] = np.maximum(best[..., : FAR_CELLS - back], odds[..., back:, length - 1])
-    return expit(best)
+    chances: Floats = expit(best)
+    return chances
