@@ -28,6 +28,7 @@ from pdpmean.planning.prediction import BOUNDS_OCTAVES, Sums
 
 __all__ = ["CENTER_GRAIN", "Plan", "Shares"]
 
+_WIDE_BUCKETS = 0.4  # how far off, relatively, a total weight may be where budgets in a bucket differ up to fourfold
 CENTER_GRAIN = 2**26  # the resolution of a centre: so many neighbouring doubles count as one, at most
 
 
@@ -223,8 +224,13 @@ class Plan(Forecast):
         return self._counted(self.mean)
 
     def _counted(self, sums: Sums) -> Counted:
-        total = self.census.profile.total
-        return Counted(sums.weight, sums.weight**2 / sums.square, sums.weight * self.census.doubt / total)
+        """Where budgets are private, a total is off by the noise of the census, and by how wide its buckets are."""
+        people = sums.weight**2 / sums.square
+        if not self.census.is_noisy:
+            return Counted(sums.weight, people)
+        low, high = self.model.public_range
+        off_by = self.census.doubt / self.census.profile.total
+        return Counted(sums.weight, people, sums.weight * math.hypot(off_by, _WIDE_BUCKETS if low < high else 0.0))
 
     @property
     def center_lattice(self) -> Lattice:
