@@ -145,7 +145,7 @@ class SparkSource(Source):
     def _read(self) -> DataFrame:
         """The records as doubles, NaN where there is none, and their groups."""
         layout, frame = self._layout, self._frame
-        columns = {} if layout.value is None else {"value": _double(sql.col(self._places[layout.value]))}
+        columns = {} if layout.value is None else {"value": self._values(layout.value)}
         if not isinstance(layout.budget, str):
             columns["budget"] = sql.lit(float(layout.budget))
         elif layout.tiers is None:
@@ -158,6 +158,18 @@ class SparkSource(Source):
         if layout.by is not None:
             columns["by"] = sql.col(self._places[layout.by])
         return frame.select(*(column.alias(name) for name, column in columns.items()))
+
+    def _values(self, name: str) -> Column:
+        """The values as doubles, NaN where there is none; or 1 and 0, where entries are to be compared."""
+        column = sql.col(self._places[name])
+        if self._layout.equals is None:
+            return _double(column)
+        (entry,) = listed((self._layout.equals,), self._kinds[name], "equals", name)
+        if pa.types.is_floating(entry.type):
+            column = sql.when(~sql.isnan(column), column)
+        if _is_text(entry.type):
+            column = column.cast("string")  # compared as it is, whatever its collation
+        return _double(column == sql.lit(entry.as_py()))
 
     def _beside_groups(self, how: Literal["left", "inner"], **entries: NDArray[Any]) -> DataFrame:
         """The records, each beside the entries of its group; with "inner", those of the groups asked for alone."""
@@ -249,6 +261,10 @@ def _batches_of_any_size(session: SparkSession) -> Iterator[None]:
             session.conf.set(_BYTES, before)
 
 
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def _double(column: Column) -> Column:
     return sql.coalesce(column.cast("double"), sql.lit(math.nan))
 
@@ -262,7 +278,7 @@ def _beside(
         raise InvalidInputError(
             "groups and tiers must differ in Spark as well: there 0 and -0 are equal", name="groups"
         )
-    if pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type):
+    if _is_text(labels.type):
         column = column.cast("string")  # compared as it is, whatever its collation
     table = frame.sparkSession.createDataFrame(pa.table({"label": labels, **entries}))
     return frame.join(sql.broadcast(table), column == sql.col("label"), how)
