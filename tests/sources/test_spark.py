@@ -46,7 +46,7 @@ from pdpmean.core.integers import STEPS
 from pdpmean.core.model import BOUNDED, Model, make_model
 from pdpmean.core.options import Options
 from pdpmean.core.types import Floats
-from pdpmean.passes.cells import Cells
+from pdpmean.passes.cells import Cells, count_budgets
 from pdpmean.passes.source import Source
 from pdpmean.passes.summing import Summing
 from pdpmean.passes.thinning import Thinning
@@ -253,6 +253,15 @@ def test_zeros_of_both_signs_are_one_group(session: SparkSession) -> None:
     source = spark_source(frame, by="label", groups=("0.0", "-0.0"))
     with pytest.raises(InvalidInputError, match="0 and -0 are equal"):
         source.census(Cells(BOUNDED, 2))
+
+
+def test_totals_are_those_of_arrays(session: SparkSession) -> None:
+    budgets = np.append(np.random.default_rng(3).lognormal(-1, 3, 4_000), [0.0, math.inf])
+    for some in (budgets, budgets[budgets < 2**11], np.full(5_000, 0.1)):
+        (found,) = count_budgets(spark_source(frame_of(session, value=some, budget=some)), BOUNDED)
+        (expected,) = count_budgets(ArraySource(some, some), BOUNDED)
+        assert found.total == expected.total
+    assert found.total == 250.0
 
 
 def test_tiers(session: SparkSession) -> None:

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["KeepRule", "SumRule"]
+__all__ = ["TOTAL_LIMIT", "TOTAL_UNIT", "KeepRule", "SumRule"]
+
+# Allowances below the limit are added up in units, which rounds them by less than a trillionth of a nat.
+TOTAL_UNIT = 2.0**40
+TOTAL_LIMIT = 2.0**11
 
 
 class KeepRule(NamedTuple):

@@ -35,10 +35,12 @@ from pdpmean.sources.spark.expressions import (
     MARKS,
     POSITION,
     SUMS,
+    TOTAL,
     key_columns,
     read_keys,
     sum_columns,
     tossed,
+    total_columns,
 )
 from pdpmean.sources.spark.handshake import ANSWERS, OTHER, answer, fingerprint, guarded
 from pdpmean.sources.spark.positions import Grid, Toss, plan_toss
@@ -101,13 +103,18 @@ class SparkSource(Source):
         """The table of who holds which budget."""
         assert isinstance(rule, Cells)
         with self._told("census"):
-            records = self._beside_groups("left").selectExpr(*(self._by_group or [POSITION, MARKS]), *key_columns(rule))
-            found = _collected(records.groupBy(*(self._by_group or ["mark"]), "key").count())
+            columns = [*key_columns(rule), *(total_columns() if rule.summed else [])]
+            records = self._beside_groups("left").selectExpr(*(self._by_group or [POSITION, MARKS]), *columns)
+            words = [sql.sum(name).alias(name) for name in TOTAL] if rule.summed else []
+            by_key = records.groupBy(*(self._by_group or ["mark"]), "key")
+            found = _collected(by_key.agg(sql.count("*").alias("count"), *words))
             cells, wrong = read_keys(found["key"].to_numpy(), rule)
             counts = found["count"].to_numpy()
             self._check_budgets(int(counts[wrong].sum()))
             table = np.zeros(rule.shape, dtype=np.int64)
             np.add.at(table, (self._codes(found), cells), counts)
+            if rule.summed:
+                table[-1, :2] = [found[name].to_numpy().sum() for name in TOTAL]
             self.rows = int(counts.sum())
             if self.groups is None:
                 grid = Grid.of(found["mark"].to_numpy(), self.rows)
