@@ -22,7 +22,7 @@ from pdpmean.errors import InsufficientBudgetError, PopulationWarning
 from pdpmean.inference.conclude import conclude
 from pdpmean.passes.cells import count_budgets
 from pdpmean.planning.census import Census
-from pdpmean.planning.make import PLANNERS, plan_groups, plan_or_none
+from pdpmean.planning.make import plan_groups, plan_or_none
 from pdpmean.planning.plan import Plan
 from pdpmean.randomness import Randomness, check_randomness
 from pdpmean.release.average import average
@@ -141,8 +141,7 @@ def estimate_mean(
             leave_no_trace()
         source = read(values, budgets, options)
         source.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
-        if PLANNERS[options.shape].needs_locating:
-            source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
+        source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
 
         counted = count_budgets(source, options.model)
         censuses = take_census(counted, options, randomness)

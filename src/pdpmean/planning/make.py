@@ -68,7 +68,7 @@ def make_plan(census: Census, options: Options, *, earlier: Earlier | None = Non
 
 def _planner(census: Census, options: Options, room: int = LARGEST_SAMPLE) -> Planner:
     planner = PLANNERS[options.shape]
-    return planner(census, options.model, options.bounds, options.choices, room, options.share)
+    return planner(census, options.model, options.bounds, options.choices, room, options.share).or_better()
 
 
 def _check(census: Census, options: Options) -> None:
