@@ -149,12 +149,13 @@ def assert_as_alone(found: MeanEstimate | None, group: Released | None, promise:
     assert (found.center, found.plan, found.warnings) == (alone.center, alone.plan, alone.warnings)
 
 
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
 @pytest.mark.parametrize("bounds", [None, (0, None), (-20, 60)], ids=str)
 @pytest.mark.parametrize("options", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
 def test_many_groups_of_any_shape_are_concluded_as_each_alone(options: dict[str, Any], bounds: Any) -> None:
     """More than are concluded at once, one refused, all of other widths and places, skewed, and with values missing."""
     rng, count = np.random.default_rng(4), 40
-    place = np.repeat(np.arange(count), 1500)[1200:]
+    place = np.repeat(np.arange(count), 1500)[1495:]
     values = place + np.exp(place / 20 + 0.5 * rng.normal(size=place.size))
     values[rng.random(place.size) < place / 100] = math.nan
     groups, found = recorded(values, 1.0, by=place, groups=range(count), bounds=bounds, **options)
@@ -178,10 +179,13 @@ def test_any_shape_by_hand(options: dict[str, Any], bounds: Any) -> None:
     assert found.mean == pytest.approx(12.5, abs=0.01)
     assert found.scale == pytest.approx(math.sqrt(0.75), rel=0.05)
     assert found.missing == pytest.approx(0.1, abs=1e-3)
-    # The error is that of 18,000 people, beside noise of one half of the clip per nat; and of little else.
+    # The error is that of 18,000 people, beside noise of one half of the clip per nat; or, where their weight is
+    # private, of three sums with noise: of what lies below and above, and of what lies in the middle.
     assert found.sampling_std == pytest.approx(math.sqrt(0.75 / 18_000), rel=0.05)
-    weight = 20_000 * float(found.plan.shares["sum"]) / (1 if options else 2)
-    assert found.noise_std == pytest.approx(math.sqrt(2) * group.location.half / weight, rel=0.6)
+    z = (12.5 - group.location.middle) / group.location.half
+    squares = (1 - z) ** 2 + (1 + z) ** 2 + z**2 if options else 1.0
+    weight = 18_000 * float(found.plan.shares["sum"]) / (1 if options else 2)
+    assert found.noise_std == pytest.approx(math.sqrt(2 * squares) * group.location.half / weight, rel=0.02)
     assert found.warnings == ()
 
 
@@ -563,9 +567,9 @@ def test_extreme_units_only_scale(unit: float, plan: Plan) -> None:
     assert_scaled(released(plan, 1.0, 2.0), released(plan, unit, 2.0 * unit), unit)
 
 
-@pytest.mark.parametrize("power", [-960, -600, 600, 1000])
+@pytest.mark.parametrize("power", [-8, 100, 600, 990])
 def test_extreme_units_of_any_shape_only_scale(power: int) -> None:
-    """From a bound that is not 0, since cells begin at a size of their own from there."""
+    """From a bound that is not next to 0: there cells have a size of their own."""
     values = np.random.default_rng(5).normal(10.0, 2.0, 20_000)
     small, large = (
         estimate_mean(np.ldexp(values, by), 1.0, bounds=(math.ldexp(1.0, by), None), randomness=Randomness.seeded(1))
