@@ -17,6 +17,7 @@ from pdpmean.planning.released import Location, PrivateTotalSums, PublicTotalSum
 __all__ = ["AnyShapeInference"]
 
 _MANY = 0.5  # of the values may be missing without a warning
+_MOST_MISSING = 0.98  # of the values: some are there, whatever the noise
 _ROUNDED = 2.0**-20  # what may be lost of the width of a clip by rounding
 _MANY_MISSING = "more than half of the values seem to be missing or not numbers: the mean is that of the others"
 _CONTRADICTIONS = {
@@ -51,10 +52,24 @@ class _Clipped(Evidence):
     @property
     def counted(self) -> Counted:
         """What is known of the weights in the sums: more than when they were planned, once they are released."""
-        planned = self.plan.behind_sums
+        planned, people = self.plan.behind_sums, self.present * self.weight**2 / self.square
         if self.plan.model.budgets_are_public:
-            return planned._replace(nats=self.released_weight)
-        return planned._replace(people=max(self.weight**2 / self.square, 1.0))
+            return planned._replace(nats=self.released_weight, people=max(people, 1.0))
+        return planned._replace(people=max(people, 1.0))
+
+    @property
+    def present(self) -> float:
+        """About the part of the weight whose value is not missing."""
+        assert isinstance(self.released.averaged, PublicTotalSums | PrivateTotalSums)
+        return 1 - min(max(self.released.averaged.missing / self.released_weight, 0.0), _MOST_MISSING)
+
+    def missing_share(self, planned: float) -> float:
+        """The part of the weight that is missing, which is so much of the planned one."""
+        if self.plan.model.budgets_are_public:
+            return planned
+        assert isinstance(self.released.averaged, PrivateTotalSums)
+        missing = planned * self.plan.behind_sums.nats
+        return missing / (missing + max(self.released.averaged.weight, 1.0))
 
     @property
     def sums(self) -> PublicTotal | PrivateTotal:
@@ -104,18 +119,18 @@ def _clipped_populations(released: Sequence[Released]) -> list[Population]:
         [group.counted for group in groups],
         groups[0].plan.bounds,
     )
-    return [_population(mean) for mean in means]
+    return [_population(group, mean) for group, mean in zip(groups, means, strict=True)]
 
 
 def _ends(location: Location) -> tuple[float, float]:
     return location.middle - location.half, location.middle + location.half
 
 
-def _population(mean: FarMean) -> Population:
+def _population(group: _Clipped, mean: FarMean) -> Population:
     return Population(
         mean=mean.mean,
         scale=mean.scale,
         law=mean.law,
-        missing=mean.missing,
+        missing=group.missing_share(mean.missing),
         contradictions=tuple(_CONTRADICTIONS[code] for code in mean.contradictions),
     )
