@@ -104,6 +104,7 @@ RELEASES: dict[str, Release] = {
     "one bound": Release([*NORTH, *SQUARES, *OF_ANY], medians=(), options={"bounds": (0.0, math.inf)}),
     "one budget alone": Release([400.0, *AVERAGED], budget_range=(2.0, 2.0), options=BELL),
     "known bounds": Release([*NORTH, *SQUARES, *OF_BOUNDS], medians=(), options={"bounds": (0.0, 1.0)}),
+    "equal to an entry": Release([*NORTH, *SQUARES, *OF_BOUNDS], medians=(), options={"equals": "1"}),
     "known bounds of groups": Release(
         [*NORTH, *FEWEST, *SQUARES, *OF_BOUNDS], medians=(), grouped=True, options={"bounds": (-1.0, 4.0)}
     ),

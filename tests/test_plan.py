@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pdpmean import Choices, InsufficientBudgetError, InvalidInputError, Plan, Randomness, estimate_mean, plan_mean
-from pdpmean.core.choices import ShapeName, floor_share
+import pdpmean
+from pdpmean import Choices, InsufficientBudgetError, InvalidInputError, Plan, Randomness
+from pdpmean.core.choices import GivenShape, ShapeName, floor_share
 from pdpmean.core.model import BOUNDED
 from pdpmean.core.options import Options
 from pdpmean.laws.clipped_normal import clipped_variance, inside, mean_tent
@@ -32,6 +33,11 @@ TIERS = {0.1: 5400, 0.5: 3700, 1.0: 900}
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 1.0)}
 
 
+def plan_mean(budgets: Any, **options: Any) -> Plan:
+    """A plan for a bell, unless another shape is asked for."""
+    return pdpmean.plan_mean(budgets, **{"shape": "gaussian", **options})
+
+
 def plans() -> dict[str, dict[str, Any]]:
     return {
         "bounded": {},
@@ -39,8 +45,9 @@ def plans() -> dict[str, dict[str, Any]]:
         "any": {"shape": "any"},
         "any unbounded": {"shape": "any", **UNBOUNDED},
         "bell within bounds": {"shape": "gaussian", "bounds": (0.0, 100.0)},
-        "bounds": {"bounds": (0.0, 100.0)},
-        "bounds unbounded": {"bounds": (0.0, 100.0), **UNBOUNDED},
+        "any from a bound": {"shape": "any", "bounds": (0.0, None)},
+        "bounds": {"shape": "any", "bounds": (0.0, 100.0)},
+        "bounds unbounded": {"shape": "any", "bounds": (0.0, 100.0), **UNBOUNDED},
         "share": {"share": 0.3},
     }
 
@@ -69,10 +76,10 @@ def test_shares_are_exact_and_dyadic(options: dict[str, Any]) -> None:
         assert share > 0
         assert 2**20 % share.denominator == 0
         assert Fraction(float(share)) == share
-    names = {"center", "scale", "sum"} if plan.needs_locating else {"sum"}
-    names |= {"census", "weight_squares"} if "model" in options else set()
-    names |= {"weights"} if "model" in options and "shape" in options else set()
-    assert set(plan.shares) == names
+    names = {"center", "scale"} if plan.shape == "gaussian" else {"center", "histogram"}
+    names -= {"center"} if plan.bounds.only_one is not None else set()
+    private = {"census", "weight_squares"} if "model" in options else set()
+    assert set(plan.shares) == {"sum"} | private | (names if plan.needs_locating else set())
 
 
 @given(st.integers(2**10, 2**20).map(lambda units: Fraction(units, 2**20)), st.booleans())
@@ -212,7 +219,7 @@ def test_a_senseless_clip_width_is_named_as_what_is_wrong(width: float) -> None:
     [
         ([0.1, -0.3], {}, "budgets must be >= 0; record 1 has -0.3"),
         ({0.1: -3}, {}, "a tier must have 0 or more people"),
-        (TIERS, {"shape": "round"}, "shape must be 'gaussian', 'any' or 'bounds'; got 'round'"),
+        (TIERS, {"shape": "round"}, "shape must be 'any' or 'gaussian'; got 'round'"),
         (TIERS, {"share": 0.0}, r"share must be above 0 and at most 1; got 0.0"),
         (TIERS, {"share": 1.5}, r"share must be above 0 and at most 1; got 1.5"),
         (TIERS, {"share": math.nan}, r"share must be above 0 and at most 1"),
@@ -222,7 +229,9 @@ def test_a_senseless_clip_width_is_named_as_what_is_wrong(width: float) -> None:
         (TIERS, {"share": None}, r"share must be above 0 and at most 1; got None"),
         (TIERS, {"share": 0.5j}, r"share must be above 0 and at most 1; got 0.5j"),
         (TIERS, {"bounds": (1.0, 1.0)}, "bounds must be"),
-        (TIERS, {"bounds": (0.0, math.inf)}, "bounds must be"),
+        (TIERS, {"bounds": (math.inf, None)}, "bounds must be"),
+        (TIERS, {"bounds": (0.0, math.nan)}, "bounds must be"),
+        (TIERS, {"bounds": (0.0, 1.0, 2.0)}, "bounds must be"),
         (TIERS, {"bounds": 3.0}, "bounds must be"),
         (TIERS, {"bounds": ("a", "b")}, "bounds must be"),
         (TIERS, {"model": "other"}, "model must be"),
@@ -275,10 +284,48 @@ def test_a_refusal_says_what_would_help() -> None:
 
 
 def test_a_refusal_of_any_shape_gives_its_true_reason() -> None:
-    # The centre would be found (a miss has probability 1e-11), but too little weight is left for the radius.
-    with pytest.raises(InsufficientBudgetError) as caught:
-        plan_mean({1.0: 700}, shape="any")
-    assert caught.value.failure_probability > 0.05 or "chance of a miss" not in str(caught.value)
+    # From a bound no centre is sought, but there is too little weight for the histogram.
+    with pytest.raises(InsufficientBudgetError, match="too little to find how far a population of any shape") as caught:
+        plan_mean({1.0: 200}, shape="any", bounds=(0, None))
+    assert caught.value.failure_probability == 0
+    with pytest.raises(InsufficientBudgetError, match="the probability of missing the population is") as caught:
+        plan_mean({1.0: 100}, shape="any")
+    assert caught.value.failure_probability > 0.05
+
+
+# A total budget from which on there is an answer, in either model; between two bounds nothing is located.
+LEAST: dict[str, tuple[dict[str, Any], float]] = {
+    "no bounds": ({}, 500),
+    "a lower bound": ({"bounds": (0.0, None)}, 250),
+    "an upper bound": ({"bounds": (None, 0.0)}, 250),
+    "both bounds": ({"bounds": (0.0, 1.0)}, 16),
+}
+
+
+@pytest.mark.parametrize(("options", "least"), LEAST.values(), ids=LEAST)
+def test_the_less_is_known_the_more_budget_is_needed(options: dict[str, Any], least: float) -> None:
+    """For people of all kinds of budgets, about."""
+    for budget in (0.05, 0.3, 1.0, 3.0):
+        more, less = (round(factor * least / budget) for factor in (1.15, 0.8))
+        assert pdpmean.plan_mean({budget: more}, **options).total == pytest.approx(1.15 * least, rel=0.1)
+        with pytest.raises(InsufficientBudgetError):
+            pdpmean.plan_mean({budget: less}, **options)
+
+
+def test_an_error_for_each_named_shape() -> None:
+    """One number for all shapes would be true of none; the one in front is that of a bell."""
+    plan = pdpmean.plan_mean(TIERS)
+    by_shape = plan.expected_by_shape
+    assert list(by_shape) == ["bell-shaped", "skewed like wages", "yes or no"]
+    assert by_shape["bell-shaped"] == plan.expected_std
+    assert by_shape["yes or no"] < by_shape["bell-shaped"] < by_shape["skewed like wages"]
+    (row,) = [text for name, text in plan.rows() if name == "that is, if it is"]
+    assert [part.rsplit(" ", 1)[0] for part in row.split(", ")] == list(by_shape)
+    assert plan.to_dict()["expected_std_by_shape"] == by_shape
+    for other in ({"shape": "gaussian"}, {"bounds": (0.0, 1.0)}):
+        known = pdpmean.plan_mean(TIERS, **other)
+        assert known.to_dict()["expected_std_by_shape"] is None
+        assert "that is, if it is" not in str(known)
 
 
 @pytest.mark.parametrize("budgets", [[], {}, [0.0, 0.0], {0.5: 0}, {0.0: 100}])
@@ -308,7 +355,9 @@ def test_misses_grow_with_the_ratio(options: dict[str, Any]) -> None:
     chances = [plan.failure_probability(ratio) for ratio in (1.0, 1e2, 1e4, 1e8, 1e100)]
     assert chances == sorted(chances)
     assert plan.allows(1.0)
-    assert plan.allows(1e100, chance=plan.failure_probability(1e100) / 2) != plan.needs_locating
+    may_miss = plan.failure_probability(1e100) > 0
+    assert may_miss == ("center" in plan.shares)
+    assert plan.allows(1e100, chance=plan.failure_probability(1e100) / 2) != may_miss
 
 
 def test_misses_are_predicted_for_the_worst_budgets_there_may_be() -> None:
@@ -337,7 +386,7 @@ def test_a_sample_costs_hardly_anything(people: float, budgets: list[float], mon
     few = plan_mean(tiers).expected_std
     monkeypatch.setattr(forecast, "_ALL_UP_TO", math.inf)
     census = census_of_tiers(tiers, BOUNDED, Fraction(0))
-    options = Options()
+    options = Options(shape="gaussian")
     everybody = make_plan(census, options, room=10**12).expected_std
     assert 0.995 < error / everybody < 1.01
     assert people < 1e9 or few / everybody > 1.05
@@ -451,6 +500,9 @@ def test_lattices() -> None:
     assert within_bounds.center_lattice == linear(-10.0, 30.0)
     low, high = keys_of(np.array([math.ldexp(20.0, -40), 20.0])).tolist()
     assert within_bounds.spread_lattice.starts == (low, high + 1)
+    from_bound = plan_mean(TIERS, shape="gaussian", bounds=(-10.0, None))
+    assert from_bound.center_lattice == everywhere().within(-10.0, math.inf)
+    assert from_bound.spread_lattice == positive()
 
 
 def test_the_grain_of_the_centre() -> None:
@@ -477,7 +529,9 @@ def quartile_of_errors(tiers: dict[float, int], plan_options: dict[str, Any], ru
     errors = []
     for seed in range(runs):
         values = generator.normal(5.0, 2.0, len(budgets))
-        found = estimate_mean(values, budgets, randomness=Randomness.seeded(seed), **plan_options)
+        found = pdpmean.estimate_mean(
+            values, budgets, shape="gaussian", randomness=Randomness.seeded(seed), **plan_options
+        )
         errors.append(abs(found.mean - 5.0) / 2.0)
     return float(np.quantile(errors, 0.75))
 
@@ -494,10 +548,28 @@ def test_the_predicted_error_is_the_one_found(tiers: dict[float, int], options: 
 
 
 def test_shape_names() -> None:
-    shapes: list[ShapeName] = ["gaussian", "any"]
-    for shape in shapes:
-        plan: Plan = plan_mean(tiers_for({"shape": shape}), shape=shape)
-        assert plan.shape == shape
+    """Between two known bounds nothing of a shape is left to find, but what was asked for is what is told."""
+    shapes: list[tuple[GivenShape, Any, ShapeName]] = [
+        ("gaussian", None, "gaussian"),
+        ("gaussian", (0.0, 9.0), "gaussian"),
+        ("any", None, "any"),
+        ("any", (0.0, None), "any"),
+        ("any", (0.0, 9.0), "bounds"),
+    ]
+    for shape, bounds, goes_by in shapes:
+        plan: Plan = pdpmean.plan_mean(TIERS, shape=shape, bounds=bounds)
+        assert (plan.shape, plan.given_shape, plan.to_dict()["shape"]) == (goes_by, shape, shape)
+        assert repr(plan).startswith(f"<Plan bounded, {shape}: ")
+    assert pdpmean.plan_mean(TIERS).given_shape == "any"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "told"),
+    [(None, None), ((0, None), [0.0, None]), ((-math.inf, 2), [None, 2.0]), ((0, 1), [0.0, 1.0])],
+)
+def test_bounds_go_into_json(bounds: Any, told: Any) -> None:
+    found = json.loads(json.dumps(pdpmean.plan_mean(TIERS, bounds=bounds).to_dict(), allow_nan=False))
+    assert found["bounds"] == told
 
 
 # Printing, and names instead of budgets
@@ -616,7 +688,7 @@ def test_groups_much_like_another_have_a_plan_as_good_as_their_own(spread: float
     """The last one is too small for a plan at all."""
     sizes = [*np.geomspace(2000.0, 2000.0 * spread, 12).tolist(), 50.0]
     censuses = [census_of_tiers({0.1: size, 1.0: size / 4}, BOUNDED, Fraction(1, 16)) for size in sizes]
-    options = Options()
+    options = Options(shape="gaussian")
     *found, refused = plan_groups(censuses, options)
     assert isinstance(refused, InsufficientBudgetError)
     for census, plan in zip(censuses, found, strict=False):
@@ -627,7 +699,7 @@ def test_groups_much_like_another_have_a_plan_as_good_as_their_own(spread: float
 
 def test_refused_groups_say_what_they_would_need_themselves() -> None:
     """Or one shaped like them: what is needed hardly depends on how many there are."""
-    options = Options()
+    options = Options(shape="gaussian")
     tiers = [{0.1: 1100.0}, {0.1: 800.0}, {0.1: 120.0}, {1.0: 9.0, 5.0: 3.0}, {0.11: 5.0}]
     censuses = [census_of_tiers(people, BOUNDED, Fraction(1, 16)) for people in tiers]
     for census, refusal in zip(censuses, plan_groups(censuses, options), strict=True):
@@ -649,7 +721,7 @@ FEW_DOMINATE = [
 
 @pytest.mark.parametrize("tiers", FEW_DOMINATE)
 def test_groups_are_not_alike_because_a_few_grant_as_much(tiers: list[dict[float, float]]) -> None:
-    options = Options()
+    options = Options(shape="gaussian")
     censuses = [census_of_tiers(people, BOUNDED, Fraction(1, 16)) for people in tiers]
     for census, plan in zip(censuses, plan_groups(censuses, options), strict=True):
         assert isinstance(plan, Plan)
@@ -657,7 +729,7 @@ def test_groups_are_not_alike_because_a_few_grant_as_much(tiers: list[dict[float
 
 
 def test_what_refused_groups_need_is_told_for_their_own_budgets() -> None:
-    options = Options()
+    options = Options(shape="gaussian")
     censuses = [
         census_of_tiers(people, BOUNDED, Fraction(1, 16))
         for people in ({0.001: 150.0, 20.0: 1.0}, {0.1: 150.0, 20.0: 0.25})

@@ -29,7 +29,7 @@ STEP = 1e-6
 def located(plan: Plan, ratio: float, total: float) -> Released:
     """A group located at 0 with a spread of 1, and what was released of it."""
     location = Location(0.0, 1.0, plan.clip_width / MEDIAN_SIZE)
-    return Released(plan, location, Average(ratio, total, 0.01, near=0.1), None)
+    return Released(plan, location, Average(ratio, total, near=0.1, doubt=0.01), None)
 
 
 def evidence(plan: Plan, ratio: float, total: float) -> gaussian._Bell:
@@ -45,7 +45,7 @@ def found(plan: Plan, ratio: float, total: float) -> Population:
 @pytest.fixture
 def plan() -> Plan:
     """One whose spread is as good as known, so that all nodes of the law are alike; and of private budgets."""
-    return replace(plan_mean(TIERS, **UNBOUNDED), scale=Sums(1e9, 1e-9))
+    return replace(plan_mean(TIERS, shape="gaussian", **UNBOUNDED), scale=Sums(1e9, 1e-9))
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.3, -0.8])
@@ -100,7 +100,7 @@ def test_the_selection_bound_is_for_what_a_value_moves(plan: Plan, shift: float)
 
 def test_public_tents_are_drawn_to_what_they_should_add_up_to() -> None:
     """Each is trusted in proportion to the other's squared error; private ones are all there is."""
-    few, many = plan_mean({0.1: 1500}, shape="gaussian", bounds=(-100, 100)), plan_mean({0.1: 100_000})
+    few, many = plan_mean({0.1: 1500}, shape="gaussian", bounds=(-100, 100)), plan_mean({0.1: 100_000}, shape="gaussian")
     for plan, low, high in ((few, 0.01, 0.6), (many, 0.95, 1.0)):
         expected = plan.mean.weight * float(mean_tent(plan.clip_width)) / plan.clip_width
         trust = tent_trust(plan.scale, plan.clip_width, expected)
@@ -108,7 +108,7 @@ def test_public_tents_are_drawn_to_what_they_should_add_up_to() -> None:
         total, error = evidence(plan, 0.2, 1.5 * expected).tents
         assert total == pytest.approx(expected * (1 + 0.5 * trust))
         assert error == pytest.approx(math.sqrt(trust) * tent_error(expected))
-    private = plan_mean(TIERS, **UNBOUNDED)
+    private = plan_mean(TIERS, shape="gaussian", **UNBOUNDED)
     assert evidence(private, 0.2, 77.0).tents == pytest.approx((77.0, math.sqrt(2) * 4 / 3 / 77.0))
 
 

@@ -22,7 +22,7 @@ from pdpmean.errors import InsufficientBudgetError, PopulationWarning
 from pdpmean.inference.conclude import conclude
 from pdpmean.passes.cells import count_budgets
 from pdpmean.planning.census import Census
-from pdpmean.planning.make import PLANNERS, plan_groups, plan_or_none
+from pdpmean.planning.make import plan_groups, plan_or_none
 from pdpmean.planning.plan import Plan
 from pdpmean.randomness import Randomness, check_randomness
 from pdpmean.release.average import average
@@ -54,6 +54,7 @@ def estimate_mean(
     budgets: Any = None,
     *,
     value: str | None = None,
+    equals: str | float | None = None,
     budget: str | None = None,
     tiers: Mapping[Any, float] | None = None,
     by: Any = None,
@@ -82,6 +83,11 @@ def estimate_mean(
         of tier names instead.
     value, budget
         The names of the two columns, if a table is given.
+    equals
+        The mean is then the share of this entry: a value is 1 where the entry is this one, 0 where it is another, and
+        missing where it is missing. The column's type decides how entries are compared: numbers and dates as such,
+        text letter by letter. In CSV, which has no types, 1.0 is 1 as well, and empty entries and NA are missing.
+        The entry is public, and must not be read off the data. Bounds are then (0, 1).
     tiers
         The budget of each tier.
     by, groups
@@ -124,6 +130,7 @@ def estimate_mean(
     with quiet():
         options = check_options(
             value=value,
+            equals=equals,
             budget=budget,
             tiers=tiers,
             by=by,
@@ -141,8 +148,7 @@ def estimate_mean(
             leave_no_trace()
         source = read(values, budgets, options)
         source.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
-        if PLANNERS[options.shape].needs_locating:
-            source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
+        source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
 
         counted = count_budgets(source, options.model)
         censuses = take_census(counted, options, randomness)

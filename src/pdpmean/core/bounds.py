@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["UNKNOWN", "Bounds", "GivenBounds", "check_bounds"]
+__all__ = ["UNKNOWN", "Bounds", "GivenBounds", "check_bounds", "check_fine_enough"]
 
 GivenBounds = tuple[float | None, float | None] | Sequence[float | None]
 
@@ -70,11 +70,10 @@ def check_bounds(bounds: GivenBounds | None) -> Bounds:
             name="bounds",
             value=bounds,
         )
-    _check_size(found)
     return found
 
 
-def _check_size(bounds: Bounds) -> None:
+def check_fine_enough(bounds: Bounds) -> None:
     """Raise if doubles are too coarse for the bounds."""
     size = max(abs(end) for end in (*bounds, 0.0) if math.isfinite(end))
     too_close = bounds.are_both_known and bounds.high - bounds.low < max(_CLOSEST * size, 1 / _LARGEST)

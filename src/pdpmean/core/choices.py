@@ -102,7 +102,7 @@ def check_shape(shape: str, bounds: Bounds) -> ShapeName:
 
 def given_shape(goes_by: ShapeName) -> GivenShape:
     """The shape that was asked for, where an estimate goes by this."""
-    return "gaussian" if _GO_BY["gaussian"][0] is goes_by else "any"
+    return "gaussian" if _GO_BY["gaussian"][0] == goes_by else "any"
 
 
 def check_choices(choices: Choices | None) -> Choices:

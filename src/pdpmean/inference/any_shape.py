@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pdpmean.inference.known_bounds import KnownBoundsInference
 from pdpmean.inference.population import Evidence, Population, ShapeInference, averaging_weights, weight_variation
 from pdpmean.laws.far_mean import FarMean, PrivateTotal, PublicTotal, conclude_means
 from pdpmean.laws.reading import Counted, Reading
@@ -16,7 +17,17 @@ from pdpmean.planning.released import Location, PrivateTotalSums, PublicTotalSum
 __all__ = ["AnyShapeInference"]
 
 _MANY = 0.5  # of the values may be missing without a warning
+_MOST_MISSING = 0.98  # of the values: some are there, whatever the noise
+_ROUNDED = 2.0**-20  # what may be lost of the width of a clip by rounding
 _MANY_MISSING = "more than half of the values seem to be missing or not numbers: the mean is that of the others"
+_CONTRADICTIONS = {
+    "nothing": "nothing stands out but values equal to one number: all are equal, or what differs is too rare to see",
+    "unseen": "much of the weight is nowhere to be seen: the values are spread too widely for this budget",
+    "too far": "many values are too large beside the median, beyond 1e16 or so, or infinite",
+    "far": "many values lie far beyond where the histogram had shown them",
+    "total": "the released weights do not add up to what was expected",
+    "sums": "the released sums do not fit together",
+}
 
 
 @dataclass(frozen=True)
@@ -41,10 +52,24 @@ class _Clipped(Evidence):
     @property
     def counted(self) -> Counted:
         """What is known of the weights in the sums: more than when they were planned, once they are released."""
-        planned = self.plan.behind_sums
+        planned, people = self.plan.behind_sums, self.present * self.weight**2 / self.square
         if self.plan.model.budgets_are_public:
-            return planned._replace(nats=self.released_weight)
-        return planned._replace(people=max(self.weight**2 / self.square, 1.0))
+            return planned._replace(nats=self.released_weight, people=max(people, 1.0))
+        return planned._replace(people=max(people, 1.0))
+
+    @property
+    def present(self) -> float:
+        """About the part of the weight whose value is not missing."""
+        assert isinstance(self.released.averaged, PublicTotalSums | PrivateTotalSums)
+        return 1 - min(max(self.released.averaged.missing / self.released_weight, 0.0), _MOST_MISSING)
+
+    def missing_share(self, planned: float) -> float:
+        """The part of the weight that is missing, which is so much of the planned one."""
+        if self.plan.model.budgets_are_public:
+            return planned
+        assert isinstance(self.released.averaged, PrivateTotalSums)
+        missing = planned * self.plan.behind_sums.nats
+        return missing / (missing + max(self.released.averaged.weight, 1.0))
 
     @property
     def sums(self) -> PublicTotal | PrivateTotal:
@@ -62,29 +87,50 @@ class AnyShapeInference(ShapeInference):
     """The mean is that within the clip, what lies far beyond, and what a tail that falls as others do may add."""
 
     def populations(self, released: Sequence[Released]) -> list[Population]:
-        """The population behind each group."""
-        groups = [_Clipped(group) for group in released]
-        means = conclude_means(
-            [group.reading for group in groups],
-            [_ends(group.released.location) for group in groups],
-            [group.sums for group in groups],
-            [group.counted for group in groups],
-            groups[0].plan.bounds,
-        )
-        return [_population(mean) for mean in means]
+        """The population behind each group; where the clip is two known bounds, as between these."""
+        between = [group for group in released if _is_between_bounds(group)]
+        others = [group for group in released if not _is_between_bounds(group)]
+        found = iter(KnownBoundsInference().populations(between) if between else [])
+        clipped = iter(_clipped_populations(others) if others else [])
+        return [next(found if _is_between_bounds(group) else clipped) for group in released]
 
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
         """Whether most values seem to be missing."""
-        return (_MANY_MISSING,) if (population.missing or 0.0) > _MANY else ()
+        missing = (_MANY_MISSING,) if (population.missing or 0.0) > _MANY else ()
+        return population.contradictions + missing
 
     def unevenness(self, plan: Plan) -> float:
         """Of the weights in the sums."""
         return weight_variation(plan, averaging_weights(plan))
 
 
+def _is_between_bounds(released: Released) -> bool:
+    """Whether nothing was cut: two bounds are known, and the clip is as wide."""
+    bounds, half = released.plan.bounds, released.location.half
+    return bounds.are_both_known and half >= bounds.half * (1 - _ROUNDED)
+
+
+def _clipped_populations(released: Sequence[Released]) -> list[Population]:
+    groups = [_Clipped(group) for group in released]
+    means = conclude_means(
+        [group.reading for group in groups],
+        [_ends(group.released.location) for group in groups],
+        [group.sums for group in groups],
+        [group.counted for group in groups],
+        groups[0].plan.bounds,
+    )
+    return [_population(group, mean) for group, mean in zip(groups, means, strict=True)]
+
+
 def _ends(location: Location) -> tuple[float, float]:
     return location.middle - location.half, location.middle + location.half
 
 
-def _population(mean: FarMean) -> Population:
-    return Population(mean=mean.mean, scale=mean.scale, law=mean.law, missing=mean.missing)
+def _population(group: _Clipped, mean: FarMean) -> Population:
+    return Population(
+        mean=mean.mean,
+        scale=mean.scale,
+        law=mean.law,
+        missing=group.missing_share(mean.missing),
+        contradictions=tuple(_CONTRADICTIONS[code] for code in mean.contradictions),
+    )

@@ -24,13 +24,18 @@ INFERENCES: dict[ShapeName, ShapeInference] = {
 
 
 def conclude(groups: Sequence[Released | None], promise: Promise) -> list[MeanEstimate | None]:
-    """The estimate of each group, all of one shape; None where nothing was released."""
-    present = [group for group in groups if group]
-    if not present:
-        return [None] * len(groups)
-    shape = INFERENCES[present[0].plan.shape]
-    populations = iter(shape.populations(present))
-    return [_estimate(shape, group, next(populations), promise) if group else None for group in groups]
+    """The estimate of each group; None where nothing was released."""
+    shapes = {group.plan.shape for group in groups if group}
+    populations = {shape: iter(INFERENCES[shape].populations(_all_of(groups, shape))) for shape in shapes}
+    return [
+        _estimate(INFERENCES[group.plan.shape], group, next(populations[group.plan.shape]), promise) if group else None
+        for group in groups
+    ]
+
+
+def _all_of(groups: Sequence[Released | None], shape: ShapeName) -> list[Released]:
+    """Those of one shape, which are concluded together."""
+    return [group for group in groups if group and group.plan.shape == shape]
 
 
 def _estimate(shape: ShapeInference, group: Released, population: Population, promise: Promise) -> MeanEstimate:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,13 +10,12 @@ import numpy as np
 from pdpmean.core.types import Floats
 from pdpmean.inference.population import Evidence, Population, ShapeInference, averaging_weights, weight_variation
 from pdpmean.laws.bounded_mean import BoundedMean, from_private_total, from_public_total
-from pdpmean.laws.error_law import half_width
+from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import PrivateTotalSums, PublicTotalSums, Released
 
 __all__ = ["KnownBoundsInference"]
 
-_FALSE_ALARM = 0.001
 _MANY = 0.5  # of the values may be missing without a warning
 
 _MANY_MISSING = "more than half of the values seem to be missing or not numbers: the mean is that of the others"
@@ -59,13 +57,6 @@ class _PrivateTotal(Evidence):
         """How many equally weighted people would have the same sampling error; at least one."""
         return max(self.weight**2 / self.square, 1.0)
 
-    def lacks_half(self, rarely: float) -> bool:
-        """Whether less than half of the weight is there that the census had led to expect; both are noisy."""
-        plan = self.plan
-        of_census = float(plan.shares["sum"]) * plan.census.doubt
-        by_chance = half_width(rarely, math.sqrt(3), of_census)
-        return self.sums.weight < (1 - _MANY) * plan.mean.weight - by_chance
-
 
 class KnownBoundsInference(ShapeInference):
     """The posterior of the mean on a grid, from the noise and from who may be in the sample."""
@@ -74,18 +65,14 @@ class KnownBoundsInference(ShapeInference):
         """The population behind each group."""
         public = released[0].plan.model.budgets_are_public
         found = _of_public_totals(released) if public else _of_private_totals(released)
+        missing = [mean.missing for mean in found] if public else _missing_of_private_totals(released)
         return [
-            _between(group.plan, mean, missing=mean.missing if public else None)
-            for group, mean in zip(released, found, strict=True)
+            _between(group.plan, mean, share) for group, mean, share in zip(released, found, missing, strict=True)
         ]
 
-    def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:
+    def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
         """Whether most values seem to be missing."""
-        if population.missing is None:
-            many = _PrivateTotal(released).lacks_half(1 - part * _FALSE_ALARM)
-        else:
-            many = population.missing > _MANY
-        return (_MANY_MISSING,) if many else ()
+        return (_MANY_MISSING,) if (population.missing or 0.0) > _MANY else ()
 
     def unevenness(self, plan: Plan) -> float:
         """Of the weights in the sums."""
@@ -113,11 +100,21 @@ def _of_private_totals(released: Sequence[Released]) -> list[BoundedMean]:
     )
 
 
+def _missing_of_private_totals(released: Sequence[Released]) -> list[float]:
+    """The part of each total whose value is missing."""
+    groups = [_PrivateTotal(group) for group in released]
+    missing = _column([group.sums.missing for group in groups])
+    totals = _column([group.released_weight for group in groups]) + np.maximum(missing, 0.0)
+    nothing_else = np.zeros_like(totals)
+    shares: list[float] = (missing_nodes(missing, totals, nothing_else, nothing_else).means / totals).tolist()
+    return shares
+
+
 def _column(numbers: list[float]) -> Floats:
     return np.array(numbers, dtype=np.float64)
 
 
-def _between(plan: Plan, mean: BoundedMean, *, missing: float | None) -> Population:
+def _between(plan: Plan, mean: BoundedMean, missing: float) -> Population:
     """What was found between 0 and 1, between the bounds."""
     low, high = plan.bounds
     width = high - low

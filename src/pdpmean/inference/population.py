@@ -34,6 +34,8 @@ class Population:
     """How much the mean moves what a value moves by 1."""
     missing: float | None = None
     """The part of the weight whose value is missing, where that is known."""
+    contradictions: tuple[str, ...] = ()
+    """Where the released numbers do not fit together, so that the mean is no answer: what was seen, in words."""
 
 
 @dataclass(frozen=True)

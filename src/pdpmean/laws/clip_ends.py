@@ -17,8 +17,8 @@ __all__ = ["choose_clips"]
 
 _POWER = 0.25  # of the squared error: what is hardly likely and huge shall not decide, as it would in a mean square
 _DEVIATION = 0.7  # a side's standard deviation over its scale, roughly
-_TRIED = np.arange(-8, 24, 0.5)  # ends, in half octaves from the scale
-_LIKELIEST = 96  # atoms that decide
+_TRIED = np.arange(-6, 22, 0.5)  # ends, in half octaves from the scale
+_LIKELIEST = 64  # atoms that decide
 _NARROWEST = 2.0**-38  # of a clip, over the size of its ends
 _LEAST_WIDTH = 2.0**-1000
 _TOGETHER = 16  # groups; the arrays of more would not stay in the processor's cache
@@ -37,7 +37,9 @@ def choose_clips(
         end = start + _TOGETHER
         some = readings[start:end]
         reaches = _reaches(some, summed[start:end], _limits(some, bounds), closed)
-        clips += [_ends(reading, *pair, bounds) for reading, pair in zip(some, reaches.tolist(), strict=True)]
+        clips += [
+            _ends(reading, below, above, bounds) for reading, (below, above) in zip(some, reaches.tolist(), strict=True)
+        ]
     return clips
 
 
@@ -59,21 +61,15 @@ def _reaches(readings: Sequence[Reading], summed: Sequence[Counted], limit: Floa
     visible = np.array([reading.visible for reading in readings])
     at_least = np.minimum(np.where(visible > 0, 2 ** (visible / 2), 0.0), limit)
     nobody = (atoms.empty > 0.5) & (visible == 0) | closed
+    ends = 2 ** ((np.round(_middles(atoms))[..., None] + _TRIED) / 2)
+    lost = atoms.beyond(ends).excess
     reach = np.where(nobody, 0.0, at_least)
     for _ in range(2):  # each end depends on the other by the noise alone
-        reach = np.where(nobody, 0.0, np.maximum(_outer_ends(atoms, nats, people, reach[:, ::-1]), at_least))
+        noise = 0.5 * ((ends + reach[:, ::-1, None]) / nats[:, None, None]) ** 2
+        best = _cost(atoms, noise, people, lost).argmin(axis=-1)[..., None]
+        outer = np.take_along_axis(ends, best, axis=-1)[..., 0]
+        reach = np.where(nobody, 0.0, np.maximum(outer, at_least))
     return _raised(readings, atoms, nats, people, np.minimum(reach, limit))
-
-
-def _outer_ends(atoms: TailAtoms, nats: Floats, people: Floats, other: Floats) -> Floats:
-    """The best distance of each end, given the other one."""
-    middle = np.round(_middles(atoms))
-    ends = 2 ** ((middle[..., None] + _TRIED) / 2)
-    noise = 0.5 * ((ends + other[..., None]) / nats[:, None, None]) ** 2
-    cost = _cost(atoms, noise, people, atoms.beyond(ends).excess)
-    best = cost.argmin(axis=-1)[..., None]
-    found: Floats = np.take_along_axis(ends, best, axis=-1)[..., 0]
-    return found
 
 
 def _middles(atoms: TailAtoms) -> Floats:
@@ -96,7 +92,7 @@ def _raised(readings: Sequence[Reading], atoms: TailAtoms, nats: Floats, people:
     innermost = np.array([reading.innermost for reading in readings])
     quiet = np.array([reading.center < _QUIET_CENTER for reading in readings])
     others_empty = ((atoms.empty > _EMPTY) & (reach == 0))[:, ::-1]
-    may_rise = others_empty & quiet[:, None] & (reach > 0) & (2 ** (innermost / 2) < reach)
+    may_rise = others_empty & quiet[:, None] & (innermost > 0) & (2 ** (innermost / 2) < reach)
     if not may_rise.any():
         return reach
     starts = np.where(may_rise, 2 ** (innermost / 2), 1.0)[..., None] * np.append(0.0, 2 ** (-np.arange(9) / 4))
@@ -113,7 +109,8 @@ def _ends(reading: Reading, below: float, above: float, bounds: tuple[float, flo
     anchor = min(max(finite(reading.anchor), low), high)
     start = min(max(_moved(anchor, -below, reading.first), low), high)
     end = min(max(_moved(anchor, above, reading.first), low), high)
-    least = max(_NARROWEST * max(abs(start), abs(end)), _LEAST_WIDTH)
+    unit = float(np.ldexp(1.0, reading.first // 2))  # nearer to the anchor nothing is known
+    least = max(_NARROWEST * max(abs(start), abs(end)), unit, _LEAST_WIDTH)
     if end / 2 - start / 2 < least / 2:
         middle = start / 2 + end / 2
         start, end = max(finite(middle - least), low), min(finite(middle + least), high)

@@ -1,4 +1,4 @@
-"""The mean of a column of any shape: what was summed within the clip, what far cells have seen, and what tails may add."""
+"""The mean of a column of any shape: what was summed, what far cells have seen, and what tails may add."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from pdpmean.core.numbers import finite
 from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
-from pdpmean.laws.far_sums import FAR_CELLS, FAR_EDGES, PrivateTotal, PublicTotal, Sums, stack_sums
+from pdpmean.laws.far_sums import FAR_CELLS, PrivateTotal, PublicTotal, Sums, stack_sums
 from pdpmean.laws.far_tails import Cut, cut_off
 from pdpmean.laws.grid_law import GridLaw
 from pdpmean.laws.mean_law import CHANCES, ErrorGrid
@@ -26,7 +26,6 @@ _SEEN = 6.5  # nats: a separate population that is seen in a far cell more often
 _UNLIKELY = 0.02  # a far cell that holds something with a smaller chance is taken for empty
 _MANY_FAR = 0.15  # of the weight in far cells: the histogram had not shown them
 _RARELY = 5.0  # standard deviations that two releases of one number may differ by
-_ROUND = 8  # digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +165,7 @@ def _law(parts: _Parts, sums: Sums) -> tuple[Floats, Floats]:
 def _contradictions(reading: Reading, sums: Sums, number: int) -> tuple[str, ...]:
     """What does not fit together."""
     total, present = float(sums.total[number]), float(sums.present[number])
-    found = [] if reading.finding == "found" else [reading.finding]
+    found: list[str] = [] if reading.finding == "found" else [reading.finding]
     if float(sums.far_weight[number]) > _MANY_FAR * present:
         found.append("far")
     apart = abs(present + float(sums.missing.means[number]) - total)

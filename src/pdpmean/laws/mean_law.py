@@ -36,7 +36,8 @@ class ErrorGrid:
 
     def shift(self, places: Floats) -> Transform:
         """An error that is certain."""
-        return np.exp(-1j * places[:, None] * self._frequencies)
+        transform: Transform = np.exp(-1j * places[:, None] * self._frequencies)
+        return transform
 
     def discrete(self, places: Floats, chances: Floats) -> Transform:
         """An error of a few values, by group and number; in between points it is at both."""

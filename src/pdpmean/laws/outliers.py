@@ -9,10 +9,12 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from pdpmean.core.types import Floats
 
-__all__ = ["Lumps", "Runs", "evidence", "find_lumps"]
+__all__ = ["LONGEST_RUN", "Lumps", "Runs", "evidence", "find_lumps"]
 
-_LONGEST_RUN = 4  # cells: two octaves, as wide as a second population commonly is
-_GAP = 4  # cells between a lump and what lies farther out
+LONGEST_RUN = 4  # cells: two octaves, as wide as a second population commonly is
+_GAP = 3  # cells around a lump that one family of tails could explain with it
+_MUCH = 0.1  # of the weight, elsewhere than in lumps
+_RARELY = 3.0  # standard deviations
 _NOISE = 2.2  # standard deviations of a window's noise
 _MANY = 6.3  # nats: the largest of some hundred empty cells, and a little more
 _WINDOWS = (1, 2, 4, 8, 16)
@@ -31,7 +33,7 @@ class Runs(NamedTuple):
 def evidence(cells: Floats) -> Runs:
     """For each cell and length of a run."""
     log_odds, levels = [], []
-    for length in range(1, _LONGEST_RUN + 1):
+    for length in range(1, LONGEST_RUN + 1):
         padded = np.pad(cells, [(0, 0)] * (cells.ndim - 1) + [(length - 1, 0)])
         run = sliding_window_view(padded, length, axis=-1)
         level = np.maximum(run.mean(axis=-1), 0)
@@ -51,16 +53,16 @@ class Lumps(NamedTuple):
 
 
 def find_lumps(sides: Floats, center: Floats, nats: Floats) -> Lumps:
-    """Narrow windows near the anchor, with something that stands out beyond a gap."""
+    """Narrow windows that stand out, where much of the weight is neither at the anchor nor near them."""
     bulk = _best_window(sides)
-    cell = np.arange(sides.shape[-1])
-    outer = np.where(cell > (bulk.end + _GAP)[..., None], sides, 0.0)
-    others = _best_window(outer)
-    unseen = nats - center - np.where(bulk.score > 0, bulk.inside, 0).sum(axis=-1)
-    farther = 1 + np.minimum(0.1 * (others.end - bulk.end), 3.0)
-    lump = (bulk.score > 0) & (bulk.width <= 2) & (others.score > farther)
-    lump &= unseen[:, None] > 0.4 * others.inside
-    return Lumps(np.where(lump[..., None], outer, sides), np.where(lump, bulk.inside, 0).sum(axis=-1))
+    distance = np.abs(np.arange(sides.shape[-1]) - (bulk.end - (bulk.width - 1) / 2)[..., None])
+    narrow = (bulk.score > 0) & (bulk.width <= 2)
+    near = np.where(narrow[..., None], distance < bulk.width[..., None] / 2 + _GAP, False)
+    elsewhere = nats - center - (sides * near).sum(axis=(1, 2))
+    is_much = (elsewhere > _MUCH * nats) & (elsewhere > _RARELY * np.sqrt(2 * (1 + near.sum(axis=(1, 2)))))
+    lump = narrow & is_much[:, None]
+    inside = lump[..., None] & (distance < bulk.width[..., None] / 2)
+    return Lumps(np.where(inside, 0.0, sides), np.where(inside, sides, 0.0).sum(axis=(1, 2)))
 
 
 class _Window(NamedTuple):

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
@@ -16,6 +15,7 @@ from pdpmean.laws.histogram import CELLS, Cells, Histogram
 from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.laws.outliers import evidence, find_lumps
 from pdpmean.laws.tail_fit import Ints, Sides, TailFit, fit_tails
+from pdpmean.laws.two_point import Bools
 
 __all__ = ["Counted", "Finding", "Reading", "closed_sides", "read_histograms"]
 
@@ -24,21 +24,27 @@ Finding = Literal["found", "nothing", "unseen", "too far"]
 _TOGETHER = 16  # groups; the arrays of more would not stay in the processor's cache
 _LEAST_NATS, _MOST_NATS = 1.0, 1e12  # with less a histogram is all noise; with more, doubles add up no better
 
-# Where the scale of a population may lie, seen from the size of its anchor: cell 64 is as far from the anchor as that
-# is from zero. Narrower populations than these have a centre of seven digits or more. A centre may happen to be much
-# nearer to zero than its population is wide, with a chance that halves for each octave.
-_AS_FAR_AS_ZERO = 64
-_NARROWEST, _WIDEST_OF_CENTER, _WIDEST_OF_BOUND = 24, 76, 110
-_ORDINARY = 56, 148  # from zero: numbers between 2**-12 and 2**34
-_PER_CELL = math.log(2) / 2
+# Where the scale of a population may lie, in half octaves from the size of its anchor. Narrower ones have a centre of
+# six digits or more. A centre may happen to be much nearer to zero than its population is wide, with a chance that
+# halves for each octave. From zero, or from next to it, numbers between 2**-4 and 2**17 are ordinary, and others rare.
+_NARROWER, _WIDER_THAN_CENTER, _WIDER_THAN_BOUND = 40, 12, 46
+_NEXT_TO_ZERO = 40
+_ORDINARY = -8, 34
+_PER_CELL, _PER_CELL_FROM_ZERO = math.log(2) / 2, 0.1  # nats
 
 _SURELY = 0.01  # chance of nothing on either side, below which something was found
+_LOCATED = 0.98  # chance that the bulk lies where it seems to
+_SAME_BULK = 12  # half octaves between scales of one population, and less likely so by
+_PER_CELL_OFF = 0.7  # nats for each further one
 _STANDS_OUT = 5.0  # nats at which a cell is visible,
 _FARTHER = 0.45  # and so much more per half octave away from the bulk, so that no number of empty cells adds up
 _LONGER = 1.0  # and for each further cell of a run
 _NEAR_BULK = 4  # half octaves
+_HEAVY = 0.2  # of the weight in the innermost cell: what falls that steeply has no tail towards the anchor
+_ALL_SEEN = 1.5  # nats that may seem to lie elsewhere
+_ALL_BUT = 5.0  # nats of noise
 _UNSEEN = 0.15  # of the weight may be nowhere to be seen,
-_BY_CHANCE = 2.5  # or so many standard deviations
+_BY_CHANCE = 3.3  # or so many standard deviations
 _PLAINLY_FAR = 7.0  # nats beyond the last cell
 
 
@@ -79,7 +85,10 @@ class Reading:
     """By side: the cell after the outermost one that stands out; 0 where none does."""
 
     innermost: Floats
-    """By side: the innermost cell that stands out, or that does with the weight at the anchor."""
+    """By side: the innermost cell that stands out, if it holds so much that hardly anything precedes it; or 0."""
+
+    cells: Floats
+    """By side: the histogram itself, which far cells are held against."""
 
     center: float
     """Weight at the anchor in nats."""
@@ -115,7 +124,7 @@ def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: t
     nats = np.clip(nats, _LEAST_NATS, _MOST_NATS)
     present = nats - missing_nodes(cells.missing, nats, cells.missing, nats).means
     lumps = find_lumps(cells.sides, cells.center, present)
-    places = np.array([_log_place(group.anchor, is_bound=any(closed)) for group in histograms])
+    places = np.array([_log_place(group.anchor, group.first, is_bound=any(closed)) for group in histograms])
     sides = Sides(
         cells=lumps.others,
         rest=cells.center + lumps.inside,
@@ -125,11 +134,12 @@ def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: t
         log_place=places,
         closed=np.broadcast_to(np.array(closed), (len(histograms), 2)),
     )
-    fit = fit_tails(sides)
+    fit, located = _focused(fit_tails(sides))
     seen = _stands_out(cells.sides, fit)
-    findings = _findings(cells, sides, fit, seen)
+    missed = _missed(cells, present) & (not any(closed))
+    findings = _findings(cells, sides, fit, seen, located, missed)
     visible = np.where(seen.any(axis=-1), CELLS - np.argmax(seen[..., ::-1], axis=-1), 0)
-    innermost = np.where(seen.any(axis=-1), np.argmax(seen, axis=-1), CELLS)
+    innermost = _steep_starts(cells.sides, seen, present)
     for number, group in enumerate(histograms):
         yield Reading(
             finding=findings[number],
@@ -142,23 +152,54 @@ def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: t
             empty=fit.empty[number],
             visible=visible[number].astype(np.float64),
             innermost=innermost[number].astype(np.float64),
+            cells=cells.sides[number],
             center=group.center,
             missing=group.missing,
             nats=float(nats[number]),
         )
 
 
-def _log_place(anchor: float, *, is_bound: bool) -> Floats:
+def _log_place(anchor: float, first: int, *, is_bound: bool) -> Floats:
     """Prior of a population's scale, by cell."""
-    low, high = _NARROWEST, _WIDEST_OF_BOUND if is_bound else _WIDEST_OF_CENTER
-    if anchor == 0:
-        low, high = _ORDINARY
+    as_far_as_zero = 2 * math.frexp(anchor)[1] - first
+    low, high = as_far_as_zero - _NARROWER, as_far_as_zero + (_WIDER_THAN_BOUND if is_bound else _WIDER_THAN_CENTER)
+    slope = _PER_CELL
+    if anchor == 0 or as_far_as_zero < _NEXT_TO_ZERO:
+        low, high = _ORDINARY[0] - first, _ORDINARY[1] - first
+        slope = _PER_CELL_FROM_ZERO
     cell = np.arange(CELLS)
-    log = -_PER_CELL * np.maximum(np.maximum(low - cell, cell - high), 0)
-    return log - np.log(np.exp(log).sum())
+    log = -slope * np.maximum(np.maximum(low - cell, cell - high), 0)
+    place: Floats = log - np.log(np.exp(log).sum())
+    return place
 
 
-def _stands_out(sides: Floats, fit: TailFit) -> NDArray[np.bool_]:
+def _focused(fit: TailFit) -> tuple[TailFit, Floats]:
+    """The fit without scales far from that of the stronger side, and the chance that this is where the bulk lies.
+
+    Many cells are empty, and in one or the other noise looks like a little weight. An end that far out would make the
+    clip absurdly wide, and a tail there the mean absurd, so hardly likely is not likely enough.
+    """
+    stronger = np.argmin(fit.empty, axis=-1)[:, None]
+    main = np.take_along_axis(_median_scales(fit), stronger, axis=-1)
+    away = np.maximum(np.abs(fit.scale - main[..., None]) - _SAME_BULK, 0)
+    weight = fit.weight * np.exp(-_PER_CELL_OFF * away)
+    total = weight.sum(axis=-1) + fit.empty
+    near = np.where(away == 0, fit.weight, 0.0).sum(axis=-1)
+    located = np.take_along_axis(near, stronger, axis=-1)[:, 0]
+    focused = fit._replace(weight=weight / total[..., None], empty=fit.empty / total)
+    return focused, located
+
+
+def _median_scales(fit: TailFit) -> Floats:
+    """By side: half of the chances are below."""
+    order = np.argsort(fit.scale, axis=-1)
+    below = np.cumsum(np.take_along_axis(fit.weight, order, axis=-1), axis=-1)
+    middle = np.argmax(below >= below[..., -1:] / 2, axis=-1)[..., None]
+    medians: Floats = np.take_along_axis(np.take_along_axis(fit.scale, order, axis=-1), middle, axis=-1)[..., 0]
+    return medians
+
+
+def _stands_out(sides: Floats, fit: TailFit) -> Bools:
     """Cells that are no noise, alone or in a run; less readily the farther from the bulk."""
     bulk = (fit.weight * fit.scale).sum(axis=-1) / np.maximum(fit.weight.sum(axis=-1), 1e-12)
     stronger = np.argmin(fit.empty, axis=-1)[:, None]
@@ -166,10 +207,29 @@ def _stands_out(sides: Floats, fit: TailFit) -> NDArray[np.bool_]:
     away = np.maximum(np.abs(np.arange(CELLS) - bulk[..., None]) - _NEAR_BULK, 0)
     runs = evidence(sides)
     least = _STANDS_OUT + _FARTHER * away[..., None] + _LONGER * np.arange(runs.log_odds.shape[-1])
-    return ((runs.log_odds > least) & (sides[..., None] > 0.6 * runs.level)).any(axis=-1)
+    seen: Bools = ((runs.log_odds > least) & (sides[..., None] > 0.6 * runs.level)).any(axis=-1)
+    return seen
 
 
-def _findings(cells: Cells, sides: Sides, fit: TailFit, seen: NDArray[np.bool_]) -> list[Finding]:
+def _steep_starts(sides: Floats, seen: Bools, nats: Floats) -> Floats:
+    """The innermost cell that stands out, if it holds much at once, and it and those farther out hold all; else 0."""
+    start = seen.argmax(axis=-1)[..., None]
+    holds = np.take_along_axis(sides, start, axis=-1)[..., 0]
+    cell = np.arange(CELLS)
+    last = CELLS - 1 - np.argmax(seen[..., ::-1], axis=-1)[..., None]
+    all_of_them = np.where((cell >= start) & (cell <= last), sides, 0.0).sum(axis=-1)
+    steep = seen.any(axis=-1) & (holds > _HEAVY * nats[:, None]) & (all_of_them > nats[:, None] - _ALL_SEEN)
+    return np.where(steep, start[..., 0], 0)
+
+
+def _missed(cells: Cells, nats: Floats) -> Bools:
+    """Whether all weight lies in two neighbouring cells of one side: the anchor is no median, but far off for once."""
+    pairs = (cells.sides[..., 1:] + cells.sides[..., :-1]).max(axis=(1, 2))
+    missed: Bools = (pairs > (1 - _UNSEEN) * nats) & (pairs > nats - _ALL_BUT) & (cells.center < _ALL_BUT)
+    return missed
+
+
+def _findings(cells: Cells, sides: Sides, fit: TailFit, seen: Bools, located: Floats, missed: Bools) -> list[Finding]:
     """Whether the pieces add up."""
     window = _window(fit, seen)
     found = cells.center + (cells.sides * window).sum(axis=(1, 2))
@@ -177,17 +237,19 @@ def _findings(cells: Cells, sides: Sides, fit: TailFit, seen: NDArray[np.bool_])
     off = np.abs(sides.nats - found)
     unseen = (off > _UNSEEN * sides.nats) & (off > _BY_CHANCE * noise)
     far = cells.far.max(axis=1) > np.maximum(_PLAINLY_FAR, 0.05 * sides.nats)
-    codes = np.select([far, unseen, fit.nothing > _SURELY], [3, 2, 1], 0)
+    codes = np.select([far | missed, unseen, (fit.nothing > _SURELY) | (located < _LOCATED)], [3, 2, 1], 0)
     names: tuple[Finding, ...] = ("found", "nothing", "unseen", "too far")
     return [names[code] for code in codes.tolist()]
 
 
-def _window(fit: TailFit, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _window(fit: TailFit, seen: Bools) -> Bools:
     """The cells in which the fit expects weight, and those that stand out."""
     cell = np.arange(CELLS)
     weight = fit.weight / np.maximum(fit.weight.sum(axis=-1, keepdims=True), 1e-300)
     middle = (weight * fit.scale).sum(axis=-1, keepdims=True)
-    expected = (np.abs(cell - middle + 2) <= 7) & (fit.empty < 0.9)[..., None]
-    first, last = np.argmax(seen, axis=-1), CELLS - 1 - np.argmax(seen[..., ::-1], axis=-1)
-    between = (cell >= first[..., None]) & (cell <= last[..., None]) & seen.any(axis=-1)[..., None]
-    return expected | between
+    expected: Bools = (np.abs(cell - middle + 2) <= 7) & (fit.empty < 0.9)[..., None]
+    first = np.argmax(seen, axis=-1, keepdims=True)
+    last = CELLS - 1 - np.argmax(seen[..., ::-1], axis=-1, keepdims=True)
+    between = (cell >= first) & (cell <= last) & seen.any(axis=-1, keepdims=True)
+    window: Bools = expected | between
+    return window

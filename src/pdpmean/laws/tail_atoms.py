@@ -45,6 +45,8 @@ class TailAtoms(NamedTuple):
 
     def beyond(self, distances: Floats) -> Beyond:
         """For distances by group, side and number."""
+        if not np.isfinite(self.limit).any():
+            return self._beyond(distances)
         near = self._beyond(np.minimum(distances, self.limit[..., None]))
         end = self._beyond(self.limit[..., None])
         inside = (distances < self.limit[..., None])[:, :, None]
@@ -70,11 +72,15 @@ class TailAtoms(NamedTuple):
     def likeliest(self, number: int) -> TailAtoms:
         """That many atoms on each side, which stand for all."""
         best = np.argpartition(-self.weight, number, axis=-1)[..., :number]
-        family, log_scale, mass, weight = (
-            np.take_along_axis(array, best, axis=-1) for array in (self.family, self.log_scale, self.mass, self.weight)
+        weight = np.take_along_axis(self.weight, best, axis=-1)
+        return TailAtoms(
+            family=np.take_along_axis(self.family, best, axis=-1),
+            log_scale=np.take_along_axis(self.log_scale, best, axis=-1),
+            mass=np.take_along_axis(self.mass, best, axis=-1),
+            weight=weight * ((1 - self.empty) / np.maximum(weight.sum(axis=-1), _NO_DISTANCE))[..., None],
+            empty=self.empty,
+            limit=self.limit,
         )
-        weight = weight * ((1 - self.empty) / np.maximum(weight.sum(axis=-1), _NO_DISTANCE))[..., None]
-        return TailAtoms(family, log_scale, mass, weight, self.empty, self.limit)
 
     def _beyond(self, distances: Floats) -> Beyond:
         steps = half_octaves(distances)[:, :, None] - self.log_scale[..., None]

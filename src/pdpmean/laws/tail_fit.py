@@ -27,7 +27,7 @@ _MASSES = np.array(
 _SURPLUS = 1.04  # masses of both sides may add up to this: they are on a grid
 _EMPTY = np.log(1.5 / 2.5)  # prior of a side without any weight
 _SAME_SCALE = 0.3  # prior: nats per half octave between the scales of the two sides
-_OTHER_SCALE = 0.02  # and that they have nothing to do with each other
+_OTHER_SCALE = 0.003  # and that they have nothing to do with each other
 _MISFIT = 0.18  # no family is exact: its outer cells are off by this fraction,
 _MISFIT_INWARD = 0.1  # and so much more per half octave further in: tails are read off the outer cells
 _LARGEST_MISFIT = 0.6
@@ -80,9 +80,9 @@ class TailFit(NamedTuple):
 
 def fit_tails(sides: Sides) -> TailFit:
     """The posterior of both sides."""
-    spread = _spreads(sides)
-    family, scale = _shortlist(sides, spread)
-    log = _log_likelihoods(sides, spread, family, scale)
+    misfit = _misfits(sides)
+    family, scale = _shortlist(sides, misfit)
+    log = _log_likelihoods(sides, misfit, family, scale)
     log += (
         tails().log_prior[family][..., None] + np.take_along_axis(sides.log_place[:, None], scale, axis=-1)[..., None]
     )
@@ -92,16 +92,14 @@ def fit_tails(sides: Sides) -> TailFit:
     return _largest(family, scale, weight, empty, nothing)
 
 
-def _spreads(sides: Sides) -> Floats:
-    """The scale of each cell's deviation: noise, sampling, and that no family is exact."""
-    padded = np.pad(np.maximum(sides.cells, 0), ((0, 0), (0, 0), (1, 1)))
-    smooth = np.maximum(0.25 * padded[..., :-2] + 0.5 * padded[..., 1:-1] + 0.25 * padded[..., 2:] - 0.5, 0)
+def _misfits(sides: Sides) -> Floats:
+    """By which fraction of its weight a cell may differ from a family: by sampling, and as no family is exact."""
     plain = sides.cells > _PLAIN
     last = np.where(plain.any(axis=-1), CELLS - 1 - np.argmax(plain[..., ::-1], axis=-1), 0)
     inward = np.maximum(last[..., None] - np.arange(CELLS) - 2, 0)
     misfit = np.minimum(_MISFIT + _MISFIT_INWARD * inward, _LARGEST_MISFIT)
-    sampling = 0.5 * smooth * (sides.nats / sides.people)[:, None, None]
-    return np.sqrt(1 + sampling + (misfit * smooth) ** 2)
+    sampling = np.sqrt(0.5 * (sides.nats / sides.people)[:, None, None] / np.maximum(sides.cells, 1.0))
+    return np.hypot(misfit, sampling)
 
 
 def _windows(cells: Floats) -> NDArray[np.float32]:
@@ -110,10 +108,11 @@ def _windows(cells: Floats) -> NDArray[np.float32]:
     return sliding_window_view(padded, BEFORE + AFTER, axis=-1)
 
 
-def _shortlist(sides: Sides, spread: Floats) -> tuple[Ints, Ints]:
+def _shortlist(sides: Sides, misfit: Floats) -> tuple[Ints, Ints]:
     """The best families and scales by a normal law, whose variance lets a large cell say no more than Laplace noise."""
     table = tails()
-    precision = 1 / np.maximum(2 * spread**2, np.abs(sides.cells) / 2)
+    size = np.abs(sides.cells)
+    precision = 1 / np.maximum(2 * (1 + (misfit * size) ** 2), size / 2)
     weight = table.cells.T.astype(np.float32)
     nats = sides.nats[:, None, None, None]
     slope = nats * (_windows(sides.cells * precision) @ weight)
@@ -126,17 +125,20 @@ def _shortlist(sides: Sides, spread: Floats) -> tuple[Ints, Ints]:
     return family, scale
 
 
-def _log_likelihoods(sides: Sides, spread: Floats, family: Ints, scale: Ints) -> Floats:
+def _log_likelihoods(sides: Sides, misfit: Floats, family: Ints, scale: Ints) -> Floats:
     """By group, side, pair and mass: over that of noise alone."""
     groups, side = np.ogrid[: family.shape[0], :2]
     window = _windows(sides.cells)[groups[..., None], side[..., None], scale]
-    steady = _windows(1 / spread)[groups[..., None], side[..., None], scale]
-    weighted = window * steady
-    expected = (sides.nats[:, None, None, None] * tails().cells[family]).astype(np.float32) * steady
-    nothing = np.abs(weighted).sum(axis=-1)
+    expected = (sides.nats[:, None, None, None] * tails().cells[family]).astype(np.float32)
+    misfit = _windows(misfit)[groups[..., None], side[..., None], scale]
+    held = np.maximum(window, 0)
+    known = _windows(np.ones_like(sides.cells))[groups[..., None], side[..., None], scale]
+    nothing = np.abs(window).sum(axis=-1)
     log = np.empty((*family.shape, _MASSES.size))
-    for number, mass in enumerate(_MASSES):
-        log[..., number] = nothing - np.abs(weighted - np.float32(mass) * expected).sum(axis=-1)
+    for number, mass in enumerate(_MASSES.astype(np.float32)):
+        here = mass * expected
+        deviation = np.abs(window - here) / (1 + misfit * np.minimum(here, held))
+        log[..., number] = nothing - np.einsum("gspc,gspc->gsp", deviation, known)
     return log
 
 
@@ -161,10 +163,11 @@ def _together(sides: Sides, log: Floats, scale: Ints) -> tuple[Floats, Floats, F
 
 
 def _near(sides: Sides, scale: Ints) -> Floats:
-    """How much likelier two scales are together than apart: a prior of the second, given the first."""
+    """How much likelier two scales are together than if they had nothing to do with each other."""
     apart = np.abs(scale[:, 0, :, None] - scale[:, 1, None, :])
-    given = np.maximum(np.exp(-_SAME_SCALE * apart), _OTHER_SCALE) * np.tanh(_SAME_SCALE / 2)
-    return given / np.exp(sides.log_place.max(axis=1))[:, None, None]
+    together = np.exp(-_SAME_SCALE * apart) * np.tanh(_SAME_SCALE / 2)
+    likelier: Floats = _OTHER_SCALE + together / np.exp(sides.log_place.max(axis=1))[:, None, None]
+    return likelier
 
 
 def _adding_up(sides: Sides) -> Floats:
@@ -175,7 +178,8 @@ def _adding_up(sides: Sides) -> Floats:
     spread = np.sqrt(1 + (_ADDING_UP * sides.nats) ** 2 + sides.nats_std**2)[:, None, None]
     off = np.abs(sides.rest[:, None, None] - (1 - both) * nats) / spread
     off = off - off.min(axis=(1, 2), keepdims=True)
-    return np.exp(-np.minimum(off, 100.0) - 750 * np.maximum(both - _SURPLUS, 0))
+    fits: Floats = np.exp(-np.minimum(off, 100.0) - 750 * np.maximum(both - _SURPLUS, 0))
+    return fits
 
 
 def _largest(family: Ints, scale: Ints, weight: Floats, empty: Floats, nothing: Floats) -> TailFit:

@@ -1,8 +1,9 @@
 """Families of tails: how the weight on one side of an anchor may fall with the distance, beyond what can be seen.
 
-Whatever was released, nothing says what lies beyond it. Here is what is assumed: each side falls like one of these. They
-are survival functions of the distance at scale 1, all with a finite variance, with a prior weight each. Kinds that people
-meet every day (bells, exponential, even) have most of it; the others bracket columns of money, counts and durations.
+Whatever was released, nothing says what lies beyond it. Here is what is assumed: each side falls like one of these.
+They are survival functions of the distance at scale 1, all with a finite variance, with a prior weight each. Kinds that
+people meet every day (bells, exponential, even) have most of it; the others bracket columns of money, counts and
+durations.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ def _even(power: float, d: Floats) -> Floats:
 
 
 def _counts(unit: float, ratio: float, d: Floats) -> Floats:
-    """Whole numbers, each as often as the one before times a ratio; the anchor lies a little beside one."""
-    return np.asarray(ratio ** np.floor(d / unit))
+    """Whole numbers from 1 on, each as often as the one before times a ratio; the anchor lies a little beside 0."""
+    return np.asarray(ratio ** np.maximum(np.floor(d / unit) - 1, 0))
 
 
 def _one_cell(more: float, d: Floats) -> Floats:
@@ -74,15 +75,25 @@ def _one_cell(more: float, d: Floats) -> Floats:
     return np.where(d < 0.75, 1.0, more * np.clip((1.9 - d) / 1.15, 0, 1) ** 1.5)
 
 
+def _with_second(first: Survival, share: float, ratio: float, d: Floats) -> Floats:
+    """A second population, so many times as far away: it is as common as it is hard to see."""
+    return (1 - share) * first(d) + share * _log_normal(0.4, d, median=ratio)
+
+
+def _bell(d: Floats) -> Floats:
+    return np.asarray(erfc(d / np.sqrt(2)))
+
+
 def _families() -> Iterator[tuple[float, Survival]]:
     """Prior weights and survival functions."""
-    yield 0.22, lambda d: np.asarray(erfc(d / np.sqrt(2)))
+    yield 0.22, _bell
     yield 0.12, partial(_stretched, 1.0)
     yield 0.06, partial(_stretched, 0.7)
     for weight, spread in ((0.045, 0.25), (0.045, 0.5), (0.045, 0.8), (0.045, 1.1), (0.045, 1.5), (0.03, 2.0)):
         yield weight, partial(_log_normal, spread)
     for median in (1.05, 1.16, 1.29):  # narrow, somewhere within a half octave: far from a bound for its width
         yield 0.02, partial(_log_normal, 0.07, median=median)
+        yield 0.02, partial(_log_normal, 0.14, median=median)
     for weight, spread in ((0.045, 0.4), (0.045, 0.7), (0.045, 1.0), (0.045, 1.4), (0.03, 1.8)):
         yield weight, partial(_folded_log_normal, spread)
     for weight, power in ((0.03, 2.3), (0.04, 3.0), (0.04, 4.0), (0.04, 6.0)):
@@ -97,6 +108,10 @@ def _families() -> Iterator[tuple[float, Survival]]:
     for unit in (0.98, 1.02):
         for ratio in (0.15, 0.3, 0.5, 0.7, 0.85):
             yield 0.012, partial(_counts, unit, ratio)
+    for first in (_bell, partial(_log_normal, 0.4), partial(_one_cell, 0.0)):
+        for share in (0.08, 0.2):
+            for ratio in (4.0, 9.0):
+                yield 0.006, partial(_with_second, first, share, ratio)
     for weight, more in ((0.03, 0.0), (0.02, 0.08), (0.02, 0.2)):
         yield weight, partial(_one_cell, more)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pdpmean.core.bounds import check_fine_enough
 from pdpmean.core.options import Options
 from pdpmean.planning.forecast import NOBODY, OUT_OF_REACH, Forecast, Locating
 from pdpmean.planning.named_shapes import BELL, expected_error
@@ -38,8 +39,9 @@ class AnyShapePlanner(Locating, Planner):
 
     @staticmethod
     def check(options: Options) -> None:
-        """Raise if something is chosen that this shape has not."""
+        """Raise if something is chosen that this shape has not, or if doubles are too coarse for the bounds."""
         options.choices.check_without_locating()
+        check_fine_enough(options.bounds)
 
     def best(self, near: Plan | None = None) -> Plan:  # noqa: ARG002
         """The plan with the usual shares."""

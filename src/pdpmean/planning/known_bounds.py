@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pdpmean.core.bounds import check_fine_enough
 from pdpmean.core.options import Options
+from pdpmean.planning.any_shape import AnyShapePlanner
 from pdpmean.planning.forecast import NOBODY, OUT_OF_REACH, Forecast
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
@@ -20,6 +22,11 @@ LEAST_NATS = 8.0  # of weight in the sums: with less, the interval holds about e
 _CAP_CONSTANT, _CAP_CONSTANT_UNBOUNDED = 4.0, 8.0
 
 
+# What locating may cost, relative to the error, of values that are spread evenly between the bounds; and the variance
+# of these, in the unit of half the width.
+_NEXT_TO_NOTHING, _EVEN_VARIANCE = 1.02, 1 / 3
+
+
 @dataclass(frozen=True)
 class KnownBoundsPlanner(Planner):
     """No search: the clip is the bounds, and the sums get what the census leaves."""
@@ -30,12 +37,25 @@ class KnownBoundsPlanner(Planner):
 
     @staticmethod
     def check(options: Options) -> None:
-        """Raise if something is chosen that this shape has not."""
+        """Raise if something is chosen that this shape has not, or if doubles are too coarse for the bounds."""
         options.choices.check_without_locating()
+        check_fine_enough(options.bounds)
 
     def best(self, near: Plan | None = None) -> Plan:  # noqa: ARG002
         """The only plan there is."""
         return self.plan(self.census_shares(self.left), self.bounds.half, spare=False)
+
+    def or_better(self) -> Planner:
+        """That of any shape, where locating costs next to nothing even if the values fill the bounds.
+
+        Where they do not, which nobody knows beforehand, a narrower clip makes for less noise.
+        """
+        locating = AnyShapePlanner(self.census, self.model, self.bounds, self.choices, self.room, self.share)
+        plan = locating.best()
+        if not locating.accepts(plan):
+            return self
+        error, with_locating = (_evenly_spread(each) for each in (self.best(), plan))
+        return locating if with_locating <= _NEXT_TO_NOTHING * error else self
 
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:  # noqa: ARG002
         """The noise of the sums, and the largest sampling error there can be between bounds so far from the middle."""
@@ -64,3 +84,9 @@ class KnownBoundsPlanner(Planner):
     def is_wide_enough(self, plan: Plan) -> bool:
         """Whether the noise leaves something between the bounds."""
         return plan.mean.weight >= LEAST_NATS
+
+
+def _evenly_spread(plan: Plan) -> float:
+    """The error (std) for values spread evenly between the bounds, all of which is summed; in halves of the width."""
+    noise = math.sqrt(2) * (math.sqrt(2) if plan.census.is_noisy else 1.0)
+    return math.sqrt(noise**2 + _EVEN_VARIANCE * plan.mean.square) / plan.mean.weight

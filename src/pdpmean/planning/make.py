@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from pdpmean.core.choices import SMALLEST_SHARE, ShapeName
+from pdpmean.core.choices import SMALLEST_SHARE, ShapeName, check_shape
 from pdpmean.core.options import Options
 from pdpmean.core.profile import Profile
 from pdpmean.core.quiet import quietly
@@ -68,7 +68,7 @@ def make_plan(census: Census, options: Options, *, earlier: Earlier | None = Non
 
 def _planner(census: Census, options: Options, room: int = LARGEST_SAMPLE) -> Planner:
     planner = PLANNERS[options.shape]
-    return planner(census, options.model, options.bounds, options.choices, room, options.share)
+    return planner(census, options.model, options.bounds, options.choices, room, options.share).or_better()
 
 
 def _check(census: Census, options: Options) -> None:
@@ -142,5 +142,6 @@ def plan_or_none(outcome: Plan | InsufficientBudgetError) -> Plan | None:
 def with_people(plan: Plan, factor: float) -> Plan | None:
     """The plan for `factor` times as many people who grant the same budgets; None where it would be refused."""
     share = sum(plan.shares.values(), Fraction(0))
-    options = Options(plan.model, plan.shape, plan.bounds, share, plan.choices)
-    return _planner(plan.census, options).with_people(factor)
+    goes_by = check_shape(plan.given_shape, plan.bounds)
+    options = Options(plan.model, goes_by, plan.bounds, share, plan.choices)
+    return _planner(plan.census.times(factor), options).with_people(1)

@@ -144,7 +144,7 @@ class Plan(Forecast):
     @property
     def total(self) -> float:
         """What all budgets add up to; in the unbounded model, by the noisy census."""
-        return self.census.profile.total * self.model.budget_per_allowance
+        return self.census.total * self.model.budget_per_allowance
 
     @property
     def people(self) -> float:
@@ -215,16 +215,28 @@ class Plan(Forecast):
     @property
     def behind_histogram(self) -> Counted:
         """What is known of the weights in the histogram."""
-        return self._counted(self.scale)
+        part = 1 - self.center_part
+        return self._counted(self.scale, part * float(self.shares.locating), part * self.locate_cap)
 
     @property
     def behind_sums(self) -> Counted:
         """What is known of the weights in the sums."""
-        return self._counted(self.mean)
+        return self._counted(self.mean, float(self.shares["sum"]), self.weight_cap)
 
-    def _counted(self, sums: Sums) -> Counted:
-        total = self.census.profile.total
-        return Counted(sums.weight, sums.weight**2 / sums.square, sums.weight * self.census.doubt / total)
+    def _counted(self, sums: Sums, share: float, cap: float) -> Counted:
+        """What is known of weights that are `share` of every allowance, but at most `cap`."""
+        noise = sums.weight * self.census.doubt / self.census.profile.total
+        nats_std = math.hypot(noise, self._within_buckets(share, cap))
+        return Counted(sums.weight, sums.weight**2 / sums.square, nats_std)
+
+    def _within_buckets(self, share: float, cap: float) -> float:
+        """How far such weights may be off, since a bucket tells what its budgets add up to, but not which they are."""
+        buckets = self.census.buckets
+        if buckets is None:
+            return 0.0
+        per_allowance = np.minimum(share, cap / np.array([buckets.lows, buckets.highs]))
+        most, least = (per_allowance * buckets.sums).sum(axis=1).tolist()
+        return float(most - least) / 2
 
     @property
     def center_lattice(self) -> Lattice:

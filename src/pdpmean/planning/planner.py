@@ -44,6 +44,10 @@ class Planner(Forecaster):
     def best(self, near: Plan | None = None) -> Plan:
         """The plan of least predicted error; hardly worse, if one is given for a census much like this one."""
 
+    def or_better(self) -> Planner:
+        """The planner itself, or that of another shape which suits what is publicly known better."""
+        return self
+
     def is_wide_enough(self, plan: Plan) -> bool:  # noqa: ARG002 (most shapes ask for no more than to be found)
         """Whether the budget carries what this shape needs beside finding the population."""
         return True

@@ -10,7 +10,7 @@ import numpy as np
 from pdpmean.core.bounds import UNKNOWN, Bounds
 from pdpmean.core.rules import FAR_FROM
 from pdpmean.laws.clip_ends import choose_clips
-from pdpmean.laws.lattice import Lattice
+from pdpmean.laws.lattice import Lattice, everywhere
 from pdpmean.laws.reading import Reading, read_histograms
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Location, PrivateTotalSums, PublicTotalSums
@@ -54,8 +54,8 @@ class AnyShapeRelease:
         """None: it must be located."""
 
     def center_lattice(self, plan: Plan) -> Lattice:
-        """As planned, round numbers first: many values may be equal."""
-        return plan.center_lattice.with_round_numbers()
+        """All doubles within the bounds, round numbers first: many values may be equal, to 0 for instance."""
+        return everywhere().within(*plan.bounds).with_round_numbers()
 
     def extents(self, kept: KeptGroups, randomness: Randomness) -> list[Location]:
         """The location of each group, whose values come one after the other."""
@@ -64,7 +64,10 @@ class AnyShapeRelease:
         histograms = noisy_histograms(values, kept.weights, kept.sizes, kept.centers, randomness)
         readings = read_histograms(histograms, [each.behind_histogram for each in kept.plans], plan.bounds)
         clips = choose_clips(readings, [each.behind_sums for each in kept.plans], plan.bounds)
-        return [_location(*found) for found in zip(kept.centers, readings, clips, strict=True)]
+        return [
+            _location(center, reading, plan.bounds if _has_to_be_wide(reading, plan) else clip)
+            for center, reading, clip in zip(kept.centers, readings, clips, strict=True)
+        ]
 
     def clip(self, plan: Plan, location: Location) -> FarClip:
         """Where the histogram says that the population lies."""
@@ -76,6 +79,11 @@ class AnyShapeRelease:
     ) -> PublicTotalSums | PrivateTotalSums:
         """The sums that the model asks for."""
         return noisy_sums(plan, clip, sums, randomness)
+
+
+def _has_to_be_wide(reading: Reading, plan: Plan) -> bool:
+    """Whether nothing was found that would make the clip narrower than two known bounds."""
+    return plan.bounds.are_both_known and reading.finding != "found"
 
 
 def _location(center: float, reading: Reading, clip: tuple[float, float]) -> Location:

@@ -39,10 +39,11 @@ def _clip(group: Group) -> Clip | None:
 
 
 def summing_of(clips: Sequence[Clip | None], *, grouped: bool) -> Summing:
-    """The sums of these clips, all of one shape; nothing is summed where there is none."""
+    """The sums of these clips, all with squares or all without; nothing is summed where there is none."""
     first = next(clip for clip in clips if clip)
     rules = [clip.rule if clip else None for clip in clips]
-    return Summing.of(first.model, rules, squares=first.squares, far=first.far, grouped=grouped)
+    far = any(clip.far for clip in clips if clip)
+    return Summing.of(first.model, rules, squares=first.squares, far=far, grouped=grouped)
 
 
 def _released(group: Group, clip: Clip | None, sums: ExactSums, randomness: Randomness) -> Group:

@@ -24,14 +24,16 @@ _UNIT_BITS = WEIGHT_UNIT.bit_length() - 1
 # Where each record is counted: the cells below, the cells above, and these four.
 _FAR_BELOW, _FAR_ABOVE, _ANCHOR, _MISSING, _ALL = range(2 * CELLS, 2 * CELLS + 5)
 
-# Octaves of the distance below the size of the anchor at which cells begin, of the 96 that they cover; doubles tell
-# values and anchor apart down to 52 below. And where they begin if the anchor is 0: at 1e-12, so that they end at 7e16.
-_FINER, _FINEST = 32, -40
+# Cells cover 96 octaves of the distance, from so many below the size of the anchor on; doubles tell values and anchor
+# apart down to 52 below. An anchor next to 0 is as good as 0: a population with values of both signs has its median
+# anywhere between, and most doubles are tiny. Then cells begin at 1e-12, and end at 7e16.
+_FINER, _NEXT_TO_ZERO = 32, -8
 
 
 def first_cell(anchor: float) -> int:
     """The half octave of the first cell."""
-    return 2 * (math.frexp(anchor)[1] - _FINER if anchor else _FINEST)
+    size = math.frexp(anchor)[1] if anchor else _NEXT_TO_ZERO
+    return 2 * (max(size, _NEXT_TO_ZERO) - _FINER)
 
 
 def noisy_histograms(

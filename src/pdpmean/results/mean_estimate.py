@@ -107,7 +107,7 @@ class MeanEstimate:
     def further_rows(self, level: float = 0.95) -> list[tuple[str, str]]:
         """What known bounds let an estimate say: the mean as a percentage of yes and no, and how much is missing."""
         rows = []
-        if not self.plan.needs_locating and self.plan.bounds == (0.0, 1.0):
+        if self.plan.bounds == (0.0, 1.0):
             mean, low, high = (rounded(100 * end, 100 * self.std) for end in (self.mean, *self.interval(level)))
             rows = [("as a percentage", f"{mean} %, {100 * level:.6g} % interval {low} to {high} %")]
         if self.missing is not None:

@@ -32,10 +32,10 @@ __all__ = ["report_html", "write_report"]
 
 _STEPS = {
     "census": "who holds which budget",
-    "weights": "the total weight, to divide by",
     "weight_squares": "how even the weights are",
     "center": "where the population lies",
     "scale": "how wide it is",
+    "histogram": "how far it reaches",
     "sum": "the sum of the values, and what is released beside it",
 }
 _PACKAGES = ("numpy", "scipy", "opendp", "cryptography")
