@@ -123,7 +123,11 @@ OF_TWO_GROUPS: dict[str, tuple[dict[str, Any], Release]] = {
     "gaussian": ({"shape": "gaussian"}, Release([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], medians=((3.5, 4.5), (0.7, 0.9)))),
     "any": ({}, Release([9.0, *2 * [1.0, 2.0, 3.0, 4.0]], medians=((3.5, 4.5),))),
     "one bound": ({"bounds": (0.0, None)}, Release([9.0, *2 * [1.0, 2.0, 3.0, 4.0]], medians=())),
-    "bounds": ({"bounds": (0.0, 1.0)}, Release([1.0, 2.0, 0.0, 3.0, 4.0, 5.0, 0.0, 6.0], medians=())),
+    "two bounds": ({"bounds": (0.0, 9.0)}, Release([9.0, *2 * [1.0, 2.0, 3.0, 4.0]], medians=((3.5, 4.5),))),
+    "two bounds and little else": (
+        {"bounds": (0.0, 1.0), "share": 1 / 200},
+        Release([1.0, 2.0, 0.0, 3.0, 4.0, 5.0, 0.0, 6.0], medians=()),
+    ),
 }
 
 
