@@ -26,7 +26,6 @@ from pathlib import Path
 import numpy as np
 from profiles import MORE_PROFILES, PROFILES, Floats
 from runs import LEVELS, Runs
-from shapes import shape_table
 
 from pdpmean import InsufficientBudgetError, MeanEstimate, Randomness, estimate_mean, lower_bound
 from pdpmean.core.model import BOUNDED, make_model
@@ -367,7 +366,7 @@ def _over_bound(row: Row, method: str) -> float:
     return (row.others[method].quantile if error is None else error) / row.people.bound
 
 
-def write(rows: list[Row], table: list[str], covered: list[str], shapes: list[str]) -> None:
+def write(rows: list[Row], table: list[str], covered: list[str]) -> None:
     """Keep everything in benchmarks/results."""
     parts = [
         "75 % quantile of |error|, normal data; made by benchmarks/accuracy.py.\n",
@@ -375,8 +374,6 @@ def write(rows: list[Row], table: list[str], covered: list[str], shapes: list[st
         *verdicts(rows),
         "\n## Coverage, 1000 runs a cell\n",
         *covered,
-        '\n## shape="any", every budget 0.1, in standard deviations\n',
-        *shapes,
         "\n## All cells\n\nThe last four columns are other methods, over the bound.\n",
         *table,
     ]
@@ -400,10 +397,9 @@ def main() -> None:
     summary = verdicts(rows)
     print("\n".join(["", *summary, ""]))
     covered = [] if options.quick else coverage_table(1000)
-    shapes = shape_table(options.quick)
     print(f"\n{time.perf_counter() - start:.0f} s")
     if options.write:
-        write(rows, table, covered, shapes)
+        write(rows, table, covered)
 
 
 if __name__ == "__main__":

@@ -98,6 +98,7 @@ RELEASES: dict[str, Release] = {
     "any shape": Release([*NORTH, *SQUARES, *AVERAGED], medians=((3.5,),), options={"shape": "any"}),
     "one budget alone": Release([400.0, *AVERAGED], budget_range=(2.0, 2.0)),
     "known bounds": Release([*NORTH, *SQUARES, *AVERAGED], medians=(), options={"bounds": (0.0, 1.0)}),
+    "equal to an entry": Release([*NORTH, *SQUARES, *AVERAGED], medians=(), options={"equals": "1"}),
     "known bounds of groups": Release(
         [*NORTH, *FEWEST, *SQUARES, *AVERAGED], medians=(), grouped=True, options={"bounds": (-1.0, 4.0)}
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pdpmean import Randomness
 
 
@@ -16,6 +18,5 @@ class Recorder(Randomness):
         self.asked.append((value, scale))
         return value
 
-    def add_joint_laplace(self, numbers: tuple[int, int], steps: int, scales: tuple[float, float]) -> tuple[int, int]:
-        self.asked += zip(numbers, (steps * scales[0], scales[1]), strict=True)
-        return numbers
+    def add_laplace_to_each(self, numbers: Sequence[int], bits: int) -> list[int]:
+        return [self.add_laplace(number, 2.0**bits) for number in numbers]

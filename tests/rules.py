@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pdpmean.core.integers import from_words, weights_of
+from pdpmean.core.integers import weights_of
 from pdpmean.core.model import Model
 from pdpmean.core.types import Counts, Floats
 from pdpmean.passes import cells, reserve, summing
@@ -20,10 +20,12 @@ from pdpmean.passes.cells import Held, count_budgets
 from pdpmean.passes.thinning import Thinning
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Location
+from pdpmean.release.any_shape import FarClip
 from pdpmean.release.average import summing_of
 from pdpmean.release.clip import Clip
 from pdpmean.release.gaussian import TentClip
 from pdpmean.release.group import Group
+from pdpmean.release.shape import ExactSums
 from pdpmean.release.squares import SquareClip
 from pdpmean.sources import arrow_columns as columns
 from pdpmean.sources.arrays import ArraySource
@@ -57,17 +59,12 @@ def group_at(plan: Plan | None, location: Location | None) -> Group:
 
 
 def clip_of(
-    model: Model, share: Fraction, cap: float, middle: float, half: float, near: int | None, missing: int | None = 0
+    model: Model, share: Fraction, cap: float, middle: float, half: float, near: int | None, *, far: bool = False
 ) -> Clip:
-    """A clip with tents, and who is within `near` steps; or with squares, if that is None.
-
-    With squares, missing values count at the step `missing`; or they are left out, if that is None as well.
-    """
-    if near is None and missing is None:
-        return BoundsClip(model, share, cap, middle, half)
-    if near is None:
-        return SquareClip(model, share, cap, middle, half, missing or 0)
-    return TentClip(model, share, cap, middle, half, near)
+    """A clip with tents, and who is within `near` steps; or with squares, if that is None, and maybe with far cells."""
+    if near is not None:
+        return TentClip(model, share, cap, middle, half, near)
+    return (FarClip if far else SquareClip)(model, share, cap, middle, half)
 
 
 UNCAPPED = 2.0**80  # a cap on the weights in the sum that leaves nobody anything
@@ -95,20 +92,23 @@ def table_of(rule: Tallying, batch: Batch) -> Counts:
 
 def missing_of(clip: Clip, values: ArrayLike, budgets: ArrayLike) -> int:
     """The weight of missing values among records of one group."""
+    return exact_sums(clip, values, budgets).missing
+
+
+def exact_sums(clip: Clip, values: ArrayLike, budgets: ArrayLike) -> ExactSums:
+    """Everything that records of one group add up to."""
     (row,) = table_of(summing_of([clip], grouped=False), batch_of(values, budgets)).tolist()
-    return int(row[5])
+    return ExactSums.of(row)
 
 
 def three(row: Sequence[int]) -> Sums:
-    """The sums behind a row of words."""
-    assert len(row) == 6
-    return from_words(*row[:2]), row[2], from_words(*row[3:5])
+    """The sums behind a row of words: all but the missing weight, and that of far values."""
+    return ExactSums.of(row)[:3]
 
 
 def sums_of(clip: Clip, values: ArrayLike, budgets: ArrayLike) -> Sums:
     """What records of one group add up to."""
-    (row,) = table_of(summing_of([clip], grouped=False), batch_of(values, budgets)).tolist()
-    return three(row)
+    return exact_sums(clip, values, budgets)[:3]
 
 
 def group_sums(clips: Sequence[Clip | None], values: ArrayLike, budgets: ArrayLike, groups: ArrayLike) -> list[Sums]:
@@ -119,8 +119,7 @@ def group_sums(clips: Sequence[Clip | None], values: ArrayLike, budgets: ArrayLi
 
 def clip_weights(clip: Clip, budgets: Floats) -> NDArray[np.int64]:
     """The integer weight of each record."""
-    share, cap, unit = clip.rule[:3]
-    return weights_of(clip.model.allowances(budgets), share, cap, unit)
+    return weights_of(clip.model.allowances(budgets), clip.rule.share, clip.rule.cap)
 
 
 @contextmanager

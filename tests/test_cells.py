@@ -230,3 +230,42 @@ def test_levels_total_hardly_less_than_was_granted_and_middles_about_as_much(
     width = 1 / cells_an_octave
     assert (1 - width) * budgets.sum() <= held.levels @ held.counts <= budgets.sum()
     assert held.middles @ held.counts == pytest.approx(budgets.sum(), rel=width / 5)
+
+
+# Totals
+
+
+def total_of(budgets: Floats, way: Way) -> float:
+    """What allowances add up to."""
+    with way():
+        (held,) = count_budgets(ArraySource(budgets, budgets), BOUNDED)
+    assert held.total is not None
+    return held.total
+
+
+@BOTH_WAYS
+@pytest.mark.parametrize(("people", "budget"), [(5_000, 0.1), (7, 0.3), (300_001, 0.7), (9_999, 1e-3), (3, 5e5)])
+def test_equal_budgets_have_an_exact_total(people: int, budget: float, way: Way) -> None:
+    exact = people * budget / 2
+    relative = 1e-2 if budget > 2**11 else 1e-15  # large ones count as the middles of their cells
+    assert total_of(np.full(people, budget), way) == pytest.approx(exact, rel=relative)
+
+
+def test_totals_are_the_same_in_any_order_and_by_any_loop() -> None:
+    rng = np.random.default_rng(4)
+    budgets = np.concatenate([rng.lognormal(-1, 3, 5_000), rng.choice([0.1, 0.5, 1.0], 5_000), [0.0, 2.0**-41, 5e-324]])
+    small = budgets[budgets < 2**11]
+    found = {total_of(rng.permutation(small), way) for way in (nullcontext, compiled) for _ in range(3)}
+    assert len(found) == 1
+    assert found.pop() == pytest.approx(math.fsum(small[small >= 2.0**-40]) / 2, rel=1e-10)
+    assert len({total_of(rng.permutation(budgets), way) for way in (nullcontext, compiled)}) == 1
+
+
+def test_an_infinite_budget_makes_an_infinite_total() -> None:
+    assert total_of(np.array([0.1, math.inf]), nullcontext) == math.inf
+
+
+def test_totals_of_private_budgets_are_not_counted() -> None:
+    budgets = np.full(10, 0.1)
+    assert count_budgets(ArraySource(budgets, budgets), WIDEST)[0].total is None
+    assert count_budgets(ArraySource(budgets, budgets), WIDEST, public=True)[0].total == 1.0

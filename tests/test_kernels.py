@@ -438,8 +438,9 @@ def test_loops_are_compiled_where_nothing_can_be_written(monkeypatch: pytest.Mon
     caching: Any = numba.core.caching
     monkeypatch.setattr(getattr(caching, "CacheImpl", None) or caching._CacheImpl, "_locator_classes", [])
     loops = runpy.run_path(kernels.__file__)
-    counts = np.zeros(9, dtype=np.int64)
-    assert loops["count_cells"](np.array([1.0, -1.0]), 0.5, 2.0, 1.0, np.uint64(52), 1020, 7, counts) == 1
+    counts, total = np.zeros(9, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    assert loops["count_cells"](np.array([1.0, -1.0]), 0.5, 2.0, 1.0, np.uint64(52), 1020, 7, counts, total) == 1
+    assert total.tolist() == [2**16, 0]
     assert counts.tolist() == [1, 0, 0, 1, 0, 0, 0, 0, 0]
 
 

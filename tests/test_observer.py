@@ -39,6 +39,7 @@ from pdpmean import GroupedEstimate
 from pdpmean.passes.thinning import Thinning
 
 Hand = Callable[[str, str], Handed]
+OF_OBJECTS = ("groups", "equal to an entry")
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,21 @@ def test_unbounded_records(source: str, release: str, handed: Hand) -> None:
     assert all(one == found[0] for one in found)
 
 
+@pytest.mark.parametrize("source", SOURCES)
+def test_unbounded_text(source: str, tmp_path: Path) -> None:
+    """Entries that are compared with one, whether some, all or none of them read as numbers."""
+    found = []
+    for name, entries in {"words": ["1", "x", "", "NA"], "numbers": ["1", "2"], "none": []}.items():
+        (tmp_path / name).mkdir()
+        columns = {
+            "income": np.array(entries, "U5"),
+            "epsilon": np.ones(len(entries)),
+            "region": np.array(entries, "U5"),
+        }
+        found.append(seen(SOURCES[source](columns, tmp_path / name), RELEASES["equal to an entry"]))
+    assert all(one == found[0] for one in found)
+
+
 def test_unbounded_columns_of_objects(tmp_path: Path) -> None:
     """Columns that may hold anything, and do: of a pandas frame, and lists."""
     found = []
@@ -61,7 +77,7 @@ def test_unbounded_columns_of_objects(tmp_path: Path) -> None:
         columns = {"income": entries, "epsilon": entries[::-1], "region": entries[30:] + entries[:30]}
         frame = pd.DataFrame({name: pd.Series(boxed(column), dtype=object) for name, column in columns.items()})
         lists = columns_by(list)(columns, tmp_path)
-        found += [seen(handed, RELEASES["groups"]) for handed in (named(frame), lists)]
+        found += [[seen(handed, RELEASES[name]) for name in OF_OBJECTS] for handed in (named(frame), lists)]
     assert all(one == found[0] for one in found)
 
 
@@ -85,7 +101,7 @@ def test_the_releases_are_as_different_as_they_say(handed: Hand) -> None:
     assert isinstance(result, GroupedEstimate)
     assert list(result.refused) == ["south"]
     sampled = {name: sight for name, sight in sights.items() if any(step == "sample" for step, _ in sight[-1])}
-    assert sights.keys() - sampled.keys() == {"known bounds", "known bounds of groups"}
+    assert sights.keys() - sampled.keys() == {"known bounds", "known bounds of groups", "equal to an entry"}
     assert list(pickle.loads(sights["known bounds of groups"][0]).refused) == ["south"]
     all_located = {name: bool((thinning_of(sight).largest[:1] == 1).all()) for name, sight in sampled.items()}
     assert [name for name, all_of_them in all_located.items() if not all_of_them] == [
@@ -128,7 +144,9 @@ def test_bounded_values(shape: str) -> None:
     assert all(one == found[0] for one in found)
 
 
-@pytest.mark.parametrize("release", ["groups", "so many that few are located", "any shape", "known bounds"])
+@pytest.mark.parametrize(
+    "release", ["groups", "so many that few are located", "any shape", "known bounds", "equal to an entry"]
+)
 def test_the_command_line(release: str, handed: Hand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[list[Any]] = []
     for name in TABLES:

@@ -54,6 +54,7 @@ def estimate_mean(
     budgets: Any = None,
     *,
     value: str | None = None,
+    equals: str | float | None = None,
     budget: str | None = None,
     tiers: Mapping[Any, float] | None = None,
     by: Any = None,
@@ -82,6 +83,11 @@ def estimate_mean(
         of tier names instead.
     value, budget
         The names of the two columns, if a table is given.
+    equals
+        The mean is then the share of this entry: a value is 1 where the entry is this one, 0 where it is another, and
+        missing where it is missing. The column's type decides how entries are compared: numbers and dates as such,
+        text letter by letter. In CSV, which has no types, 1.0 is 1 as well, and empty entries and NA are missing.
+        The entry is public, and must not be read off the data. Bounds are then (0, 1).
     tiers
         The budget of each tier.
     by, groups
@@ -124,6 +130,7 @@ def estimate_mean(
     with quiet():
         options = check_options(
             value=value,
+            equals=equals,
             budget=budget,
             tiers=tiers,
             by=by,

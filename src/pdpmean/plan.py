@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -81,5 +82,6 @@ def _expected_census(budgets: Any, options: Options, progress: Progress | None) 
     if not isinstance(people, Source):
         return census_of_tiers(people, options.model, share)
     people.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
-    (held,) = count_budgets(people, options.model)
-    return expected_census(held.middles, held.counts.astype(np.float64), options.model, share)
+    (held,) = count_budgets(people, options.model, public=True)
+    census = expected_census(held.middles, held.counts.astype(np.float64), options.model, share)
+    return replace(census, granted=held.total)

@@ -296,3 +296,24 @@ def test_yes_and_no_between_bounds(run: Run, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert run(*words, "--report", page).exit_code == 0
     assert "as a percentage" in page.read_text(encoding="utf-8")
+
+
+def test_the_share_of_an_entry(run: Run, tmp_path: Path) -> None:
+    """The same answer to the same people, whether they are written as words or as numbers."""
+    rng = np.random.default_rng(3)
+    yes, missing = rng.random(500) < 0.37, rng.random(500) < 0.1
+    printed = []
+    for names, equals in ((("yes", "no"), "yes"), (("1.0", "0.0"), "1")):
+        path = tmp_path / f"{equals}.csv"
+        said = np.where(missing, "", np.where(yes, *names))
+        path.write_text("vote,epsilon\n" + "".join(f"{vote},0.5\n" for vote in said), encoding="utf-8")
+        found = run("estimate", path, "--value", "vote", "--equals", equals, "--budget", "epsilon", "--seed", 7)
+        assert found.exit_code == 0
+        printed.append(found.stdout)
+    expected = estimate_mean(
+        np.where(missing, np.nan, yes), np.full(500, 0.5), bounds=(0, 1), randomness=Randomness.seeded(7)
+    )
+    assert printed == [f"{expected}\n"] * 2
+    wrong = run("estimate", path, "--value", "vote", "--equals", " ", "--budget", "epsilon")
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert "--equals must be an entry of the column" in wrong.stderr

@@ -39,7 +39,6 @@ FLOOR = 1e-8
 
 Mechanism = Callable[[Randomness], Any]
 Shifted = dict[tuple[int, ...], float]  # the integers under released noise -> probability
-Joint = tuple[int, float, float]  # steps and two scales, of noise that two numbers have together
 
 
 class Law:
@@ -49,7 +48,7 @@ class Law:
         self.weights: defaultdict[Any, Shifted] = defaultdict(lambda: defaultdict(float))
         self.outcomes: dict[Any, Any] = {}
 
-    def add(self, outcome: Any, probability: float, scales: tuple[float | Joint, ...], shifts: tuple[int, ...]) -> None:
+    def add(self, outcome: Any, probability: float, scales: tuple[float, ...], shifts: tuple[int, ...]) -> None:
         key = (frozen(outcome), scales)
         self.outcomes.setdefault(key, outcome)
         self.weights[key][shifts] += probability
@@ -71,7 +70,7 @@ class Enumerator:
         self.script, self.sizes = script, list[int]()
         self.probability = 1.0
         self.releasing = released
-        self.scales, self.shifts, self.transcript = list[float | Joint](), list[int](), list[Any]()
+        self.scales, self.shifts, self.transcript = list[float](), list[int](), list[Any]()
 
     def choose(self, probabilities: Sequence[float]) -> int:
         """The branch this run takes; branches of probability 0 are never taken."""
@@ -121,15 +120,9 @@ class Enumerator:
             return value
         return Noisy(self, value, scale)
 
-    def add_joint_laplace(self, numbers: tuple[int, int], steps: int, scales: tuple[float, float]) -> tuple[int, int]:
-        """That the shipped one has the law used here is shown on its own, in tests/test_joint.py."""
-        assert self.releasing
-        if 0 in scales:
-            self.transcript.append(numbers)
-        else:
-            self.scales.append((steps, *scales))
-            self.shifts += numbers
-        return numbers
+    def add_laplace_to_each(self, numbers: Sequence[int], bits: int) -> list[Any]:
+        """That the shipped one has the law used here is shown on its own, in tests/test_randomness.py."""
+        return [self.add_laplace(number, 2.0**bits) for number in numbers]
 
 
 class FirstBits:
@@ -243,38 +236,27 @@ def loss(first: Law, second: Law) -> float:
     return worst
 
 
-def _mixture_loss(ours: Shifted, theirs: Shifted, scales: tuple[float | Joint, ...]) -> float:
+def _mixture_loss(ours: Shifted, theirs: Shifted, scales: tuple[float, ...]) -> float:
     """The supremum of the log-ratio of two mixtures of shifted discrete Laplace laws of the same scales.
 
     In each coordinate, between two neighbouring shifts, either mixture is A e^x + B e^-x, and the ratio of two
-    such functions is monotone: so its extremes are at the shifts, and beyond the outermost it is constant. With joint
-    noise there must be one shift each; the ratio is then largest at either, by the triangle inequality.
+    such functions is monotone: so its extremes are at the shifts, and beyond the outermost it is constant. Coordinates
+    that have one shift throughout cancel.
     """
-    assert len(ours) == len(theirs) == 1 or not any(isinstance(scale, tuple) for scale in scales)
-    axes = [sorted({shift[axis] for shift in [*ours, *theirs]}) for axis in range(len(next(iter(ours))))]
-    worst = 0.0
-    for point in itertools.product(*axes):
+    axes = [sorted(set(shifts)) for shifts in zip(*ours, *theirs, strict=True)]
+    moved = [axis for axis, shifts in enumerate(axes) if len(shifts) > 1]
 
-        def density(parts: Shifted, at: tuple[int, ...] = point) -> float:
-            return math.fsum(
-                probability * math.exp(-_nats([abs(a - s) for a, s in zip(at, shift, strict=True)], scales))
-                for shift, probability in parts.items()
-            )
+    def in_nats(parts: Shifted) -> list[tuple[tuple[float, ...], float]]:
+        return [(tuple(shift[axis] / scales[axis] for axis in moved), chance) for shift, chance in parts.items()]
 
-        worst = max(worst, abs(math.log(density(ours) / density(theirs))))
-    return worst
+    def density(parts: list[tuple[tuple[float, ...], float]], point: tuple[float, ...]) -> float:
+        return math.fsum(
+            chance * math.exp(-sum(abs(a - s) for a, s in zip(point, shift, strict=True))) for shift, chance in parts
+        )
 
-
-def _nats(sizes: Sequence[int], scales: tuple[float | Joint, ...]) -> float:
-    """By how much noise of these sizes is less likely than none."""
-    left, nats = iter(sizes), 0.0
-    for scale in scales:
-        if isinstance(scale, tuple):
-            (steps, own, other), x, y = scale, next(left), next(left)
-            nats += x / (steps * own) + max(x / steps, y) / other
-        else:
-            nats += next(left) / scale
-    return nats
+    first, second = in_nats(ours), in_nats(theirs)
+    points = itertools.product(*([shift / scales[axis] for shift in axes[axis]] for axis in moved))
+    return max(abs(math.log(density(first, point) / density(second, point))) for point in points)
 
 
 def replacement_losses(law_of: Callable[[tuple[Any, ...]], Law], domain: Sequence[Any], size: int) -> list[float]:

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from exact.enumeration import Enumerator, collapsed
 from pdpmean import estimate
-from pdpmean.core.choices import Choices, ShapeName, floor_share
+from pdpmean.core.bounds import UNKNOWN, Bounds
+from pdpmean.core.choices import Choices, ShapeName, floor_share, given_shape
 from pdpmean.core.model import Model
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
-from pdpmean.core.weights import WEIGHT_UNIT
 from pdpmean.errors import InsufficientBudgetError
+from pdpmean.laws import lattice as lattices
 from pdpmean.laws.lattice import Lattice, keys_of
 from pdpmean.planning.census import Census
 from pdpmean.planning.make import PLANNERS
@@ -30,7 +31,7 @@ from pdpmean.planning.plan import Plan, Shares
 from pdpmean.planning.prediction import Sums
 from pdpmean.planning.released import Location
 from pdpmean.randomness import Randomness, laplace_scale
-from pdpmean.release import any_shape, extent, gaussian, known_bounds, private_median
+from pdpmean.release import any_shape, gaussian, private_median, squares
 from pdpmean.release.shapes import RELEASES
 from pdpmean.sources.arrays import ArraySource
 
@@ -51,14 +52,24 @@ def parts(**sixteenths: int) -> Shares:
 SHARES = {
     ("bounded", "gaussian"): parts(center=4, scale=4, sum=8),
     ("unbounded", "gaussian"): parts(census=1, weight_squares=1, center=5, scale=5, sum=4),
-    ("bounded", "any"): parts(center=4, scale=4, sum=8),
-    ("unbounded", "any"): parts(census=1, weights=1, weight_squares=1, center=4, scale=4, sum=5),
+    ("bounded", "any"): parts(center=4, histogram=4, sum=8),
+    ("unbounded", "any"): parts(census=1, weight_squares=1, center=4, histogram=4, sum=6),
     ("bounded", "bounds"): parts(sum=16),
     ("unbounded", "bounds"): parts(census=1, weight_squares=1, sum=14),
 }
 
 
-SHAPES = {"gaussian": gaussian, "any": any_shape, "bounds": known_bounds}  # where each has its noise
+FROM_BOUND = {  # of any shape, where distances are measured from a known bound: no centre is sought
+    "bounded": parts(histogram=8, sum=8),
+    "unbounded": parts(census=1, weight_squares=1, histogram=7, sum=7),
+}
+
+
+def usual_shares(model: Model, shape: ShapeName, bounds: Bounds) -> Shares:
+    """The shares of a plan unless others are asked for."""
+    return SHARES[model.name, shape] if bounds.only_one is None or shape != "any" else FROM_BOUND[model.name]
+
+
 # The part of every budget to use: all of it, and parts whose shares are exact fractions or must be rounded.
 USED = {"whole": Fraction(1), "half": Fraction(1, 2), "third": floor_share(Fraction(1, 3))}
 FEWER = {name: share for name, share in USED.items() if share < 1}
@@ -90,10 +101,10 @@ def fixed_plan(
     weight_cap: float = 2.5,
     shares: Shares | None = None,
     share: Fraction = USED["whole"],
-    bounds: tuple[float, float] | None = None,
+    bounds: Bounds = UNKNOWN,
 ) -> Plan:
     """A plan of round shares; what it predicts plays no part."""
-    shares = parts_of(share, shares or SHARES[model.name, shape])
+    shares = parts_of(share, shares or usual_shares(model, shape, bounds))
     anybody = Profile(np.full(1, math.inf), np.ones(1))
     return Plan(
         model=model,
@@ -111,12 +122,24 @@ def fixed_plan(
         sure=1.0,
         noise_scale=1.0,
         sampling_std=1.0,
+        prior_of_center=1.0,
         scale_may_miss=shape == "gaussian",
         needs_locating=PLANNERS[shape].needs_locating,
         in_deviations=PLANNERS[shape].needs_locating,
         census=Census(anybody, shares.get("census", Fraction(0)), 0.0),
         choices=Choices(),
     )
+
+
+def options_of(plan: Plan) -> dict[str, Any]:
+    """What `estimate_mean` is asked for by whoever gets this plan."""
+    return {
+        "model": plan.model.name,
+        "budget_range": plan.model.budget_range,
+        "shape": given_shape(plan.shape),
+        "bounds": plan.bounds,
+        "share": total_share(plan),
+    }
 
 
 def source_of(present: Sequence[Person]) -> ArraySource:
@@ -139,18 +162,6 @@ def patched(*patches: Patch) -> Iterator[None]:
         yield
 
 
-def coarse_extent(unit: int, tail: int) -> list[Patch]:
-    """`find_extent` in `unit` units a nat, the shipped scales converted, with five reaches and a lower threshold."""
-    return [
-        (private_median, "WEIGHT_UNIT", unit),
-        (extent, "WEIGHT_UNIT", unit),
-        (extent, "_QUERY_SCALE", extent._QUERY_SCALE * unit / WEIGHT_UNIT),
-        (extent, "_THRESHOLD_SCALE", extent._THRESHOLD_SCALE * unit / WEIGHT_UNIT),
-        (extent, "TAIL_NATS", tail),
-        (extent, "_PLACES", range(-2, 3)),
-    ]
-
-
 @contextmanager
 def everything_released() -> Iterator[None]:
     """A number released without any noise is an output as it is."""
@@ -168,21 +179,35 @@ def everything_released() -> Iterator[None]:
 def noise_at(plan: Plan, name: str, factor: float) -> Patch:
     """One of the numbers that `average` releases, with its noise at `factor` of its scale.
 
-    It is known by what it may cost, over what the "sum" may: the "weights", the "extra", or who is "near".
+    It is known by its sensitivity, and by what it may cost over what the "sum" may: the "extra" sum beside it, who is
+    "near", what is "missing", and the three "parts" of a private total.
     """
     clip = RELEASES[plan.shape].clip(plan, Location(0.0, 1.0, half=1.0))
-    parts = {
-        "sum": Fraction(1),
-        "weights": plan.shares.get("weights", Fraction(0)) / plan.shares["sum"],
-        "extra": clip.slack,
-        "near": clip.near_slack if isinstance(clip, gaussian.TentClip) else Fraction(0),
-    }
-    assert list(parts.values()).count(parts[name]) == 1
+    known = {"sum": (clip.nat, Fraction(1)), "missing": (clip.unit, Fraction(1)), "parts": (4 * clip.nat, Fraction(1))}
+    known |= {"extra": (clip.nat, clip.slack)}
+    known |= {"near": (clip.unit, clip.near_slack)} if isinstance(clip, gaussian.TentClip) else {}
 
     def scale(size: int, part: Fraction) -> float:
-        return laplace_scale(size, part) * (factor if part == parts[name] else 1.0)
+        return laplace_scale(size, part) * (factor if (size, part) == known[name] else 1.0)
 
-    return (SHAPES[plan.shape], "laplace_scale", scale)
+    return (gaussian if isinstance(clip, gaussian.TentClip) else squares, "laplace_scale", scale)
+
+
+def cell_noise_at(factor: float, bits: int) -> Patch:
+    """The noise of all cells of a histogram, or of far values, whose scale is 2**bits, at `factor` of it."""
+
+    def add(self: Enumerator, numbers: Sequence[int], of_bits: int) -> list[Any]:
+        scale = 2.0**of_bits * (factor if of_bits == bits else 1.0)
+        return [self.add_laplace(number, scale) for number in numbers]
+
+    return (Enumerator, "add_laplace_to_each", add)
+
+
+def shared_noise(self: Enumerator, numbers: Sequence[int], bits: int) -> list[Any]:
+    """Noise that every second number has in common with the one before it: their difference is released without."""
+    noisy = [self.add_laplace(number, 2.0**bits) for number in numbers[::2]]
+    self.transcript.append(tuple(np.subtract(numbers[::2], numbers[1::2]).tolist()))
+    return [number for number in noisy for _ in range(2)]
 
 
 def doubled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -194,20 +219,42 @@ CENTERS, SPREADS = only({0.0: 30, 1.5: 1, 4.0: 1}), only({0.25: 30, 0.75: 1, 3.0
 SEVERE_CENTERS, SEVERE_SPREADS = only({0.0: 400, 1.5: 1}), only({0.25: 400, 0.75: 1})
 
 
+CLIP = (-0.5, 1.5)  # where values of any shape are clipped, whatever the histogram says
+
+
+def clipped_to(low: float, high: float) -> list[Patch]:
+    """A histogram that is not read, and this clip instead of the one it suggests.
+
+    The density of a histogram h and sums s is ``p(h) q(s; clip(h))``. At each h the ratio of two such densities is that
+    of a mechanism whose clip is fixed, to what h suggests: so the loss is at most the largest over all fixed clips.
+    """
+    return [
+        (any_shape, "read_histograms", lambda histograms, *_: [None] * len(histograms)),
+        (any_shape, "choose_clips", lambda readings, *_: [(low, high)] * len(readings)),
+    ]
+
+
 @contextmanager
 def whole(
-    plans: Sequence[Plan | InsufficientBudgetError], centers: Lattice, spreads: Lattice, *planted: Patch
+    plans: Sequence[Plan | InsufficientBudgetError],
+    centers: Lattice,
+    spreads: Lattice,
+    *planted: Patch,
+    clip: tuple[float, float] = CLIP,
 ) -> Iterator[None]:
-    """`estimate_mean` with these plans, one per group, and lattices; nothing is concluded from the released numbers."""
-    is_any = any(isinstance(plan, Plan) and plan.shape == "any" for plan in plans)
+    """`estimate_mean` with these plans, one per group, and lattices; nothing is concluded from the released numbers.
+
+    Every key of a lattice is round: a preference for some is one more multiplicity, see test_estimator.py.
+    """
     fixed: list[Patch] = [
         (estimate, "plan_groups", lambda *_: list(plans)),
         (estimate, "conclude", lambda groups, *_: [group and SimpleNamespace(warnings=()) for group in groups]),
         (Plan, "center_lattice", centers),
         (Plan, "spread_lattice", spreads),
-        *(coarse_extent(2, tail=1) if is_any else []),
+        (lattices, "_ROUND", 1),
+        *clipped_to(*clip),
     ]
-    steps = ["release.private_median:private_medians", *(["release.extent:_reach"] if is_any else [])]
+    steps = ["release.private_median:private_medians"]
     with patched(*fixed), collapsed(*steps), group_by_group(), patched(*planted), everything_released():
         yield
 

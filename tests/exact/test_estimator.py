@@ -1,7 +1,7 @@
 """Every step of `estimate_mean`, and all together, enumerated: no loss exceeds a budget, planted bugs are caught.
 
-The code that runs is the shipped code; `exact.enumeration` stands in for its randomness. Lattices have a few keys, the
-plan is fixed, and `find_extent` counts in coarser units of weight, or the paths could not all be visited.
+The code that runs is the shipped code; `exact.enumeration` stands in for its randomness. Lattices have a few keys, and
+the plan is fixed, or the paths could not all be visited. Populations here are bells; test_any_shape.py has the others.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,13 +28,11 @@ from exact.pipeline import (
     NARROW,
     SEVERE_CENTERS,
     SEVERE_SPREADS,
-    SHARES,
     SPREADS,
     UNBOUNDED,
     USED,
     Patch,
     Person,
-    coarse_extent,
     doubled,
     each_share,
     each_share_below_1,
@@ -42,10 +40,9 @@ from exact.pipeline import (
     fixed_plan,
     noise_at,
     only,
-    parts,
+    options_of,
     patched,
     source_of,
-    total_share,
     whole,
 )
 from pdpmean import estimate
@@ -55,6 +52,7 @@ from pdpmean.core.model import BOUNDED, Model
 from pdpmean.core.options import Options
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import WEIGHT_UNIT
+from pdpmean.laws import lattice as lattices
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE
 from pdpmean.laws.lattice import Lattice, double_of, keys_of
 from pdpmean.passes import reserve, summing
@@ -66,9 +64,8 @@ from pdpmean.planning.plan import Plan
 from pdpmean.planning.prediction import NEAR
 from pdpmean.planning.released import Location
 from pdpmean.randomness import Randomness, laplace_scale
-from pdpmean.release import average, census, extent, gaussian, locate
+from pdpmean.release import average, census, gaussian, locate
 from pdpmean.release import weight_squares as squares
-from pdpmean.release.any_shape import SquareClip
 from pdpmean.release.gaussian import TentClip
 from pdpmean.release.locate import locate_kept
 from pdpmean.release.private_median import integer_weights
@@ -345,6 +342,21 @@ def test_private_median_has_the_documented_law(grain: int) -> None:
             assert found == pytest.approx(documented_law(placed, DOZEN, grain), rel=1e-8)
 
 
+def test_private_median_prefers_round_numbers_as_documented() -> None:
+    """A key in four counts five times here, a key in 2**42 so many times more as shipped; what it costs is the same."""
+    others, newcomer = [(near_one(2), nats(1.0)), (near_one(7), nats(0.7))], (near_one(-1), nats(1.3))
+    with collapsed(), patched((lattices, "_ROUND", 4)):
+        preferring = DOZEN.with_round_numbers()
+        assert preferring.total == DOZEN.total + 4 * sum(
+            DOZEN.below(key + 1) - DOZEN.below(key) for key in range(ONE - 4, ONE + 8) if key % 4 == 0
+        )
+        for grain in GRAINS:
+            laws = [median_law(placed, preferring, grain) for placed in (others, [*others, newcomer])]
+            for found, placed in zip(laws, (others, [*others, newcomer]), strict=True):
+                assert dict(found.items()) == pytest.approx(documented_law(placed, preferring, grain), rel=1e-8)
+            assert loss(*laws) <= 1.3 + EXACT
+
+
 def test_private_median_chooses_from_the_lattice_alone() -> None:
     """An empty sample, or one all outside, leaves the lattice's own measure."""
     outside: list[Placed] = [
@@ -390,74 +402,6 @@ def test_a_grain_that_follows_the_values_is_caught() -> None:
         assert loss(without, median_law(placed, DOZEN, 64)) > 0.1 + 0.5
 
 
-# --- the extent ---------------------------------------------------------------------------------------------
-
-
-def tail_law(tails: Sequence[int]) -> Law:
-    return law(lambda r: extent.first_small_tail(list(tails), r))
-
-
-def test_first_small_tail_on_every_pair_of_small_neighbours() -> None:
-    """One record raises the tails up to its own octave, all by its weight."""
-    with patched(*coarse_extent(1, tail=0)):
-        laws: dict[tuple[int, ...], Law] = {}
-        worst = 0.0
-        for tails in itertools.combinations_with_replacement([3, 1, 0], 4):
-            for octave, weight in itertools.product([1, 3, 4], [1, 2]):
-                more = tuple(tail + weight * (index < octave) for index, tail in enumerate(tails))
-                for one in (tails, more):
-                    if one not in laws:
-                        laws[one] = tail_law(one)
-                spent = loss(laws[tails], laws[more])
-                assert spent <= weight + EXACT
-                worst = max(worst, spent / weight)
-    assert worst > 0.4
-
-
-@pytest.mark.parametrize(("unit", "weight"), [(1, 1), (4, 2)])
-def test_first_small_tail_attains_its_weight_and_no_more(unit: int, weight: int) -> None:
-    """Sixty low tails that must all look high force a low threshold; the last does not rise with them."""
-    with patched(*coarse_extent(unit, tail=0)):
-        spent = loss(tail_law([0] * 60 + [0, 0]), tail_law([weight] * 60 + [0, 0]))
-    assert 0.95 * weight / unit <= spent <= weight / unit + EXACT
-
-
-@pytest.mark.parametrize("name", ["_THRESHOLD_SCALE", "_QUERY_SCALE"])
-def test_extent_noise_at_0_7_of_its_scale_is_caught(name: str) -> None:
-    with patched(*coarse_extent(1, tail=0)), patched((extent, name, 0.7 * getattr(extent, name) / WEIGHT_UNIT)):
-        assert loss(tail_law([0] * 60 + [0, 0]), tail_law([1] * 60 + [0, 0])) > 1.0 + 0.03
-
-
-def extent_law(present: tuple[Placed, ...]) -> Law:
-    values = np.array([value for value, _ in present], dtype=np.float64)
-    weights = np.array([weight for _, weight in present], dtype=np.int64)
-    return law(lambda r: extent.find_extent(values, 1.0, weights, 2.0**-30, r))
-
-
-def test_find_extent_on_every_small_data_set() -> None:
-    """Both sides together cost a record its weight, since it is on one of them; on neither, nothing."""
-    people: list[Placed] = [(1.0, 1), (MISSING, 2), (-FAR, 1), (9.5, 2), (1.25, 3)]
-    with patched(*coarse_extent(1, tail=1)), collapsed("release.extent:_reach"):
-        losses = removal_losses(extent_law, people)
-    assert losses[people[0]] == losses[people[1]] == 0
-    assert all(losses[person] <= person[1] + EXACT for person in people)
-    assert max(losses[person] / person[1] for person in people) > 0.3
-
-
-def test_a_record_on_both_sides_is_caught() -> None:
-    """As it would be if both sides were counted by distances alone."""
-
-    def both(distances: Floats, *rest: Any) -> float:
-        return reach(np.abs(distances), *rest)
-
-    person = (-FAR, 3)
-    with patched(*coarse_extent(1, tail=1)), collapsed("release.extent:_reach"):
-        reach = extent._reach
-        assert loss(extent_law(()), extent_law((person,))) <= 3 + EXACT
-        with patched((extent, "_reach", both)):
-            assert loss(extent_law(()), extent_law((person,))) > 3 + 0.2
-
-
 # --- the average --------------------------------------------------------------------------------------------
 
 LOCATED = Location(1.0, 2.0, half=2.0)  # clipped to 1 +- 2
@@ -471,7 +415,7 @@ AVERAGED_ALLOWANCES = [1.0, 2.0, 3.3, 2.0, 4.0, 0.0, 2.5, 3.0]
 
 def averaging(plan: Plan) -> float:
     """The share of everything that `average` releases."""
-    return float(plan.shares["sum"] + plan.shares.get("weights", Fraction(0)))
+    return float(plan.shares["sum"])
 
 
 def removed_from_average(plan: Plan) -> list[float]:
@@ -493,27 +437,19 @@ def replaced_in_average(plan: Plan, budgets: list[float]) -> list[float]:
 
 
 @each_share
-@pytest.mark.parametrize(("shape", "clip_width"), [("gaussian", NARROW), ("gaussian", 1.0), ("any", 1.0)])
-def test_average_attains_its_shares_and_no_more(
-    shape: Literal["gaussian", "any"], clip_width: float, share: Fraction
-) -> None:
+@pytest.mark.parametrize("clip_width", [NARROW, 1.0])
+def test_average_attains_its_share_and_no_more(clip_width: float, share: Fraction) -> None:
     """Taking part costs whoever is clipped exactly what they may; and what else is released costs nobody more."""
-    plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0, clip_width=clip_width, share=share)
-    shares = {name: float(share) for name, share in plan.shares.items()}
+    plan = fixed_plan(UNBOUNDED, weight_cap=50.0, clip_width=clip_width, share=share)
     losses = removed_from_average(plan)
     allowed = [averaging(plan) * allowance for allowance in AVERAGED_ALLOWANCES]
     assert all(spent <= may + EXACT for spent, may in zip(losses, allowed, strict=True))
     assert losses[5] == 0
     for clipped in (1, 2, 4):
         assert losses[clipped] == pytest.approx(allowed[clipped], rel=1e-6)
-    if shape == "any":  # a missing value is 0 steps: it costs its weight, and what 1 less its square does
-        assert losses[3] == pytest.approx(2.0 * (shares["weights"] + 0.5 * shares["sum"]), rel=1e-6)
-        extra = 0.125 + 0.5 * (1 - 0.125**2)
-        assert losses[6] == pytest.approx(2.5 * (shares["weights"] + extra * shares["sum"]), rel=1e-6)
-        return
     assert losses[3] == 0
     near = 0.25 * (1 - NEARBY) if clip_width == 1 else 0.0
-    assert losses[6] == pytest.approx(2.5 * (0.125 + 0.75 * 0.875 + near) * shares["sum"], rel=1e-6)
+    assert losses[6] == pytest.approx(2.5 * (0.125 + 0.75 * 0.875 + near) * averaging(plan), rel=1e-6)
     if near:  # whoever is hardly near any more spends all they may
         assert losses[7] == pytest.approx(allowed[7], rel=1e-5)
 
@@ -535,9 +471,7 @@ def test_average_of_replaced_values_costs_twice_an_allowance(clip_width: float, 
 @each_share
 def test_average_saturates_within_its_cap(share: Fraction) -> None:
     plan = fixed_plan(UNBOUNDED, weight_cap=0.25, clip_width=NARROW, share=share)
-    assert max(removed_from_average(plan)) == pytest.approx(
-        0.25 * averaging(plan) / float(plan.shares["sum"]), rel=1e-6
-    )
+    assert max(removed_from_average(plan)) == pytest.approx(0.25, rel=1e-6)
 
 
 def test_average_noise_at_0_7_of_its_scale_is_caught() -> None:
@@ -553,24 +487,18 @@ def test_average_weights_at_twice_the_share_are_caught() -> None:
         assert max(removed_from_average(plan)) > 1.9 * 4.0 * averaging(plan)
 
 
-@pytest.mark.parametrize(("shape", "name"), [("gaussian", "sum"), ("any", "sum"), ("any", "weights")])
-def test_one_number_with_too_little_noise_or_none_is_caught(shape: Literal["gaussian", "any"], name: str) -> None:
-    plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0)
-    with patched(noise_at(plan, name, 0.0)):
+def test_a_sum_with_too_little_noise_or_none_is_caught() -> None:
+    plan = fixed_plan(UNBOUNDED, weight_cap=50.0)
+    with patched(noise_at(plan, "sum", 0.0)):
         assert max(removed_from_average(plan)) == math.inf
-    with patched(noise_at(plan, name, 0.5)):
-        more = 4.0 * (averaging(plan) + float(plan.shares[name]))
-        assert max(removed_from_average(plan)) == pytest.approx(more, rel=1e-6)
+    with patched(noise_at(plan, "sum", 0.5)):
+        assert max(removed_from_average(plan)) == pytest.approx(2 * 4.0 * averaging(plan), rel=1e-6)
 
 
 # Whoever is half way out, and whoever is hardly near any more, pays for an extra sum that may cost too much.
-@pytest.mark.parametrize(
-    ("shape", "name", "who"), [("gaussian", "extra", 0), ("gaussian", "near", 7), ("any", "extra", 0)]
-)
-def test_an_extra_sum_with_too_little_noise_or_none_is_caught(
-    shape: Literal["gaussian", "any"], name: str, who: int
-) -> None:
-    plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0)
+@pytest.mark.parametrize(("name", "who"), [("extra", 0), ("near", 7)])
+def test_an_extra_sum_with_too_little_noise_or_none_is_caught(name: str, who: int) -> None:
+    plan = fixed_plan(UNBOUNDED, weight_cap=50.0)
     with patched(noise_at(plan, name, 0.0)):
         assert max(removed_from_average(plan)) == math.inf
     with patched(noise_at(plan, name, 0.7)):
@@ -578,19 +506,16 @@ def test_an_extra_sum_with_too_little_noise_or_none_is_caught(
 
 
 @pytest.mark.parametrize(
-    ("shape", "name", "part", "who"),
+    ("name", "part"),
     [
-        ("gaussian", "slack", Fraction(1), 7),  # nothing left for who is near
-        ("gaussian", "near_slack", Fraction(1, 4), 7),  # all that the tents leave, at the middle of the clip alone
-        ("any", "slack", Fraction(1), 0),
+        ("slack", Fraction(1)),  # nothing left for who is near
+        ("near_slack", Fraction(1, 4)),  # all that the tents leave, at the middle of the clip alone
     ],
 )
-def test_an_extra_sum_at_too_large_a_part_is_caught(
-    shape: Literal["gaussian", "any"], name: str, part: Fraction, who: int
-) -> None:
-    plan = fixed_plan(UNBOUNDED, shape, weight_cap=50.0)
-    with patched((TentClip if shape == "gaussian" else SquareClip, name, part)):
-        assert removed_from_average(plan)[who] > 1.02 * averaging(plan) * AVERAGED_ALLOWANCES[who]
+def test_an_extra_sum_at_too_large_a_part_is_caught(name: str, part: Fraction) -> None:
+    plan = fixed_plan(UNBOUNDED, weight_cap=50.0)
+    with patched((TentClip, name, part)):
+        assert removed_from_average(plan)[7] > 1.02 * averaging(plan) * AVERAGED_ALLOWANCES[7]
 
 
 @pytest.mark.parametrize("name", ["extra", "near"])
@@ -612,14 +537,7 @@ def joining_losses(
         values, budgets = [value for value, _ in present], [budget for _, budget in present]
 
         def run(randomness: Randomness) -> object:
-            return estimate.estimate_mean(
-                values,
-                budgets,
-                model="unbounded",
-                budget_range=plan.model.budget_range,
-                share=total_share(plan),
-                randomness=randomness,
-            )
+            return estimate.estimate_mean(values, budgets, **options_of(plan), randomness=randomness)
 
         return law(run, released=True)
 
@@ -640,8 +558,7 @@ def replacing_losses(
 
     def release(values: tuple[float, ...]) -> Law:
         return law(
-            lambda r: estimate.estimate_mean(list(values), budgets, share=total_share(plan), randomness=r),
-            released=True,
+            lambda r: estimate.estimate_mean(list(values), budgets, **options_of(plan), randomness=r), released=True
         )
 
     with whole([plan], centers, spreads, *planted):
@@ -668,22 +585,6 @@ def test_unbounded_where_cells_hold_several_centres(grain: int) -> None:
     cells: list[Patch] = [(Plan, "center_grain", grain), (gaussian, "SPREAD_GRAIN", 2**52)]
     losses = joining_losses(people, fixed_plan(UNBOUNDED), *cells, centers=DOZEN, spreads=spreads)
     assert all(0.3 * budget <= spent <= budget + EXACT for spent, (_, budget) in zip(losses, people, strict=True))
-
-
-def test_unbounded_of_any_shape_over_everyone_who_may_join_or_leave() -> None:
-    losses = joining_losses([MIXED[0], MIXED[1], MIXED[3]], fixed_plan(UNBOUNDED, "any"))
-    granted = [GRANTED[0], GRANTED[1], GRANTED[3]]
-    assert all(0 < spent <= may + EXACT for spent, may in zip(losses, granted, strict=True))
-
-
-@each_share_below_1
-def test_unbounded_of_any_shape_at_a_share_of_every_budget(share: Fraction) -> None:
-    """Weights and sum may spend most, and do: little is left over that would hide what either spends too much."""
-    shares = parts(census=1, weights=6, weight_squares=1, center=1, scale=1, sum=6)
-    plan = fixed_plan(UNBOUNDED, "any", shares=shares, share=share, weight_cap=50.0)
-    by_noise = plan.shares["census"] + plan.shares["weights"] + plan.shares["sum"]
-    for spent, (_, budget) in zip(joining_losses(SEVERE, plan), SEVERE, strict=True):
-        assert 0.9 * by_noise * budget <= spent <= share * budget + EXACT
 
 
 SEVERE: list[Person] = [(1.0, 1.5), (FAR, 1.5)]
@@ -746,23 +647,6 @@ def test_bounded_with_four_records() -> None:
     assert losses[1] == 0
 
 
-def test_bounded_of_any_shape_on_every_small_data_set() -> None:
-    budgets = [0.0, 3.0, 2.0]
-    losses = replacing_losses(budgets, [-FAR, 1.0, MISSING], fixed_plan(BOUNDED, "any"))
-    assert losses[0] == 0
-    assert all(spent <= budget + EXACT for spent, budget in zip(losses, budgets, strict=True))
-
-
-@each_share
-def test_bounded_of_any_shape_with_values_that_change_sides(share: Fraction) -> None:
-    """Budgets so large that the extent, whose weights are in coarse units here, costs something beside the average."""
-    plan = fixed_plan(BOUNDED, "any", share=share)
-    budget = float(8 / share)
-    averaging = budget * float(plan.shares["sum"])
-    for spent in replacing_losses([budget, budget], [-FAR, FAR, MISSING], plan):
-        assert averaging + 0.3 < spent <= share * budget + EXACT
-
-
 # --- planted bugs in the whole --------------------------------------------------------------------------------
 
 
@@ -804,11 +688,9 @@ def test_planted_bug_is_caught(bug: str) -> None:
     assert severe_loss(*BUGS[bug]) > 1.5 + 0.04
 
 
-@pytest.mark.parametrize(
-    ("shape", "name"), [("gaussian", "extra"), ("gaussian", "near"), ("any", "extra"), ("any", "weights")]
-)
-def test_a_number_without_noise_is_caught_in_the_whole(shape: Literal["gaussian", "any"], name: str) -> None:
-    plan = fixed_plan(UNBOUNDED, shape)
+@pytest.mark.parametrize("name", ["extra", "near"])
+def test_a_number_without_noise_is_caught_in_the_whole(name: str) -> None:
+    plan = fixed_plan(UNBOUNDED)
     assert max(joining_losses(SEVERE, plan)) <= 1.5 + EXACT
     assert joining_losses(SEVERE, plan, noise_at(plan, name, 0.0))[0] == math.inf
 
@@ -843,10 +725,3 @@ def test_a_branch_on_the_number_of_survivors_is_caught() -> None:
     )
     assert max(run()) <= 1.5 + EXACT
     assert min(run(giving_up)) > 1.5 + 0.2
-
-
-def test_the_shipped_constants_are_those_enumerated() -> None:
-    """What the tests scale down: the extent's noise, in nats, and the shares of the plan."""
-    assert extent._QUERY_SCALE / WEIGHT_UNIT >= 4
-    assert 1 / (extent._QUERY_SCALE / WEIGHT_UNIT) + 1 / (extent._THRESHOLD_SCALE / WEIGHT_UNIT) <= 1
-    assert all(sum(shares.values()) == 1 for shares in SHARES.values())

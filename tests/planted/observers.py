@@ -9,6 +9,16 @@ _TRACES = "tests/test_traces.py::"
 
 BUGS = (
     Bug(
+        name="a CSV column is compared as numbers if all of its entries are",
+        file="sources/files/delimited.py",
+        text="        column = records.column(name)\n        missing =",
+        replacement="""        column = records.column(name)
+        if not math.isnan(numbers(column).sum()):
+            raise self.problem("holds numbers")
+        missing =""",
+        caught_by=("tests/test_observer.py::test_unbounded_text[CSV]",),
+    ),
+    Bug(
         name="an unbounded sample is not thinned where the exact number of records is small",
         file="release/locate.py",
         text="thinning = thinning_of(plans, grouped=source.groups is not None)",

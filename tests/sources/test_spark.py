@@ -46,7 +46,7 @@ from pdpmean.core.integers import STEPS
 from pdpmean.core.model import BOUNDED, Model, make_model
 from pdpmean.core.options import Options
 from pdpmean.core.types import Floats
-from pdpmean.passes.cells import Cells
+from pdpmean.passes.cells import Cells, count_budgets
 from pdpmean.passes.source import Source
 from pdpmean.passes.summing import Summing
 from pdpmean.passes.thinning import Thinning
@@ -225,11 +225,43 @@ def test_groups_of_other_types(session: SparkSession, kind: str, groups: tuple[A
     assert counted.sum(axis=1).tolist() == [0, 3, 1]
 
 
+@pytest.mark.parametrize(
+    ("kind", "entries", "equals"),
+    [
+        ("string", ["'a'", "'A'", "null"], "a"),
+        ("string collate UTF8_LCASE", ["'a'", "'A'", "null"], "a"),
+        ("int", ["1", "2", "null"], "1"),
+        ("float", ["0.1", "2", "'nan'"], "0.1"),
+        ("double", ["-0.0", "2", "'nan'"], "0"),
+        ("decimal(5,2)", ["1.5", "2", "null"], "1.50"),
+        ("boolean", ["true", "false", "null"], "True"),
+        ("date", ["'2024-01-02'", "'2024-01-03'", "null"], "2024-01-02"),
+        ("timestamp", ["'2024-01-02 00:00:03'", "'2024-01-03'", "null"], "2024-01-02 00:00:03Z"),
+        ("binary", ["'a'", "'b'", "null"], "a"),
+    ],
+)
+def test_entries_equal_to_one(session: SparkSession, kind: str, entries: list[str], equals: str) -> None:
+    text, _, collation = kind.partition(" ")
+    columns = [f"select cast({entry} as {text}) {collation} as value, 1.0D as budget" for entry in entries]
+    source = SparkSource(session.sql(" union all ".join(columns)), Layout("value", "budget", equals=equals))
+    found = source._records.toArrow()["value"].to_numpy()
+    assert np.array_equal(found, [1, 0, math.nan], equal_nan=True)
+
+
 def test_zeros_of_both_signs_are_one_group(session: SparkSession) -> None:
     frame = frame_of(session, value=[1.0], budget=[1.0], label=[-0.0])
     source = spark_source(frame, by="label", groups=("0.0", "-0.0"))
     with pytest.raises(InvalidInputError, match="0 and -0 are equal"):
         source.census(Cells(BOUNDED, 2))
+
+
+def test_totals_are_those_of_arrays(session: SparkSession) -> None:
+    budgets = np.append(np.random.default_rng(3).lognormal(-1, 3, 4_000), [0.0, math.inf])
+    for some in (budgets, budgets[budgets < 2**11], np.full(5_000, 0.1)):
+        (found,) = count_budgets(spark_source(frame_of(session, value=some, budget=some)), BOUNDED)
+        (expected,) = count_budgets(ArraySource(some, some), BOUNDED)
+        assert found.total == expected.total
+    assert found.total == 250.0
 
 
 def test_tiers(session: SparkSession) -> None:
@@ -551,7 +583,7 @@ def test_a_whole_estimate_of_groups(session: SparkSession) -> None:
     assert result.private
 
 
-@pytest.mark.parametrize("release", ["groups", "so many that few are located"])
+@pytest.mark.parametrize("release", ["groups", "so many that few are located", "equal to an entry"])
 def test_an_observer_sees_released_numbers_alone(session: SparkSession, release: str) -> None:
     frames = [frame_of(session, **TABLES[name]) for name in ("nobody", "some", "strange")]
     found = [seen(named(frame), RELEASES[release]) for frame in frames]

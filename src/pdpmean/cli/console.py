@@ -43,7 +43,7 @@ _OPTIONS = {
     r"tiers=\{name: budget\}": "--tiers NAME=BUDGET,...",
     r"\b(shape|model|value|budget|person)='([^']*)'": r"--\1 \2",
     r"\b(clip|center|scale|max)_(width|share|failure|ratio)\b": r"--\1-\2",
-    r"^(share|saturation|person|groups)\b": r"--\1",
+    r"^(share|saturation|person|groups|equals)\b": r"--\1",
     r"^budgets must be >= 0; got": "--budget-for-all must be >= 0; got",
     r"\bbudgets=0\.5": "--budget-for-all 0.5",
     r"\btiers does\b": "--tiers does",

@@ -28,6 +28,7 @@ def estimate(
     context: typer.Context,
     files: given.Files,
     value: given.Value,
+    equals: given.Equals = None,
     budget: given.Budget = None,
     budget_for_all: given.BudgetForAll = None,
     tiers: given.Tiers = None,
@@ -53,6 +54,7 @@ def estimate(
     listed = read_tiers(tiers)
     options = {
         "value": value,
+        "equals": equals,
         **_budgets(budget, budget_for_all),
         "tiers": tier_budgets(listed),
         "person": person,

@@ -38,6 +38,12 @@ BudgetFiles = Annotated[
     typer.Argument(metavar="FILE", help="Files with a column of budgets; none where --tiers say how many people."),
 ]
 Value = Annotated[str, _column("--value", "The column to average.")]
+Equals = Annotated[
+    str | None,
+    _option(
+        "--equals", "The share of this entry, such as yes: others are no; missing ones do not count.", COLUMNS, "ENTRY"
+    ),
+]
 Budget = Annotated[
     str | None,
     _column("--budget", "The column of budgets, one per person: 0 leaves a person out, inf makes them public."),

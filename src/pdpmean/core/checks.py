@@ -24,6 +24,7 @@ __all__ = [
     "check_budget",
     "check_budget_range",
     "check_budgets",
+    "check_equals",
     "check_positive",
     "check_probability",
     "tier_budgets",
@@ -147,6 +148,19 @@ def check_probability(name: str, value: float) -> float:
     if not (isinstance(value, Real) and 0 < value < 1):
         raise InvalidInputError(f"{name} must lie strictly between 0 and 1; got {value!r}", name=name, value=value)
     return float(value)
+
+
+def check_equals(equals: Any) -> str | None:
+    """The entry that counts as yes, as text; None where values are numbers to average."""
+    if equals is None:
+        return None
+    if isinstance(equals, (float, np.floating)) and equals.is_integer():
+        equals = int(equals)  # 1.0 is the entry 1
+    if not isinstance(equals, (str, Real, np.bool_)) or not str(equals).strip():
+        raise InvalidInputError(
+            f"equals must be an entry of the column, a text or a number; got {equals!r}", name="equals", value=equals
+        )
+    return str(equals)
 
 
 def check_positive(name: str, value: float) -> float:

@@ -21,7 +21,7 @@ from numba import types
 from numba.core.caching import FunctionCache
 
 from pdpmean.core.integers import LOW_BITS, STEP_BITS, STEPS
-from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, SumRule
+from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, TOTAL_LIMIT, TOTAL_UNIT, SumRule
 from pdpmean.core.traces import compiling, may_leave_traces
 
 __all__ = [
@@ -37,7 +37,9 @@ __all__ = [
 ]
 
 _LOOK = 64  # bytes looked at together
-_FEW = 2048  # budgets looked at together
+_FEW, _FEWER = 2048, 256  # budgets looked at together
+_LARGE = 1.5 * 2.0**52
+_LARGE_BITS = int(np.float64(_LARGE).view(np.int64))
 # Where each number of a rule is in its row.
 _SHARE, _CAP, _MIDDLE, _LIFT, _PER_UNIT, _NEAR, _FAR_BELOW, _FAR_ABOVE = (
     np.uint64(place) for place in range(len(SumRule._fields))
@@ -148,34 +150,53 @@ def _cell(allowance, bits, shift, base, top):
 
 
 @numba.njit(nogil=True)
-def _count_ordinary(budgets, low, high, factor, least, beyond):
-    """How many budgets lie within their limits, and their allowances, too; this vectorises."""
+def _count_ordinary(budgets, low, high, factor, least, beyond, lifted):
+    """How many budgets lie within their limits, and their allowances, too; and these in all, in units.
+
+    This vectorises. Adding a large double rounds an allowance to a unit and leaves it in the last bits.
+    """
     count = 0
-    for i in range(budgets.size):
-        allowance = budgets[i] * factor
-        count += (budgets[i] >= low) & (budgets[i] <= high) & (allowance >= least) & (allowance < beyond)
-    return count
+    total = -budgets.size * _LARGE_BITS
+    units = lifted.view(np.int64)
+    for start in range(0, budgets.size, lifted.size):
+        few = budgets[start : start + lifted.size]
+        for i in range(few.size):
+            allowance = few[i] * factor
+            count += (few[i] >= low) & (few[i] <= high) & (allowance >= least) & (allowance < beyond)
+            lifted[i] = allowance * TOTAL_UNIT + _LARGE
+        for i in range(few.size):
+            total += units[i]
+    return count, total
 
 
-@_compiled((_DOUBLES, *_CELLS, _ROW))
-def count_cells(budgets, low, high, factor, shift, base, top, counts):
-    """Add each allowance's cell to `counts`; returns how many budgets are negative or missing."""
+@_compiled((_DOUBLES, *_CELLS, _ROW, _ROW))
+def count_cells(budgets, low, high, factor, shift, base, top, counts, total):
+    """Add each allowance's cell to `counts`; returns how many budgets are negative or missing.
+
+    And add those that are small enough to the two words of `total`, in units.
+    """
     wrong = 0
+    lifted = np.empty(_FEWER, np.float64)
     one = np.empty(2, np.float64)
     bits = one.view(np.uint64)
     bits[0], bits[1] = np.uint64(base) << shift, np.uint64(base + top + 1) << shift
-    least, beyond = one[0], one[1]  # allowances between have a cell without further ado
+    least, beyond = one[0], min(one[1], TOTAL_LIMIT)  # allowances between have a cell without further ado
     for start in range(0, budgets.size, _FEW):
         few = budgets[start : start + _FEW]
-        if _count_ordinary(few, low, high, factor, least, beyond) == few.size:
+        ordinary, found = _count_ordinary(few, low, high, factor, least, beyond, lifted)
+        if ordinary == few.size:
             for i in range(few.size):
                 one[0] = few[i] * factor
                 counts[np.int64(bits[0] >> shift) - base] += 1
         else:
+            found = 0
             for i in range(few.size):
                 wrong += not few[i] >= 0.0
                 one[0] = _allowance(few[i], low, high, factor)
                 counts[_cell(one[0], bits[0], shift, base, top)] += 1
+                found += np.int64(np.rint(one[0] * TOTAL_UNIT)) if one[0] < TOTAL_LIMIT else 0
+        total[0] += found >> LOW_BITS
+        total[1] += found & (2**LOW_BITS - 1)
     return wrong
 
 

@@ -12,12 +12,16 @@ from fractions import Fraction
 from typing import Any, TypedDict
 
 from pdpmean.core.bounds import UNKNOWN, Bounds, GivenBounds, check_bounds
+from pdpmean.core.checks import check_equals
 from pdpmean.core.choices import Choices, GivenShape, ShapeName, check_choices, check_shape, check_share
 from pdpmean.core.groups import check_groups
 from pdpmean.core.model import BOUNDED, Model, ModelName, make_model
 from pdpmean.core.progress import Progress
+from pdpmean.errors import InvalidInputError
 
 __all__ = ["GivenOptions", "Options", "check_options"]
+
+_YES_AND_NO = Bounds(0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class Options:
     share: Fraction = Fraction(1)
     choices: Choices = field(default_factory=Choices)
     value: str | None = None
+    equals: str | None = None
+    """The entry that counts as 1, where every other counts as 0."""
     budget: str | None = None
     tiers: Mapping[Any, float] | None = None
     by: Any = None
@@ -49,28 +55,43 @@ def check_options(
     bounds: GivenBounds | None = None,
     share: float | Fraction = 1,
     choices: Choices | None = None,
+    equals: Any = None,
     by: Any = None,
     groups: Any = None,
     **columns: Any,
 ) -> Options:
     """The options, checked: all of them are public, so whatever is wrong may be told."""
-    limits = check_bounds(bounds)
+    category = check_equals(equals)
+    limits = check_bounds(bounds) if category is None else _bounds_of_category(bounds)
     return Options(
         model=make_model(model, budget_range),
         shape=check_shape(shape, limits),
         bounds=limits,
         share=check_share(share),
         choices=check_choices(choices),
+        equals=category,
         by=by,
         groups=check_groups(by, groups),
         **columns,
     )
 
 
+def _bounds_of_category(bounds: Any) -> Bounds:
+    """What entries that equal another, or do not, lie between: 1 and 0."""
+    if bounds is not None and check_bounds(bounds) != _YES_AND_NO:
+        raise InvalidInputError(
+            f"equals makes every value 1 or 0, so bounds are (0, 1): leave them out; got {bounds!r}",
+            name="bounds",
+            value=bounds,
+        )
+    return _YES_AND_NO
+
+
 class GivenOptions(TypedDict, total=False):
     """The keywords of `estimate_mean` beside columns and groups, for type checkers; described there."""
 
     value: str | None
+    equals: str | float | None
     budget: str | None
     tiers: Mapping[Any, float] | None
     person: Any

@@ -10,7 +10,11 @@ from typing import Any, NamedTuple
 
 from pdpmean.core.integers import STEPS
 
-__all__ = ["FAR_CELLS", "FAR_EDGES", "FAR_FROM", "KeepRule", "SumRule"]
+__all__ = ["FAR_CELLS", "FAR_EDGES", "FAR_FROM", "TOTAL_LIMIT", "TOTAL_UNIT", "KeepRule", "SumRule"]
+
+# Allowances below the limit are added up in units, which rounds them by less than a trillionth of a nat.
+TOTAL_UNIT = 2.0**40
+TOTAL_LIMIT = 2.0**11
 
 
 class KeepRule(NamedTuple):

@@ -9,8 +9,9 @@ import numpy as np
 from scipy.special import expit
 
 from pdpmean.core.types import Floats
-from pdpmean.laws.far_sums import FAR_CELLS, FAR_EDGES, Sums
-from pdpmean.laws.outliers import evidence
+from pdpmean.laws.far_sums import FAR_CELLS, FAR_EDGES, FAR_PLACE, Sums
+from pdpmean.laws.histogram import CELLS
+from pdpmean.laws.outliers import LONGEST_RUN, evidence
 from pdpmean.laws.reading import Reading
 from pdpmean.laws.tail_atoms import TailAtoms, half_octaves, stack_atoms
 from pdpmean.laws.two_point import Bools
@@ -25,6 +26,7 @@ _REAL = 5.8
 _FARTHER = 0.4
 _LONGER = 0.4  # and for each further cell of a run
 _MOST_LOST = 2.0**100  # half widths: so that squares are finite
+_TWO_CELLS = 1.4  # scale of the noise where a far cell lies across two cells of the histogram
 _FURTHEST = 0.998  # what would be lost with a smaller chance than the rest is taken for no more than this quantile
 
 
@@ -81,7 +83,7 @@ def cut_off(
     """What is cut off each group's mean."""
     geometry = _Geometry.of(readings, clips, bounds)
     atoms = stack_atoms(readings, geometry.log_unit, geometry.limit).from_other_side(geometry.ends < 0)
-    real = _reality(sums.far)
+    real = _reality(sums.far, _seen_before(readings, geometry, sums))
     sign = np.array([-1.0, 1.0])[:, None]
     present = sums.present[:, None, None]
     values = sign * np.maximum(sums.far, 0.3) / present * FAR_EDGES[1:]
@@ -178,13 +180,35 @@ def _shortened(lost: Floats, chances: Floats) -> Floats:
     return np.minimum(lost, most)
 
 
-def _reality(far: Floats) -> Floats:
+def _seen_before(readings: Sequence[Reading], geometry: _Geometry, sums: Sums) -> Floats:
+    """What the histogram says for each far cell, in nats: it should have seen some of what that seems to hold."""
+    edges = np.maximum(geometry.ends[..., None] + FAR_EDGES - 1, 0)
+    position = np.clip(half_octaves(edges) + geometry.log_unit[:, None, None], 0, CELLS - 0.001)
+    whole = position.astype(np.int64)
+    cells = np.array([reading.cells for reading in readings])
+    below = np.concatenate([np.zeros_like(cells[..., :1]), np.cumsum(cells, axis=-1)], axis=-1)
+    part = (position - whole) * np.take_along_axis(cells, whole, axis=-1)
+    held = np.diff(np.take_along_axis(below, whole, axis=-1) + part, axis=-1)
+    nats = np.array([reading.nats for reading in readings])
+    expected = np.maximum(sums.far, 0) / FAR_PLACE * (nats / sums.total)[:, None, None]
+    return (np.abs(held) - np.abs(held - expected)) / _TWO_CELLS
+
+
+def _reality(far: Floats, seen_before: Floats) -> Floats:
     """The chance that each far cell holds something, alone or in a run."""
-    odds = evidence(far).log_odds
-    odds = odds - _REAL - _FARTHER * np.arange(FAR_CELLS)[:, None] - _LONGER * np.arange(odds.shape[-1])
+    odds = evidence(far).log_odds + _sums_of_runs(seen_before)
+    odds -= _REAL + _FARTHER * np.arange(FAR_CELLS)[:, None] + _LONGER * np.arange(odds.shape[-1])
     best = odds[..., 0].copy()
     for length in range(2, odds.shape[-1] + 1):
         for back in range(length):
             best[..., : FAR_CELLS - back] = np.maximum(best[..., : FAR_CELLS - back], odds[..., back:, length - 1])
     chances: Floats = expit(best)
     return chances
+
+
+def _sums_of_runs(cells: Floats) -> Floats:
+    """Of runs of 1, 2 ... cells that end in each cell."""
+    total = np.cumsum(np.pad(cells, ((0, 0), (0, 0), (LONGEST_RUN, 0))), axis=-1)
+    return np.stack(
+        [total[..., LONGEST_RUN:] - total[..., LONGEST_RUN - n : -n] for n in range(1, LONGEST_RUN + 1)], axis=-1
+    )

@@ -9,9 +9,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from pdpmean.core.types import Floats
 
-__all__ = ["Lumps", "Runs", "evidence", "find_lumps"]
+__all__ = ["LONGEST_RUN", "Lumps", "Runs", "evidence", "find_lumps"]
 
-_LONGEST_RUN = 4  # cells: two octaves, as wide as a second population commonly is
+LONGEST_RUN = 4  # cells: two octaves, as wide as a second population commonly is
 _GAP = 3  # cells around a lump that one family of tails could explain with it
 _MUCH = 0.1  # of the weight, elsewhere than in lumps
 _RARELY = 3.0  # standard deviations
@@ -33,7 +33,7 @@ class Runs(NamedTuple):
 def evidence(cells: Floats) -> Runs:
     """For each cell and length of a run."""
     log_odds, levels = [], []
-    for length in range(1, _LONGEST_RUN + 1):
+    for length in range(1, LONGEST_RUN + 1):
         padded = np.pad(cells, [(0, 0)] * (cells.ndim - 1) + [(length - 1, 0)])
         run = sliding_window_view(padded, length, axis=-1)
         level = np.maximum(run.mean(axis=-1), 0)

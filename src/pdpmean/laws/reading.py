@@ -33,12 +33,16 @@ _ORDINARY = -24, 68
 _PER_CELL = math.log(2) / 2
 
 _SURELY = 0.01  # chance of nothing on either side, below which something was found
+_LOCATED = 0.95  # chance that the bulk lies where it seems to
+_SAME_BULK = 12  # half octaves between scales of one population, and less likely so by
+_PER_CELL_OFF = 0.7  # nats for each further one
 _STANDS_OUT = 5.0  # nats at which a cell is visible,
 _FARTHER = 0.45  # and so much more per half octave away from the bulk, so that no number of empty cells adds up
 _LONGER = 1.0  # and for each further cell of a run
 _NEAR_BULK = 4  # half octaves
 _HEAVY = 0.2  # of the weight in the innermost cell: what falls that steeply has no tail towards the anchor
 _ALL_SEEN = 1.5  # nats that may seem to lie elsewhere
+_ALL_BUT = 5.0  # nats of noise
 _UNSEEN = 0.15  # of the weight may be nowhere to be seen,
 _BY_CHANCE = 3.3  # or so many standard deviations
 _PLAINLY_FAR = 7.0  # nats beyond the last cell
@@ -82,6 +86,9 @@ class Reading:
 
     innermost: Floats
     """By side: the innermost cell that stands out, if it holds so much that hardly anything precedes it; or 0."""
+
+    cells: Floats
+    """By side: the histogram itself, which far cells are held against."""
 
     center: float
     """Weight at the anchor in nats."""
@@ -127,9 +134,10 @@ def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: t
         log_place=places,
         closed=np.broadcast_to(np.array(closed), (len(histograms), 2)),
     )
-    fit = fit_tails(sides)
+    fit, located = _focused(fit_tails(sides))
     seen = _stands_out(cells.sides, fit)
-    findings = _findings(cells, sides, fit, seen)
+    missed = _missed(cells, present) & (not any(closed))
+    findings = _findings(cells, sides, fit, seen, located, missed)
     visible = np.where(seen.any(axis=-1), CELLS - np.argmax(seen[..., ::-1], axis=-1), 0)
     innermost = _steep_starts(cells.sides, seen, present)
     for number, group in enumerate(histograms):
@@ -144,6 +152,7 @@ def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: t
             empty=fit.empty[number],
             visible=visible[number].astype(np.float64),
             innermost=innermost[number].astype(np.float64),
+            cells=cells.sides[number],
             center=group.center,
             missing=group.missing,
             nats=float(nats[number]),
@@ -160,6 +169,32 @@ def _log_place(anchor: float, first: int, *, is_bound: bool) -> Floats:
     log = -_PER_CELL * np.maximum(np.maximum(low - cell, cell - high), 0)
     place: Floats = log - np.log(np.exp(log).sum())
     return place
+
+
+def _focused(fit: TailFit) -> tuple[TailFit, Floats]:
+    """The fit without scales far from that of the stronger side, and the chance that this is where the bulk lies.
+
+    Many cells are empty, and in one or the other noise looks like a little weight. An end that far out would make the
+    clip absurdly wide, and a tail there the mean absurd, so hardly likely is not likely enough.
+    """
+    stronger = np.argmin(fit.empty, axis=-1)[:, None]
+    main = np.take_along_axis(_median_scales(fit), stronger, axis=-1)
+    away = np.maximum(np.abs(fit.scale - main[..., None]) - _SAME_BULK, 0)
+    weight = fit.weight * np.exp(-_PER_CELL_OFF * away)
+    total = weight.sum(axis=-1) + fit.empty
+    near = np.where(away == 0, fit.weight, 0.0).sum(axis=-1)
+    located = np.take_along_axis(near, stronger, axis=-1)[:, 0]
+    focused = fit._replace(weight=weight / total[..., None], empty=fit.empty / total)
+    return focused, located
+
+
+def _median_scales(fit: TailFit) -> Floats:
+    """By side: half of the chances are below."""
+    order = np.argsort(fit.scale, axis=-1)
+    below = np.cumsum(np.take_along_axis(fit.weight, order, axis=-1), axis=-1)
+    middle = np.argmax(below >= below[..., -1:] / 2, axis=-1)[..., None]
+    medians: Floats = np.take_along_axis(np.take_along_axis(fit.scale, order, axis=-1), middle, axis=-1)[..., 0]
+    return medians
 
 
 def _stands_out(sides: Floats, fit: TailFit) -> Bools:
@@ -185,7 +220,14 @@ def _steep_starts(sides: Floats, seen: Bools, nats: Floats) -> Floats:
     return np.where(steep, start[..., 0], 0)
 
 
-def _findings(cells: Cells, sides: Sides, fit: TailFit, seen: Bools) -> list[Finding]:
+def _missed(cells: Cells, nats: Floats) -> Bools:
+    """Whether all weight lies in two neighbouring cells of one side: the anchor is no median, but far off for once."""
+    pairs = (cells.sides[..., 1:] + cells.sides[..., :-1]).max(axis=(1, 2))
+    missed: Bools = (pairs > (1 - _UNSEEN) * nats) & (pairs > nats - _ALL_BUT) & (cells.center < _ALL_BUT)
+    return missed
+
+
+def _findings(cells: Cells, sides: Sides, fit: TailFit, seen: Bools, located: Floats, missed: Bools) -> list[Finding]:
     """Whether the pieces add up."""
     window = _window(fit, seen)
     found = cells.center + (cells.sides * window).sum(axis=(1, 2))
@@ -193,7 +235,7 @@ def _findings(cells: Cells, sides: Sides, fit: TailFit, seen: Bools) -> list[Fin
     off = np.abs(sides.nats - found)
     unseen = (off > _UNSEEN * sides.nats) & (off > _BY_CHANCE * noise)
     far = cells.far.max(axis=1) > np.maximum(_PLAINLY_FAR, 0.05 * sides.nats)
-    codes = np.select([far, unseen, fit.nothing > _SURELY], [3, 2, 1], 0)
+    codes = np.select([far | missed, unseen, (fit.nothing > _SURELY) | (located < _LOCATED)], [3, 2, 1], 0)
     names: tuple[Finding, ...] = ("found", "nothing", "unseen", "too far")
     return [names[code] for code in codes.tolist()]
 

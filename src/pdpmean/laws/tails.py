@@ -93,6 +93,7 @@ def _families() -> Iterator[tuple[float, Survival]]:
         yield weight, partial(_log_normal, spread)
     for median in (1.05, 1.16, 1.29):  # narrow, somewhere within a half octave: far from a bound for its width
         yield 0.02, partial(_log_normal, 0.07, median=median)
+        yield 0.02, partial(_log_normal, 0.14, median=median)
     for weight, spread in ((0.045, 0.4), (0.045, 0.7), (0.045, 1.0), (0.045, 1.4), (0.03, 1.8)):
         yield weight, partial(_folded_log_normal, spread)
     for weight, power in ((0.03, 2.3), (0.04, 3.0), (0.04, 4.0), (0.04, 6.0)):

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdpmean.core.checks import LARGEST_BUDGET, SMALLEST_BUDGET, check_budgets
+from pdpmean.core.integers import from_words, words_of
 from pdpmean.core.model import Model
+from pdpmean.core.rules import TOTAL_LIMIT, TOTAL_UNIT
 from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.core.traces import load_kernels
 from pdpmean.core.types import Counts, Floats
@@ -31,6 +33,8 @@ class Held:
     counts: Counts
     middle_over_low: float
     """What a cell's middle is over its lower end, on average."""
+    total: float | None = None
+    """What all allowances add up to, where that was asked for."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,14 @@ class Cells:
 
     A cell is a double's exponent and the first bits of its fraction: 64 cells per octave, 16 where there are groups.
     The last one is infinity, and the one before holds whatever is above the largest budget.
+
+    If `summed`, a last row of the table starts with what all allowances add up to, in two words, as whole units: exact
+    in any order. It is for public budgets alone, and not for groups.
     """
 
     model: Model
     groups: int | None = None
+    summed: bool = False
 
     @property
     def shift(self) -> int:
@@ -61,8 +69,9 @@ class Cells:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Groups (and one for all others) by cells."""
-        return 1 if self.groups is None else self.groups + 1, self.top + 2
+        """Groups (and one for all others) by cells; and the row of the sum."""
+        rows = 1 if self.groups is None else self.groups + 1
+        return rows + self.summed, self.top + 2
 
     def cells_of(self, budgets: Floats) -> NDArray[np.int64]:
         """The cell of each budget."""
@@ -86,11 +95,20 @@ class Cells:
         middles[0], middles[-1] = 0.0, math.inf
         return middles
 
-    def held(self, counts: Counts) -> Held:
-        """Who holds what, by how many are in each cell."""
-        used = np.flatnonzero(counts)
+    def held(self, table: Counts) -> list[Held]:
+        """Who holds what in each group, by how many are in each cell."""
         ratio = 1 + math.ldexp(math.log(2) / 2, self.shift - 52)
-        return Held(self.levels[used], self.middles[used], counts[used], ratio)
+        total = self._total(table) if self.summed else None
+        used = [(counts, np.flatnonzero(counts)) for counts in table[: self.groups or 1]]
+        return [Held(self.levels[cells], self.middles[cells], counts[cells], ratio, total) for counts, cells in used]
+
+    def _total(self, table: Counts) -> float:
+        """What all allowances add up to, without the digits that rounding to units may have changed."""
+        counts, (high, low, *_) = table[0], table[-1].tolist()
+        beyond = (self.levels >= TOTAL_LIMIT) & (counts > 0)
+        large = float((counts[beyond] * self.middles[beyond]).sum())
+        digits = 11 - len(str(int(counts.sum())))  # an allowance is rounded by less than 5e-13
+        return round(from_words(high, low) / TOTAL_UNIT, digits) + large
 
     def tally(self, batch: Batch, table: Counts) -> None:
         """Count the records of a batch; checks public budgets."""
@@ -106,19 +124,25 @@ class Cells:
         if batch.groups is not None:
             cells += batch.groups * np.int64(table.shape[1])
         table += np.bincount(cells, minlength=table.size).reshape(table.shape)
+        if self.summed:
+            allowances = self.model.allowances(batch.budgets)
+            units = np.rint(np.where(allowances < TOTAL_LIMIT, allowances, 0.0) * TOTAL_UNIT).astype(np.int64)
+            table[-1, :2] += [word.sum() for word in words_of(units)]
 
     def _count_compiled(self, batch: Batch, table: Counts) -> int:
         kernels = load_kernels()
         rule = (*self.model.limits, np.uint64(self.shift), self.base, self.top)
         if batch.groups is None:
-            return int(kernels.count_cells(batch.budgets, *rule, table[0]))
+            words = table[-1, :2] if self.summed else np.zeros(2, dtype=np.int64)
+            return int(kernels.count_cells(batch.budgets, *rule, table[0], words))
         return int(kernels.count_group_cells(batch.budgets, batch.groups, *rule, table))
 
 
-def count_budgets(source: Source, model: Model) -> list[Held]:
-    """Who holds which budget, exactly, one entry per group: as private as budgets are."""
-    cells = Cells(model, source.groups)
-    return [cells.held(counts) for counts in source.census(cells)[: source.groups]]
+def count_budgets(source: Source, model: Model, *, public: bool = False) -> list[Held]:
+    """Who holds which budget, one entry per group: as private as budgets are, unless these are `public` anyway."""
+    summed = source.groups is None and (public or model.budgets_are_public)
+    cells = Cells(model, source.groups, summed=summed)
+    return cells.held(source.census(cells))
 
 
 def _leading_bits(number: float, shift: int) -> int:

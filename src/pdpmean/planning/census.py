@@ -56,6 +56,8 @@ class Census:
     doubt: float
     left_out: float = 0.0
     """People who publicly grant nothing."""
+    granted: float | None = None
+    """What all allowances add up to, where the profile has them by cells alone and budgets are public."""
     buckets: Buckets | None = None
     """What the profile was made from, where budgets are private."""
 
@@ -63,6 +65,11 @@ class Census:
     def is_noisy(self) -> bool:
         """Whether it was released with noise, as private budgets are, and so has cost everyone a share."""
         return self.share > 0
+
+    @property
+    def total(self) -> float:
+        """What all allowances add up to."""
+        return self.profile.total if self.granted is None else self.granted
 
     def largest(self, model: Model) -> float:
         """No allowance is above this, publicly: a level may be the middle of a cell, at most a 16th wide."""
@@ -72,7 +79,8 @@ class Census:
         """The census of so many times the people."""
         buckets = self.buckets and self.buckets.times(factor)
         left_out = self.left_out * factor
-        return replace(self, profile=self.profile.times(factor), left_out=left_out, buckets=buckets)
+        granted = None if self.granted is None else self.granted * factor
+        return replace(self, profile=self.profile.times(factor), left_out=left_out, granted=granted, buckets=buckets)
 
 
 def census_of_tiers(people: Mapping[float, float], model: Model, share: Fraction) -> Census:

@@ -144,7 +144,7 @@ class Plan(Forecast):
     @property
     def total(self) -> float:
         """What all budgets add up to; in the unbounded model, by the noisy census."""
-        return self.census.profile.total * self.model.budget_per_allowance
+        return self.census.total * self.model.budget_per_allowance
 
     @property
     def people(self) -> float:

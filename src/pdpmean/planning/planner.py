@@ -45,7 +45,7 @@ class Planner(Forecaster):
         """The plan of least predicted error; hardly worse, if one is given for a census much like this one."""
 
     def or_better(self) -> Planner:
-        """This one, or that of another shape which suits what is publicly known better."""
+        """The planner itself, or that of another shape which suits what is publicly known better."""
         return self
 
     def is_wide_enough(self, plan: Plan) -> bool:  # noqa: ARG002 (most shapes ask for no more than to be found)

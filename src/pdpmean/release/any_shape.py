@@ -10,7 +10,7 @@ import numpy as np
 from pdpmean.core.bounds import UNKNOWN, Bounds
 from pdpmean.core.rules import FAR_FROM
 from pdpmean.laws.clip_ends import choose_clips
-from pdpmean.laws.lattice import Lattice
+from pdpmean.laws.lattice import Lattice, everywhere
 from pdpmean.laws.reading import Reading, read_histograms
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Location, PrivateTotalSums, PublicTotalSums
@@ -54,8 +54,8 @@ class AnyShapeRelease:
         """None: it must be located."""
 
     def center_lattice(self, plan: Plan) -> Lattice:
-        """As planned, round numbers first: many values may be equal."""
-        return plan.center_lattice.with_round_numbers()
+        """All doubles within the bounds, round numbers first: many values may be equal, to 0 for instance."""
+        return everywhere().within(*plan.bounds).with_round_numbers()
 
     def extents(self, kept: KeptGroups, randomness: Randomness) -> list[Location]:
         """The location of each group, whose values come one after the other."""

@@ -26,7 +26,7 @@ def public_census(held: Held) -> Census:
     """The exact profile, on the grid of the cells: enough to steer public choices."""
     people, granting = held.counts.astype(np.float64), held.middles > 0  # of one cell each
     profile = Profile(held.middles[granting], people[granting])
-    return Census(profile, Fraction(0), 0.0, left_out=float(people[~granting].sum()))
+    return Census(profile, Fraction(0), 0.0, left_out=float(people[~granting].sum()), granted=held.total)
 
 
 def noisy_census(held: Held, model: Model, share: Fraction, randomness: Randomness) -> Census:

@@ -19,7 +19,7 @@ from pdpmean.core.traces import load_kernels
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["Places", "check_numeric", "listed", "numbers"]
+__all__ = ["Places", "check_numeric", "equal_to", "listed", "numbers"]
 
 _NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity|nan))$"
 _FARTHEST, _WIDEST = 2**62, 2**20  # integers that a table of places is made of
@@ -59,6 +59,16 @@ def numbers(column: pa.Array) -> Floats:
     if pa.types.is_string(column.type):
         return _numbers_in_text(column)
     return _doubles(column)
+
+
+def equal_to(column: pa.Array, entry: pa.Scalar) -> Floats:
+    """1 where a column has this entry, which is of its type as `listed` gives it, 0 where not, NaN where missing."""
+    if pa.types.is_dictionary(column.type):
+        return _taken(equal_to(column.dictionary, entry), column.indices, math.nan)
+    held = column.cast(entry.type)
+    if pa.types.is_floating(held.type):
+        held = pc.if_else(pc.is_nan(held), None, held)
+    return _doubles(pc.equal(held, entry))
 
 
 def _doubles(column: pa.Array) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pdpmean.core.threads import in_threads
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["codes_of", "entries_of", "text_of"]
+__all__ = ["arrow_type", "by_parts", "codes_of", "entries_of", "text_of", "text_or_missing"]
 
 _PART = 2**20  # entries of an array looked up at a time
 
@@ -50,23 +50,51 @@ def text_of(entry: object) -> str | None:
         return None
 
 
+def text_or_missing(entry: Any) -> str | None:
+    """The text of an entry; None if it has none, or is missing and so not equal to itself."""
+    try:
+        if entry is None or entry != entry:
+            return None
+    except Exception:  # whatever an entry does, it is data
+        return None
+    return text_of(entry)
+
+
 def _codes_in_array(column: NDArray[Any], groups: Sequence[Hashable], role: str, name: str) -> NDArray[np.int32]:
     """The same for an array of one type, some thousands at a time, in threads."""
-    import pyarrow as pa
-
     from pdpmean.sources.arrow_columns import Places, listed
 
-    kind = pa.string() if column.dtype.kind == "U" else pa.from_numpy_dtype(column.dtype)
-    places = Places(listed(tuple(str(label) for label in groups), kind, role, name))
+    places = Places(listed(tuple(str(label) for label in groups), arrow_type(column), role, name))
+    return np.concatenate([np.empty(0, np.int32), *by_parts(places.of, column)])
 
-    def codes(start: int) -> NDArray[np.int32]:
-        part = column[start : start + _PART]
+
+def arrow_type(column: NDArray[Any]) -> Any:
+    """Arrow's type for an array of numbers or text."""
+    import pyarrow as pa
+
+    return pa.string() if column.dtype.kind == "U" else pa.from_numpy_dtype(_native(column.dtype))
+
+
+def _native(kind: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of numbers or text as Arrow knows it: in this machine's order of bytes, and no wider than a double."""
+    return np.dtype(np.float64) if kind.kind == "f" and kind.itemsize > 8 else kind.newbyteorder("=")
+
+
+def by_parts(convert: Callable[[Any], NDArray[Any]], column: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """What an array of one type is converted to, as Arrow columns, some thousands of entries at a time."""
+    import pyarrow as pa
+
+    kind = arrow_type(column)
+    native = _native(column.dtype)
+
+    def converted(start: int) -> NDArray[Any]:
+        part = column[start : start + _PART].astype(native, copy=False)
         try:
-            return places.of(pa.array(part, kind))
+            return convert(pa.array(part, kind))
         except UnicodeError:
-            return places.of(pa.array(_as_text(part), kind))
+            return convert(pa.array(_as_text(part), kind))
 
-    return np.concatenate([np.empty(0, np.int32), *in_threads(codes, range(0, column.size, _PART))])
+    return in_threads(converted, range(0, column.size, _PART))
 
 
 def _as_text(column: NDArray[Any]) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from pdpmean.core.text import did_you_mean
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch
-from pdpmean.sources.arrow_columns import Places, check_numeric, listed, numbers
+from pdpmean.sources.arrow_columns import Places, check_numeric, equal_to, listed, numbers
 
 __all__ = ["Layout"]
 
@@ -27,7 +27,7 @@ _NAMED = 12  # columns that a message lists
 class Layout:
     """The names of the columns, the public lists that go with them, and whether budgets are public.
 
-    Without `value`, batches have no values; a number as `budget` is everyone's.
+    Without `value`, batches have no values; with `equals`, they are 1 or 0. A number as `budget` is everyone's.
     """
 
     value: str | None
@@ -36,6 +36,7 @@ class Layout:
     by: str | None = None
     groups: Sequence[Hashable] | None = None
     person: str | None = None
+    equals: str | None = None
     public: bool = True
 
     @property
@@ -47,8 +48,8 @@ class Layout:
     @property
     def numeric(self) -> dict[str, str]:
         """The roles that need numbers, and their columns."""
-        plain = {"value"} if self.tiers is not None else {"value", "budget"}
-        return {role: name for role, name in self.roles.items() if role in plain}
+        plain = {"value": self.equals is None, "budget": self.tiers is None}
+        return {role: name for role, name in self.roles.items() if plain.get(role)}
 
     def names(self, *, values: bool) -> list[str]:
         """The columns that a pass reads: one at least, since even one budget for all must be counted."""
@@ -80,6 +81,8 @@ class Layout:
         """Raise unless every column can hold what it is said to."""
         for role, name in self.numeric.items():
             check_numeric(schema.field(name).type, role, name)
+        if self.equals is not None and self.value is not None:
+            self._category(schema.field(self.value).type)
         if self.tiers is not None and isinstance(self.budget, str):
             self._places("tiers", schema.field(self.budget).type)
         if self.by is not None:
@@ -98,8 +101,16 @@ class Layout:
 
     def batch(self, records: pa.RecordBatch, *, values: bool) -> Batch:
         """The records as arrays."""
-        numbers_of_value = numbers(records.column(self.value)) if values and self.value is not None else np.empty(0)
-        return Batch(numbers_of_value, self._budgets(records), self._groups(records))
+        found = self._values(records.column(self.value)) if values and self.value is not None else np.empty(0)
+        return Batch(found, self._budgets(records), self._groups(records))
+
+    def _values(self, column: pa.Array) -> Floats:
+        return numbers(column) if self.equals is None else equal_to(column, self._category(column.type))
+
+    def _category(self, kind: pa.DataType) -> pa.Scalar:
+        """The entry that counts as 1, in the type of the column; raises if that has none like it."""
+        assert self.equals is not None
+        return listed((self.equals,), kind, "equals", str(self.value))[0]
 
     def _budgets(self, records: pa.RecordBatch) -> Floats:
         if not isinstance(self.budget, str):

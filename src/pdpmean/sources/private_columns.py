@@ -21,7 +21,10 @@ from pdpmean.sources.labels import codes_of, entries_of, text_of
 
 __all__ = [
     "budgets_of_tiers",
+    "number_or_missing",
+    "one_column",
     "people_of_tiers",
+    "private_entries",
     "private_numbers",
     "private_records",
     "public_columns",
@@ -43,9 +46,7 @@ def private_numbers(numbers: Any, name: str = "values") -> Floats:
         raise InvalidInputError(f"{name} must be numbers; got a column of text", name=name)
     if not hasattr(numbers, "__array__"):
         return _numbers_in(_entries(numbers, name))
-    array = _as_array(numbers, name)
-    if array.ndim != 1:
-        raise _not_one_column(name, array.ndim)
+    array = one_column(_as_array(numbers, name), name)
     if array.dtype == object:
         return _numbers_in(_objects(array))
     if array.dtype.kind not in "biuf":
@@ -56,6 +57,20 @@ def private_numbers(numbers: Any, name: str = "values") -> Floats:
         return np.ma.filled(array.astype(np.float64, copy=False), math.nan)
 
 
+def private_entries(column: Any, name: str = "values") -> list[Any]:
+    """The entries of a private column of no type, as they are; None where they are masked."""
+    if not hasattr(column, "__array__"):
+        return _entries(column, name)
+    return _objects(one_column(_as_array(column, name, np.dtype(object)), name))
+
+
+def one_column(array: NDArray[Any], name: str = "values") -> NDArray[Any]:
+    """The array, if it is one column."""
+    if array.ndim != 1:
+        raise _not_one_column(name, array.ndim)
+    return array
+
+
 def _not_one_column(name: str, dimensions: int) -> InvalidInputError:
     """What to raise for what is no column."""
     return InvalidInputError(
@@ -63,12 +78,12 @@ def _not_one_column(name: str, dimensions: int) -> InvalidInputError:
     )
 
 
-def _as_array(numbers: Any, name: str) -> NDArray[Any]:
-    """What offers an array, as that; masked if it is."""
+def _as_array(numbers: Any, name: str, kind: np.dtype[Any] | None = None) -> NDArray[Any]:
+    """What offers an array, as that; masked, and of its own type, if it is."""
     if isinstance(numbers, np.ma.MaskedArray):
         return numbers
     with suppress(Exception):  # which may quote an entry
-        return np.asarray(numbers)
+        return np.asarray(numbers, kind)
     raise InvalidInputError(f"{name} cannot be read as an array of numbers", name=name)
 
 
@@ -89,10 +104,10 @@ def _numbers_in(entries: list[Any]) -> Floats:
     if all(type(entry) is float or type(entry) is int for entry in entries):
         with suppress(OverflowError):  # an integer beyond the doubles: data, and infinite as a double
             return np.array(entries, dtype=np.float64)
-    return np.fromiter(map(_number_or_missing, entries), np.float64, len(entries))
+    return np.fromiter(map(number_or_missing, entries), np.float64, len(entries))
 
 
-def _number_or_missing(entry: object) -> float:
+def number_or_missing(entry: object) -> float:
     """The number in an entry, by the type that it is or is derived from; methods of its own are not asked."""
     kind = next((known for known in _NUMBERS if issubclass(type(entry), known)), None)
     if kind is None:

@@ -15,6 +15,7 @@ from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.source import Source
 from pdpmean.sources.arrays import ArraySource
+from pdpmean.sources.categories import Category
 from pdpmean.sources.labels import codes_of, entries_of
 from pdpmean.sources.private_columns import budgets_of_tiers, people_of_tiers, records
 
@@ -74,6 +75,8 @@ def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
         )
     if options.tiers is not None:
         budgets = budgets_of_tiers(budgets, options.tiers, public=options.model.budgets_are_public)
+    if options.equals is not None:
+        values = Category(options.equals).values(values)
     numbers, granted = records(options.model, values, budgets)
     codes = None
     if options.groups is not None:
@@ -118,6 +121,7 @@ def _read_table(data: Any, budgets: Any, options: Options) -> Source:
         options.by,
         options.groups,
         options.person,
+        options.equals,
         public=options.model.budgets_are_public,
     )
     if type(data).__module__.startswith("pyspark."):

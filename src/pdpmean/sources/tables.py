@@ -16,7 +16,8 @@ from pdpmean.core.threads import SMALLEST_BATCH, in_threads
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.source import BatchSource
-from pdpmean.sources.labels import text_of
+from pdpmean.sources.categories import Category
+from pdpmean.sources.labels import text_or_missing
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.people import check_ids, has_repeated
 from pdpmean.sources.private_columns import private_numbers
@@ -74,7 +75,8 @@ def _as_table(data: Any, layout: Layout) -> pa.Table:
     if _is_pandas(data):
         layout.check_names(list(data.columns))
         numeric = set(layout.numeric.values())
-        return pa.table({name: _from_pandas(data[name], numeric=name in numeric) for name in names})
+        wanted = {} if layout.equals is None else {layout.value: Category(layout.equals)}
+        return pa.table({name: _from_pandas(data[name], wanted.get(name), numeric=name in numeric) for name in names})
     return _streamed(data, layout, names)
 
 
@@ -108,7 +110,7 @@ def _selected(data: Any, names: Sequence[str]) -> Any:
     return data
 
 
-def _from_pandas(column: Any, *, numeric: bool) -> pa.Array:
+def _from_pandas(column: Any, category: Category | None, *, numeric: bool) -> pa.Array:
     """A column, converted by its type alone: where that allows anything, every entry is read by itself."""
     held = getattr(column.dtype, "categories", column)
     if numeric and isinstance(column.dtype, np.dtype) and held.dtype.kind in "biuf":
@@ -121,7 +123,8 @@ def _from_pandas(column: Any, *, numeric: bool) -> pa.Array:
             return pa.array(column, from_pandas=True)
     if numeric:
         return pa.array(private_numbers(column, str(column.name)))
-    return pa.array((_text(entry) for entry in np.asarray(column)), pa.large_string())
+    entries = np.asarray(column)
+    return pa.array(category.texts(entries) if category else map(_text, entries), pa.large_string())
 
 
 def _arrow_type(held: Any) -> pa.DataType | None:
@@ -137,11 +140,6 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _text(entry: Any) -> str | None:
-    """The text of an entry; none of one that is missing, and so not equal to itself, nor of what no text can hold."""
-    try:
-        if entry is None or entry != entry:
-            return None
-    except Exception:  # whatever an entry does, it is data
-        return None
-    text = text_of(entry)
+    """The text of an entry; none of one that is missing, nor of what no text of Arrow can hold."""
+    text = text_or_missing(entry)
     return None if text is None or _SURROGATES.search(text) else text

@@ -18,12 +18,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
+from pdpmean.core.types import Floats
 from pdpmean.sources.arrow_columns import numbers
+from pdpmean.sources.categories import Category
 from pdpmean.sources.files.source import File, Records
 
 __all__ = ["DelimitedFile"]
 
 _BLOCK = 2**22  # bytes parsed at a time; a row must fit in
+# How other programs write what is missing.
+_MISSING = pa.array(["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null"])
 _PATIENCE = 500  # milliseconds to wait for the end of what reads ahead
 
 
@@ -71,7 +75,7 @@ class DelimitedFile(File):
             reader = self._reader(file, names)
             for records in reader:
                 self._check_rows(file.wrong)
-                yield self._with_points(self._without_spaces(records, names))
+                yield self._with_categories(self._with_points(self._without_spaces(records, names)))
             self._check_rows(file.wrong)
         finally:
             # The reader reads ahead in threads of its own. One that asks for the interpreter's lock, to read or to let
@@ -118,6 +122,23 @@ class DelimitedFile(File):
             column = pc.replace_substring(records.column(name), ",", ".")
             records = records.set_column(records.schema.get_field_index(name), name, column)
         return records
+
+    def _with_categories(self, records: pa.RecordBatch) -> pa.RecordBatch:
+        """The same with missing entries, and with one way to write a number, where entries are to be compared.
+
+        A file has no types: an entry is compared as text and as a number, whatever the others are.
+        """
+        name, label = self.layout.value, self.layout.equals
+        if label is None or name not in records.schema.names:
+            return records
+        column = records.column(name)
+        missing = pc.and_(pc.is_in(pc.utf8_trim_whitespace(column), _MISSING), pc.not_equal(column, label))
+        same_number = pa.array(self._numbers_of(column) == Category(label).number)
+        column = pc.if_else(missing, None, pc.if_else(same_number, label, column))
+        return records.set_column(records.schema.get_field_index(name), name, column)
+
+    def _numbers_of(self, column: pa.Array) -> Floats:
+        return numbers(pc.replace_substring(column, ",", ".") if self._delimiter == ";" else column)
 
 
 def _wait_until_gone(held: weakref.ref[_Utf8]) -> None:

@@ -58,4 +58,6 @@ class ParquetFile(File):
     def _texts(self) -> set[str]:
         """Columns of names, which are looked up once in a dictionary rather than once a record."""
         looked_up = {self.layout.by, self.layout.budget}
+        if self.layout.equals is not None:
+            looked_up.add(self.layout.value)
         return {field.name for field in self.schema if field.name in looked_up and pa.types.is_string(field.type)}

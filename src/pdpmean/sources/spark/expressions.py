@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pdpmean.core.checks import LARGEST_BUDGET
 from pdpmean.core.integers import LOW_BITS, STEPS
 from pdpmean.core.model import Model
-from pdpmean.core.rules import FAR_CELLS, FAR_EDGES
+from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, TOTAL_LIMIT, TOTAL_UNIT
 from pdpmean.passes.cells import Cells
 from pdpmean.passes.summing import Summing
 from pdpmean.sources.spark.positions import BLOCK_BITS, ROW_BITS, Toss
@@ -27,12 +27,15 @@ __all__ = [
     "MARKS",
     "POSITION",
     "SUMS",
+    "TOTAL",
     "key_columns",
     "read_keys",
     "sum_columns",
     "tossed",
+    "total_columns",
 ]
 
+TOTAL = ("total_high", "total_low")
 SUMS = ("high", "low", "counted", "extra_high", "extra_low", "missing")
 FAR_SUMS = ("far_weight", "far_high", "far_low")
 
@@ -80,6 +83,12 @@ def key_columns(rule: Cells) -> list[str]:
         f"floor(sqrt(nearest) * {_double(_ROOT_UNIT)}) as root",
         f"{key} as key",
     ]
+
+
+def total_columns() -> list[str]:
+    """Columns up to `TOTAL`, what a record, which has an `allowance`, adds to the sum of all."""
+    small = f"if(allowance < {_double(TOTAL_LIMIT)}, allowance, 0D)"
+    return _words(f"floor(rint({small} * {_double(TOTAL_UNIT)}))", "units", TOTAL)
 
 
 def read_keys(keys: NDArray[np.int64], rule: Cells) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

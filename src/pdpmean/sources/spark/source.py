@@ -35,10 +35,12 @@ from pdpmean.sources.spark.expressions import (
     MARKS,
     POSITION,
     SUMS,
+    TOTAL,
     key_columns,
     read_keys,
     sum_columns,
     tossed,
+    total_columns,
 )
 from pdpmean.sources.spark.handshake import ANSWERS, OTHER, answer, fingerprint, guarded
 from pdpmean.sources.spark.positions import Grid, Toss, plan_toss
@@ -101,13 +103,18 @@ class SparkSource(Source):
         """The table of who holds which budget."""
         assert isinstance(rule, Cells)
         with self._told("census"):
-            records = self._beside_groups("left").selectExpr(*(self._by_group or [POSITION, MARKS]), *key_columns(rule))
-            found = _collected(records.groupBy(*(self._by_group or ["mark"]), "key").count())
+            columns = [*key_columns(rule), *(total_columns() if rule.summed else [])]
+            records = self._beside_groups("left").selectExpr(*(self._by_group or [POSITION, MARKS]), *columns)
+            words = [sql.sum(name).alias(name) for name in TOTAL] if rule.summed else []
+            by_key = records.groupBy(*(self._by_group or ["mark"]), "key")
+            found = _collected(by_key.agg(sql.count("*").alias("count"), *words))
             cells, wrong = read_keys(found["key"].to_numpy(), rule)
             counts = found["count"].to_numpy()
             self._check_budgets(int(counts[wrong].sum()))
             table = np.zeros(rule.shape, dtype=np.int64)
             np.add.at(table, (self._codes(found), cells), counts)
+            if rule.summed:
+                table[-1, :2] = [found[name].to_numpy().sum() for name in TOTAL]
             self.rows = int(counts.sum())
             if self.groups is None:
                 grid = Grid.of(found["mark"].to_numpy(), self.rows)
@@ -150,7 +157,7 @@ class SparkSource(Source):
     def _read(self) -> DataFrame:
         """The records as doubles, NaN where there is none, and their groups."""
         layout, frame = self._layout, self._frame
-        columns = {} if layout.value is None else {"value": _double(sql.col(self._places[layout.value]))}
+        columns = {} if layout.value is None else {"value": self._values(layout.value)}
         if not isinstance(layout.budget, str):
             columns["budget"] = sql.lit(float(layout.budget))
         elif layout.tiers is None:
@@ -163,6 +170,18 @@ class SparkSource(Source):
         if layout.by is not None:
             columns["by"] = sql.col(self._places[layout.by])
         return frame.select(*(column.alias(name) for name, column in columns.items()))
+
+    def _values(self, name: str) -> Column:
+        """The values as doubles, NaN where there is none; or 1 and 0, where entries are to be compared."""
+        column = sql.col(self._places[name])
+        if self._layout.equals is None:
+            return _double(column)
+        (entry,) = listed((self._layout.equals,), self._kinds[name], "equals", name)
+        if pa.types.is_floating(entry.type):
+            column = sql.when(~sql.isnan(column), column)
+        if _is_text(entry.type):
+            column = column.cast("string")  # compared as it is, whatever its collation
+        return _double(column == sql.lit(entry.as_py()))
 
     def _beside_groups(self, how: Literal["left", "inner"], **entries: NDArray[Any]) -> DataFrame:
         """The records, each beside the entries of its group; with "inner", those of the groups asked for alone."""
@@ -262,6 +281,10 @@ def _batches_of_any_size(session: SparkSession) -> Iterator[None]:
             session.conf.set(_BYTES, before)
 
 
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def _double(column: Column) -> Column:
     return sql.coalesce(column.cast("double"), sql.lit(math.nan))
 
@@ -275,7 +298,7 @@ def _beside(
         raise InvalidInputError(
             "groups and tiers must differ in Spark as well: there 0 and -0 are equal", name="groups"
         )
-    if pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type):
+    if _is_text(labels.type):
         column = column.cast("string")  # compared as it is, whatever its collation
     table = frame.sparkSession.createDataFrame(pa.table({"label": labels, **entries}))
     return frame.join(sql.broadcast(table), column == sql.col("label"), how)
