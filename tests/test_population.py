@@ -100,7 +100,10 @@ def test_the_selection_bound_is_for_what_a_value_moves(plan: Plan, shift: float)
 
 def test_public_tents_are_drawn_to_what_they_should_add_up_to() -> None:
     """Each is trusted in proportion to the other's squared error; private ones are all there is."""
-    few, many = plan_mean({0.1: 1500}, shape="gaussian", bounds=(-100, 100)), plan_mean({0.1: 100_000}, shape="gaussian")
+    few, many = (
+        plan_mean({0.1: 1500}, shape="gaussian", bounds=(-100, 100)),
+        plan_mean({0.1: 100_000}, shape="gaussian"),
+    )
     for plan, low, high in ((few, 0.01, 0.6), (many, 0.95, 1.0)):
         expected = plan.mean.weight * float(mean_tent(plan.clip_width)) / plan.clip_width
         trust = tent_trust(plan.scale, plan.clip_width, expected)
