@@ -106,10 +106,15 @@ class Population:
         """`estimate_mean`; where the budgets are public, the plan is made once, since it does not change."""
         if self.model == "unbounded":
             return lambda values, randomness: estimate_mean(
-                values, self.budgets, model="unbounded", budget_range=self.budget_range, randomness=randomness
+                values,
+                self.budgets,
+                shape="gaussian",
+                model="unbounded",
+                budget_range=self.budget_range,
+                randomness=randomness,
             )
         (held,) = count_budgets(ArraySource(self.budgets, self.budgets), BOUNDED)
-        planned = [Group(held, make_plan(public_census(held), Options()))]
+        planned = [Group(held, make_plan(public_census(held), Options(shape="gaussian")))]
 
         def run(values: Floats, randomness: Randomness) -> MeanEstimate:
             source = ArraySource(values, self.budgets)

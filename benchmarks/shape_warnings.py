@@ -70,7 +70,12 @@ def run(draw: Draw, total: int, model: ModelName, seed: int) -> MeanEstimate | N
     public = (TIERS[0], TIERS[-1]) if model == "unbounded" else None
     try:
         return estimate_mean(
-            draw(source, people), budgets, model=model, budget_range=public, randomness=Randomness.seeded(seed)
+            draw(source, people),
+            budgets,
+            shape="gaussian",
+            model=model,
+            budget_range=public,
+            randomness=Randomness.seeded(seed),
         )
     except InsufficientBudgetError:
         return None

@@ -26,7 +26,7 @@ from pdpmean import Randomness, estimate, estimate_mean
 from pdpmean.cli import app
 from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.passes.source import Source
-from pdpmean.release import extent, private_median
+from pdpmean.release import private_median
 from pdpmean.sources.read import read
 
 SIGNALLING = float(np.array([0x7FF4000000000000], np.uint64).view(np.float64)[0])
@@ -67,8 +67,8 @@ class Release:
     """What is asked for in the unbounded model, and what is released then, whatever the data.
 
     The script is in noise scales: the census, of each group; then, of the one that is not refused, the squares of the
-    weights and what the average releases. The medians are those of that one: its centre, and unless its shape is any,
-    its spread.
+    weights, of any shape the last cell of its histogram, and what the average releases. The medians are those of that
+    one: its centre, unless a bound is known, and the spread of a bell.
     """
 
     script: Sequence[float]
@@ -80,27 +80,37 @@ class Release:
     @contextmanager
     def scripted(self, *, private: bool = False) -> Iterator[Scripted]:
         """What releases it, in place of all that is drawn."""
-        with (
-            mock.patch.object(private_median, "private_medians", side_effect=[list(found) for found in self.medians]),
-            mock.patch.object(extent, "first_small_tail", return_value=54),
-        ):
+        with mock.patch.object(private_median, "private_medians", side_effect=[list(found) for found in self.medians]):
             yield Scripted(self.script, private=private)
 
 
 NORTH, SOUTH, SQUARES, AVERAGED = [60.0, 140.0, 200.0], [0.25, 0.5, 0.125], [6.0], [130.0, 90.0, 5.0]
 FEWEST = [0.125, 0.125, 0.0]  # so few that even known bounds do not help
+FEW = [number / 20 for number in NORTH]  # of whom nothing is known but by bounds
 SO_MANY = [100 * number for number in NORTH]  # that `locate` does not look at all of them
+BELL: dict[str, Any] = {"shape": "gaussian"}
+HISTOGRAM, FAR_CELLS, MISSING = [3.0], [2.0], [1.5]
+CENTER = ((3.5,),)
+OF_ANY = [*HISTOGRAM, *AVERAGED, *FAR_CELLS, *MISSING]
+OF_BOUNDS = [*AVERAGED, 0.0, *MISSING]  # there are no far cells
 RELEASES: dict[str, Release] = {
-    "groups": Release([*NORTH, *SOUTH, *SQUARES, *AVERAGED], grouped=True),
-    "no groups": Release([*NORTH, *SQUARES, *AVERAGED]),
-    "so many that few are located": Release([*SO_MANY, *SQUARES, *AVERAGED]),
-    "groups, so many that few are located": Release([*SO_MANY, *SOUTH, *SQUARES, *AVERAGED], grouped=True),
-    "any shape": Release([*NORTH, *SQUARES, *AVERAGED], medians=((3.5,),), options={"shape": "any"}),
-    "one budget alone": Release([400.0, *AVERAGED], budget_range=(2.0, 2.0)),
-    "known bounds": Release([*NORTH, *SQUARES, *AVERAGED], medians=(), options={"bounds": (0.0, 1.0)}),
-    "equal to an entry": Release([*NORTH, *SQUARES, *AVERAGED], medians=(), options={"equals": "1"}),
+    "groups": Release([*NORTH, *SOUTH, *SQUARES, *AVERAGED], grouped=True, options=BELL),
+    "no groups": Release([*NORTH, *SQUARES, *AVERAGED], options=BELL),
+    "so many that few are located": Release([*SO_MANY, *SQUARES, *AVERAGED], options=BELL),
+    "groups, so many that few are located": Release(
+        [*SO_MANY, *SOUTH, *SQUARES, *AVERAGED], grouped=True, options=BELL
+    ),
+    "any shape": Release([*NORTH, *SQUARES, *OF_ANY], medians=CENTER),
+    "any shape of groups": Release([*NORTH, *FEWEST, *SQUARES, *OF_ANY], medians=CENTER, grouped=True),
+    "one bound": Release([*NORTH, *SQUARES, *OF_ANY], medians=(), options={"bounds": (0.0, math.inf)}),
+    "one budget alone": Release([400.0, *AVERAGED], budget_range=(2.0, 2.0), options=BELL),
+    "known bounds": Release([*FEW, *SQUARES, *OF_BOUNDS], medians=(), options={"bounds": (0.0, 1.0)}),
+    "known bounds of so many that they are located": Release(
+        [*NORTH, *SQUARES, *OF_ANY], medians=CENTER, options={"bounds": (0.0, 9.0)}
+    ),
+    "equal to an entry": Release([*FEW, *SQUARES, *OF_BOUNDS], medians=(), options={"equals": "1"}),
     "known bounds of groups": Release(
-        [*NORTH, *FEWEST, *SQUARES, *AVERAGED], medians=(), grouped=True, options={"bounds": (-1.0, 4.0)}
+        [*FEW, *FEWEST, *SQUARES, *OF_BOUNDS], medians=(), grouped=True, options={"bounds": (-1.0, 4.0)}
     ),
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pdpmean.randomness import Randomness
 
@@ -14,10 +14,15 @@ class Scripted(Randomness):
         super().__init__(lambda: bytes(32), lambda *_: 0, private=private)
         self._released = iter(released)
 
+    def spawn(self) -> Scripted:
+        """Another that goes on with the same script."""
+        return Scripted(self._released, private=self.private)
+
     def add_laplace(self, value: int, scale: float) -> int:  # noqa: ARG002
         """The next number of the script, in units of the scale."""
         return round(next(self._released) * scale)
 
-    def add_joint_laplace(self, numbers: tuple[int, int], steps: int, scales: tuple[float, float]) -> tuple[int, int]:
-        """The next two, each in units of its scale."""
-        return self.add_laplace(numbers[0], steps * scales[0]), self.add_laplace(numbers[1], scales[1])
+    def add_laplace_to_each(self, numbers: Sequence[int], bits: int) -> list[int]:
+        """The next number of the script, from 1 nat on rising to it: another for every cell."""
+        last = next(self._released)
+        return [round(2.0**bits * (1 + last * place / len(numbers))) for place in range(len(numbers))]

@@ -20,6 +20,7 @@ from rules import (
     clip_of,
     clip_weights,
     compiled,
+    exact_sums,
     group_sums,
     holders,
     missing_of,
@@ -31,16 +32,21 @@ from rules import (
 
 from pdpmean import InvalidInputError, Randomness, estimate_mean, randomness
 from pdpmean.core import kernels
+from pdpmean.core.bounds import UNKNOWN, Bounds
 from pdpmean.core.integers import STEPS, WEIGHT_BITS
 from pdpmean.core.kernels import find_at_most, take_below
 from pdpmean.core.model import BOUNDED, Model, make_model
+from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, FAR_FROM
 from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.core.types import Floats
 from pdpmean.passes import summing as passing
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.cells import Cells
+from pdpmean.passes.summing import FAR_WEIGHT
+from pdpmean.release.any_shape import FarClip
 from pdpmean.release.average import summing_of
 from pdpmean.release.clip import Clip
+from pdpmean.release.shape import ExactSums
 from pdpmean.sources.arrays import ArraySource
 
 UNBOUNDED = make_model("unbounded", (0.1, 2.0))
@@ -75,7 +81,7 @@ def columns(size: int, seed: int = 1) -> tuple[Floats, Floats]:
 @NEARS
 @SIZES
 def test_sums_are_those_of_the_twin(model: Model, near: int | None, size: int) -> None:
-    clip = clip_of(model, Fraction(3, 4), 0.7, 4.5, 2.5, near, missing=-5_000_001)
+    clip = clip_of(model, Fraction(3, 4), 0.7, 4.5, 2.5, near)
     with compiled():
         fast = sums_of(clip, *columns(size))
     assert fast == sums_of(clip, *columns(size))
@@ -92,10 +98,10 @@ def test_sums_of_hostile_values(values: Floats, middle: float, half: float, squa
     assert fast == sums_of(clip, values, budgets)
 
 
-TREATMENTS: dict[str, dict[str, int | None]] = {
-    "tents, missing left out": {"near": 3_000_000},
-    "squares, missing somewhere": {"near": None, "missing": -5_000_001},
-    "squares, missing left out": {"near": None, "missing": None},
+TREATMENTS: dict[str, dict[str, Any]] = {
+    "tents": {"near": 3_000_000},
+    "squares": {"near": None},
+    "squares, and far values apart": {"near": None, "far": True},
 }
 each_treatment = pytest.mark.parametrize("treatment", TREATMENTS.values(), ids=TREATMENTS)
 
@@ -103,23 +109,22 @@ each_treatment = pytest.mark.parametrize("treatment", TREATMENTS.values(), ids=T
 @MODELS
 @SIZES
 @each_treatment
-def test_every_sum_is_that_of_the_twin(model: Model, size: int, treatment: dict[str, int | None]) -> None:
-    """The missing weight as well, with groups and without."""
+def test_every_sum_is_that_of_the_twin(model: Model, size: int, treatment: dict[str, Any]) -> None:
+    """The missing weight and far cells as well, with groups and without."""
     clip, other = (clip_of(model, Fraction(3, 4), cap, 4.5, 2.5, **treatment) for cap in (0.7, 0.02))
     alone, grouped = summing_of([clip], grouped=False), summing_of([clip, None, other], grouped=True)
     batches = [(alone, batch_of(*columns(size))), (grouped, batch_of(*columns(size), some_groups(size, 3)))]
     for rule, batch in batches:
         with compiled():
             fast = table_of(rule, batch).tolist()
-        plain = table_of(rule, batch).tolist()
-        assert [(three(row), row[5]) for row in fast] == [(three(row), row[5]) for row in plain]
+        assert fast == table_of(rule, batch).tolist()
     assert size < 9 or (missing_of(clip, *columns(size)) > 0) == clip.squares
 
 
 @given(hostile_values, st.floats(-1e300, 1e300), st.floats(1e-280, 1e300))
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_missing_values_are_told_from_hostile_ones(values: Floats, middle: float, half: float) -> None:
-    clip = clip_of(BOUNDED, Fraction(1), 5.0, middle, half, None, missing=None)
+    clip = clip_of(BOUNDED, Fraction(1), 5.0, middle, half, None)
     budgets = np.linspace(0.5, 3.0, values.size)
     weights, missing = clip_weights(clip, budgets), np.isnan(values)
     for way in (nullcontext, compiled):
@@ -131,7 +136,7 @@ def test_missing_values_are_told_from_hostile_ones(values: Floats, middle: float
 
 @BOTH_WAYS
 @each_treatment
-def test_the_missing_weight_is_that_of_missing_values_alone(way: Way, treatment: dict[str, int | None]) -> None:
+def test_the_missing_weight_is_that_of_missing_values_alone(way: Way, treatment: dict[str, Any]) -> None:
     clip = clip_of(BOUNDED, Fraction(1, 2), 1.0, 0.0, float(STEPS), **treatment)
     weight = int(clip_weights(clip, np.ones(1))[0])
     with way():
@@ -191,7 +196,7 @@ NARROW_AND_FAR = [(Fraction(3, 4), 0.7, 4.5, 2.5, 3_000_000), (Fraction(1, 7), 0
 def clips_of(model: Model, *, squares: bool) -> list[Clip | None]:
     """Rules unlike each other, one of a clip so narrow that its steps need two factors; and a group without any."""
     first, second = (
-        clip_of(model, share, cap, middle, half, None if squares else near, missing=STEPS // 3)
+        clip_of(model, share, cap, middle, half, None if squares else near)
         for share, cap, middle, half, near in NARROW_AND_FAR
     )
     return [first, None, second, clip_of(model, Fraction(1, 2), 50.0, 5.0, 2.0**-910, None if squares else 1)]
@@ -263,16 +268,81 @@ def test_near_is_strictly_within(way: Way) -> None:
 
 
 @BOTH_WAYS
-@pytest.mark.parametrize("step", [0, 7, -STEPS])
-def test_with_squares_a_missing_value_counts_where_the_rule_says(way: Way, step: int) -> None:
-    """At the centre, which need not be the middle of the clip."""
-    clip = clip_of(BOUNDED, Fraction(1, 2), 1.0, 0.0, float(STEPS), None, missing=step)
-    with way():
-        missing, there = (sums_of(clip, [value] * 9, [1.0] * 9) for value in (math.nan, float(step)))
-        assert missing == there
-        assert group_sums([clip, None], [math.nan] * 9, [1.0] * 9, [0] * 9)[0] == there
-        near = clip_of(BOUNDED, Fraction(1, 2), 1.0, 0.0, float(STEPS), 7, missing=step)
-        assert sums_of(near, [math.nan] * 9, [1.0] * 9) == (0, 0, 0)
+def test_a_missing_value_adds_nothing_but_to_the_missing_weight(way: Way) -> None:
+    for near in (None, 7):
+        clip = clip_of(BOUNDED, Fraction(1, 2), 1.0, 0.0, float(STEPS), near)
+        with way():
+            assert sums_of(clip, [math.nan] * 9, [1.0] * 9) == (0, 0, 0)
+            assert group_sums([clip, None], [math.nan] * 9, [1.0] * 9, [0] * 9)[0] == (0, 0, 0)
+
+
+# Far values
+
+FAR_PLACES = [math.nextafter(FAR_FROM, 0.0), FAR_FROM, math.nextafter(FAR_FROM, math.inf), *FAR_EDGES]
+FAR_PLACES += [math.nextafter(end, towards) for end in FAR_EDGES for towards in (0.0, math.inf)]
+FAR_PLACES += [1.5 * FAR_EDGES[-1], 1e300, math.inf, 0.0, 1.0, float(STEPS)]
+BEYOND_BOUNDS = {"neither": UNKNOWN, "low": Bounds(-float(STEPS), math.inf), "high": Bounds(-math.inf, float(STEPS))}
+
+
+def far_clip(bounds: Bounds = UNKNOWN, cap: float = 1.0) -> FarClip:
+    """Values are steps."""
+    return FarClip(BOUNDED, Fraction(1), cap, 0.0, float(STEPS), bounds)
+
+
+@pytest.mark.parametrize("bounds", BEYOND_BOUNDS.values(), ids=BEYOND_BOUNDS)
+def test_far_values_at_the_edges_of_their_cells(bounds: Bounds) -> None:
+    """One by one, on either side: the same cell and the same part, and nothing is far beyond a bound."""
+    for place in FAR_PLACES:
+        for value in (place, -place):
+            plain = exact_sums(far_clip(bounds), [value], [1.3])
+            with compiled():
+                assert exact_sums(far_clip(bounds), [value], [1.3]) == plain
+            open_side = (bounds.high if value > 0 else bounds.low) in (math.inf, -math.inf)
+            assert (plain.far_weight > 0) == (place > FAR_FROM and open_side)
+
+
+@given(hostile_values, st.floats(-1e300, 1e300), st.floats(1e-280, 1e300), st.sampled_from([*BEYOND_BOUNDS.values()]))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_far_and_hostile_values(values: Floats, middle: float, half: float, bounds: Bounds) -> None:
+    """Whatever they are, everybody is counted once."""
+    clip = FarClip(BOUNDED, Fraction(1), 5.0, middle, half, bounds)
+    budgets = np.linspace(0.5, 3.0, values.size)
+    with compiled():
+        fast = exact_sums(clip, values, budgets)
+    assert fast == exact_sums(clip, values, budgets)
+    assert fast.everybody == clip_weights(clip, budgets).sum()
+    assert 0 <= sum(fast.far) <= fast.far_weight * STEPS
+
+
+@given(st.lists(st.tuples(st.sampled_from(FAR_PLACES), st.booleans(), st.integers(0, 3)), max_size=60))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_far_values_by_group(records: list[tuple[float, bool, int]]) -> None:
+    """Each group by its own rule, one of them without far cells; the last code is of no group."""
+    clips = [far_clip(), clip_of(BOUNDED, Fraction(1, 2), 0.3, 1e7, 3e7, None), far_clip(BEYOND_BOUNDS["low"], 0.2)]
+    values = [-place if below else place for place, below, _ in records]
+    batch = batch_of(values, np.linspace(0.0, 3.0, len(records)), [code for *_, code in records])
+    summing = summing_of(clips, grouped=True)
+    with compiled():
+        fast = table_of(summing, batch)
+    assert fast.tolist() == table_of(summing, batch).tolist()
+    assert not fast[3].any()
+    assert not fast[1, FAR_WEIGHT:].any()
+
+
+@pytest.mark.parametrize("grouped", [False, True], ids=["no groups", "all in one group"])
+def test_many_far_values_of_the_largest_weight(grouped: bool) -> None:
+    """Words hold them, in Python's integers, and runs with and without far values add up."""
+    clip = FarClip(BOUNDED, Fraction(1), 1.0 - 2.0**-30, 0.0, 1.0)
+    weight = int(clip_weights(clip, np.array([2.0]))[0])
+    size = 3 * 4096 + 5
+    values = np.where(np.arange(size) // 1024 % 2, -math.inf, 0.5)
+    far = int(np.isinf(values).sum())
+    batch = batch_of(values, np.full(size, 2.0), np.zeros(size) if grouped else None)
+    with compiled():
+        found = ExactSums.of(table_of(summing_of([clip], grouped=grouped), batch)[0].tolist())
+    assert found.far_weight == far * weight
+    assert found.far[FAR_CELLS - 1] == sum(found.far) == far * weight * STEPS
+    assert found.counted == (size - far) * weight
 
 
 @pytest.mark.parametrize("sign", [1, -1])

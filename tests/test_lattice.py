@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from statistical.laws import assert_accepts_and_rejects, chi_square, uniform
 
 from pdpmean import Randomness
+from pdpmean.laws import lattice as lattices
 from pdpmean.laws.lattice import Lattice, double_of, everywhere, keys_of, linear, positive
 
 LARGEST = float(np.finfo(np.float64).max)
@@ -106,6 +107,119 @@ def test_log_measures_against_exact_integers(lattice: Lattice) -> None:
         for log, (low, high) in zip(logs.tolist(), pairwise(some), strict=True):
             measure = lattice.below(high) - lattice.below(low)
             assert log == (-math.inf if measure == 0 else pytest.approx(math.log(measure), rel=0, abs=2.0**-40))
+
+
+# Round numbers
+
+ROUND = 4  # one key in so many is round, on small lattices; in 2**42 as shipped
+SMALL_LATTICES = [
+    SMALL,
+    Lattice((-5, 0, 3, 10), (2, 0, 1)),
+    Lattice((-9, -8, 0, 1, 4, 5), (3, 1, 2, 5, 1)),
+    Lattice((4, 5), (7,)),
+]
+
+
+@pytest.fixture
+def few_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lattices, "_ROUND", ROUND)
+
+
+def multiplicity(lattice: Lattice, k: int) -> int:
+    """How often a key counts, as documented: a round one so many times more."""
+    piece = max(index for index, start in enumerate(lattice.starts) if start <= k)
+    own = [*lattice.multiplicities, 0][piece]
+    return own * (1 + ROUND) if lattice.with_round and k % ROUND == 0 else own
+
+
+def all_counted(lattice: Lattice) -> list[int]:
+    """Every key, as often as it counts."""
+    return [k for k in range(lattice.starts[0], lattice.starts[-1]) for _ in range(multiplicity(lattice, k))]
+
+
+@pytest.mark.usefixtures("few_round")
+@pytest.mark.parametrize("lattice", SMALL_LATTICES)
+def test_every_position_of_a_lattice_with_round_numbers(lattice: Lattice) -> None:
+    """Round keys at the ends of pieces and inside, negative ones and 0, and pieces that count nothing."""
+    preferring = lattice.with_round_numbers()
+    counted = all_counted(preferring)
+    assert preferring.total == len(counted)
+    assert [preferring.key_at(position) for position in range(preferring.total)] == counted
+    for k in range(lattice.starts[0] - 2, lattice.starts[-1] + 3):
+        assert preferring.below(k) == sum(other < k for other in counted)
+
+
+@pytest.mark.usefixtures("few_round")
+@pytest.mark.parametrize("lattice", SMALL_LATTICES)
+def test_log_measures_with_round_numbers_against_every_pair_of_keys(lattice: Lattice) -> None:
+    preferring = lattice.with_round_numbers()
+    keys = range(lattice.starts[0], lattice.starts[-1] + 1)
+    pairs = [(low, high) for low in keys for high in keys if low <= high]
+    lows, highs = (np.array(ends, dtype=np.int64) for ends in zip(*pairs, strict=True))
+    measures = [preferring.below(high) - preferring.below(low) for low, high in pairs]
+    with np.errstate(divide="ignore"):
+        assert preferring.log_measures(lows, highs) == pytest.approx(np.log(measures), rel=0, abs=2.0**-40)
+
+
+@pytest.mark.parametrize("lattice", [everywhere(), positive()])
+def test_half_of_the_measure_is_that_of_round_numbers(lattice: Lattice) -> None:
+    """Whole numbers to 2048 are round, as are their halves, and numbers next to them are not."""
+    preferring = lattice.with_round_numbers()
+    assert preferring.total == pytest.approx(2 * lattice.total, rel=1e-3)
+    for number in (0.0, 1.0, 2.0, 37.0, 2047.0, 0.5, 18.5, 1e3, 2.0**60):
+        for k, times in [(key(number), 2**42 + 1), (key(number) + 1, 1)]:
+            assert preferring.below(k + 1) - preferring.below(k) == times * (lattice.below(k + 1) - lattice.below(k))
+    for number in (2049.0, 0.1, 1e-3):
+        assert key(number) % 2**42
+
+
+@pytest.mark.parametrize("lattice", [everywhere(), positive(), everywhere().within(-3.0, 1e5)])
+def test_round_numbers_of_large_lattices(lattice: Lattice) -> None:
+    """`key_at` inverts `below`, and logarithms are those of the exact measures, at round keys, borders and anywhere."""
+    preferring, source = lattice.with_round_numbers(), Randomness.seeded(3)
+    inside = [preferring.key_at(source.below(preferring.total)) for _ in range(200)]
+    borders = [k for start in lattice.starts for k in (start - 1, start, start + 1)]
+    chosen = [k for k in inside + borders if lattice.starts[0] <= k < lattice.starts[-1]]
+    assert sum(k % 2**42 == 0 for k in inside) > 60
+    for k in chosen:
+        assert preferring.key_at(preferring.below(k)) == k
+        assert preferring.key_at(preferring.below(k + 1) - 1) == k
+    ends = np.array(sorted([*chosen, *(k + 1 for k in chosen)]), dtype=np.int64)
+    logs = preferring.log_measures(ends[:-1], ends[1:])
+    for log, (low, high) in zip(logs.tolist(), pairwise(ends.tolist()), strict=True):
+        measure = preferring.below(high) - preferring.below(low)
+        assert log == (-math.inf if measure == 0 else pytest.approx(math.log(measure), rel=0, abs=2.0**-40))
+
+
+# What lies between two numbers
+
+
+@pytest.mark.parametrize("first", range(-7, 13))
+def test_within_is_the_same_measure_and_nothing_outside(first: int) -> None:
+    """Exhaustively, on the lattice of a few of the smallest doubles."""
+    for last in range(max(first, -5), 13):
+        if first > 9:
+            continue
+        part = SMALL.within(double_of(first), double_of(last))
+        low, high = max(first, -5), min(last, 9)
+        assert (part.starts[0], part.starts[-1]) == (low, high + 1)
+        assert part.total == SMALL.below(high + 1) - SMALL.below(low)
+        for k in range(-8, 14):
+            inside = min(max(k, low), high + 1)
+            assert part.below(k) == SMALL.below(inside) - SMALL.below(low)
+        assert [part.key_at(position) for position in range(part.total)] == [
+            k for k in range(low, high + 1) for _ in range(multiplicity(SMALL, k))
+        ]
+
+
+@pytest.mark.parametrize("with_round", [False, True])
+def test_within_infinite_ends_is_everything(with_round: bool) -> None:
+    lattice = everywhere().with_round_numbers() if with_round else everywhere()
+    assert lattice.within(-math.inf, math.inf) == lattice
+    above = lattice.within(0.0, math.inf)
+    assert (above.starts[0], above.starts[-1], above.with_round) == (0, lattice.starts[-1], with_round)
+    below = lattice.within(-math.inf, 0.0)
+    assert below.total + above.total == lattice.total + (lattice.below(1) - lattice.below(0))
 
 
 # All doubles

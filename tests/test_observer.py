@@ -11,6 +11,7 @@ import math
 import pickle
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -112,22 +113,27 @@ def test_the_releases_are_as_different_as_they_say(handed: Hand) -> None:
 
 def test_another_number_is_another_sight(handed: Hand) -> None:
     release = RELEASES["groups"]
-    other = Release([*release.script[:-3], 131.0, *release.script[-2:]], grouped=True)
+    other = replace(release, script=[*release.script[:-3], 131.0, *release.script[-2:]])
     first, second = (seen(handed("arrays", "some"), one) for one in (release, other))
     assert [one == two for one, two in zip(first, second, strict=True)][:3] == [False, False, False]
 
 
 # What is released of two groups whose budgets are public, by the options asked for.
 OF_TWO_GROUPS: dict[str, tuple[dict[str, Any], Release]] = {
-    "gaussian": ({}, Release([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], medians=((3.5, 4.5), (0.7, 0.9)))),
-    "any": ({"shape": "any"}, Release([1.0, 2.0, 3.0, 4.0], medians=((3.5, 4.5),))),
-    "bounds": ({"bounds": (0.0, 1.0)}, Release([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], medians=())),
+    "gaussian": ({"shape": "gaussian"}, Release([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], medians=((3.5, 4.5), (0.7, 0.9)))),
+    "any": ({}, Release([9.0, *2 * [1.0, 2.0, 3.0, 4.0]], medians=((3.5, 4.5),))),
+    "one bound": ({"bounds": (0.0, None)}, Release([9.0, *2 * [1.0, 2.0, 3.0, 4.0]], medians=())),
+    "two bounds": ({"bounds": (0.0, 9.0)}, Release([9.0, *2 * [1.0, 2.0, 3.0, 4.0]], medians=((3.5, 4.5),))),
+    "two bounds and little else": (
+        {"bounds": (0.0, 1.0), "share": 1 / 200},
+        Release([1.0, 2.0, 0.0, 3.0, 4.0, 5.0, 0.0, 6.0], medians=()),
+    ),
 }
 
 
 @pytest.mark.parametrize("shape", OF_TWO_GROUPS)
 def test_bounded_values(shape: str) -> None:
-    """Budgets and groups are public: what is released are two or three numbers a group, after where it lies."""
+    """Budgets and groups are public: what is released are a few numbers a group, after where it lies."""
     budgets, regions = np.full(600, 32.0), np.array(["north", "south"] * 300)
     columns: list[Any] = [
         np.random.default_rng(1).normal(size=600),
@@ -145,7 +151,8 @@ def test_bounded_values(shape: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "release", ["groups", "so many that few are located", "any shape", "known bounds", "equal to an entry"]
+    "release",
+    ["groups", "so many that few are located", "any shape", "one bound", "known bounds", "equal to an entry"],
 )
 def test_the_command_line(release: str, handed: Hand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[list[Any]] = []

@@ -6,6 +6,7 @@ The secure source differs on every run: each statistical test of it raises a fal
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 import math
@@ -14,7 +15,7 @@ import pickle
 import warnings
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -348,6 +349,155 @@ def test_the_largest_scale_is_allowed(source: Randomness) -> None:
 def test_scales_outside_the_range_are_refused(source: Randomness, scale: float) -> None:
     with pytest.raises(ValueError, match="scale must lie in"):
         source.add_laplace(0, scale)
+
+
+# Noise for many numbers at once
+
+
+@cache
+def exact_decay(rate: int, bits: int) -> Fraction:
+    """``exp(-rate / 2**bits)``, in 40 terms; the others are less than 1e-47."""
+    return sum(((-Fraction(rate, 2**bits)) ** k / math.factorial(k) for k in range(40)), Fraction(0))
+
+
+class Unlikely(Exception):  # noqa: N818 - not an error
+    """The path's chance is so small that it is not followed."""
+
+
+class OnePath(Randomness):
+    """Takes, on one run, the path written down, and knows its chance."""
+
+    def __init__(self, path: list[int], least: float) -> None:
+        super().__init__(lambda: bytes(32), lambda *_: 0, private=False)
+        self.path, self.sizes = path, list[int]()
+        self.chance, self.least = Fraction(1), least
+
+    def _bits(self, size: int, bits: int) -> NDArray[np.uint64]:
+        return np.array([self._next([Fraction(1, 2**bits)] * 2**bits) for _ in range(size)], dtype=np.uint64)
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        """Of which only the last bit is looked at."""
+        return np.array([self._next([Fraction(1, 2)] * 2) for _ in range(size)], dtype=np.uint64)
+
+    def _next(self, chances: list[Fraction]) -> int:
+        if len(self.sizes) == len(self.path):
+            self.path.append(0)
+        taken = self.path[len(self.sizes)]
+        self.sizes.append(len(chances))
+        self.chance *= chances[taken]
+        if self.chance < self.least:
+            raise Unlikely
+        return taken
+
+
+class OnePathOfCoins(OnePath):
+    """The same, where a decaying coin is one draw at its exact chance."""
+
+    def _decaying(self, rates: NDArray[np.uint64], bits: int) -> NDArray[np.bool_]:
+        heads = [exact_decay(rate, bits) for rate in rates.tolist()]
+        return np.array([self._next([1 - chance, chance]) == 1 for chance in heads])
+
+
+def enumerated(
+    draw: Callable[[Randomness], int], kind: type[OnePath], least: float
+) -> tuple[dict[int, Fraction], Fraction]:
+    """The chance of every outcome, over all paths that are not unlikely; and what the others have together."""
+    law: dict[int, Fraction] = {}
+    path: list[int] = []
+    while True:
+        run = kind(path, least)
+        with contextlib.suppress(Unlikely):
+            outcome = draw(run)
+            law[outcome] = law.get(outcome, Fraction(0)) + run.chance
+        del path[len(run.sizes) :]
+        while path and path[-1] == run.sizes[len(path) - 1] - 1:
+            path.pop()
+        if not path:
+            return law, 1 - sum(law.values(), Fraction(0))
+        path[-1] += 1
+
+
+@pytest.mark.parametrize(("rate", "bits"), [(1, 0), (0, 1), (1, 1), (1, 2), (3, 2)])
+def test_a_decaying_coin_has_exactly_its_chance(rate: int, bits: int) -> None:
+    """Every path of its draws: the exact chance is within what those leave open that are not followed."""
+    law, left = enumerated(lambda r: int(r._decaying(np.array([rate], np.uint64), bits)[0]), OnePath, 2.0**-16)
+    assert left < 0.02
+    assert law[1] <= exact_decay(rate, bits) <= law[1] + left
+
+
+@pytest.mark.parametrize("bits", [0, 1, 2])
+def test_noise_for_many_has_exactly_its_law(bits: int) -> None:
+    """Every path of its draws, decaying coins being as they were just shown to be."""
+    law, left = enumerated(lambda r: r.add_laplace_to_each([0], bits)[0], OnePathOfCoins, 2.0**-15)
+    expected = discrete_laplace(2.0**bits)
+    assert left < 0.04
+    assert len(law) > 9
+    assert all(float(law[x]) - 1e-15 <= expected[x] <= float(law[x] + left) for x in law)
+    assert all(law[x] == law[-x] for x in law)
+
+
+def test_noise_for_many_is_fresh_for_each_and_in_their_order(source: Randomness) -> None:
+    found = source.add_laplace_to_each([10**30, 0, -(10**30)], 4)
+    assert [round(number / 1e30) for number in found] == [1, 0, -1]
+    assert source.add_laplace_to_each([], 4) == []
+    assert len(set(source.add_laplace_to_each([0] * 1000, 40))) > 990
+
+
+@pytest.mark.parametrize("bits", [0, 1, 2, 5])
+def test_noise_for_many_is_discrete_laplace(source: Randomness, bits: int) -> None:
+    scale, size = 2.0**bits, 20_000
+    sample = source.add_laplace_to_each([0] * size, bits)
+
+    def scaled(factor: float) -> list[int]:
+        return [math.trunc(factor * (x + (0.5 if x > 0 else -0.5 if x < 0 else 0))) for x in sample]
+
+    assert_accepts_and_rejects(
+        lambda drawn: chi_square(drawn, discrete_laplace(scale)),
+        sample,
+        {
+            "a double zero": [*sample, *[0] * sample.count(0)],
+            "more often above 0": [abs(x) if index % 5 == 0 else x for index, x in enumerate(sample)],
+            "even numbers alone": [x - x % 2 for x in sample],
+            **({"a scale of 0.9": scaled(0.9), "a scale of 1.1": scaled(1.1)} if bits > 2 else {}),
+        },
+    )
+
+
+@pytest.mark.parametrize("bits", [10, 30, 59, 60])
+def test_noise_for_many_of_a_large_scale_is_discrete_laplace(source: Randomness, bits: int) -> None:
+    size = 20_000
+    sample = source.add_laplace_to_each([0] * size, bits)
+    assert_accepts_and_rejects(
+        lambda drawn: kolmogorov(drawn, discrete_laplace_cdf(2.0**bits)),
+        sample,
+        {
+            "a scale of 0.8": [math.trunc(0.8 * x) for x in sample],
+            "a scale of 1.25": [math.trunc(1.25 * x) for x in sample],
+            "more often above 0": [abs(x) if index % 5 == 0 else x for index, x in enumerate(sample)],
+            "sizes below one scale alone": [x % 2**bits for x in sample],
+        },
+    )
+    assert_accepts_and_rejects(
+        lambda drawn: chi_square([x % 16 for x in drawn], uniform(16)),
+        sample,
+        {"even numbers alone": [x - x % 2 for x in sample]},
+    )
+
+
+def test_neighbouring_noise_is_independent(source: Randomness) -> None:
+    """Of numbers that get noise at once."""
+    signs = [x > 0 for x in source.add_laplace_to_each([0] * 40_000, 30)]
+    pairs = list(zip(signs[::2], signs[1::2], strict=True))
+    law = dict.fromkeys(itertools.product([False, True], repeat=2), 0.25)
+    assert_accepts_and_rejects(
+        lambda drawn: chi_square(drawn, law), pairs, {"noise that two share": [(one, one) for one, _ in pairs]}
+    )
+
+
+@pytest.mark.parametrize("bits", [-1, 61, 64])
+def test_scales_for_many_outside_the_range_are_refused(source: Randomness, bits: int) -> None:
+    with pytest.raises(ValueError, match="bits must lie in"):
+        source.add_laplace_to_each([0], bits)
 
 
 # Noise beyond a word

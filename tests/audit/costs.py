@@ -41,12 +41,13 @@ from pdpmean.planning.make import plan_groups
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Location, Released, ReleasedSums
 from pdpmean.randomness import Randomness
-from pdpmean.release import any_shape, private_median
+from pdpmean.release import private_median
 from pdpmean.release.shapes import RELEASES
 
 Outcome = Plan | InsufficientBudgetError
 Costs = dict[str, Fraction]  # by step
 
+SPIKES = 3  # cells of a histogram, of all groups together, that seem to hold a population
 MARKED = ("take_census", "weight_squares", "locate", "average")  # the steps of estimate.py that see the data
 CENSUS, SQUARES, LOCATING, AVERAGING = MARKED
 COSTED = {
@@ -67,25 +68,18 @@ class Record(NamedTuple):
 
 
 class Noisy(NamedTuple):
-    """Numbers that got noise: two together if `steps` is given, as in `Randomness.add_joint_laplace`."""
+    """Numbers that got noise of one scale, each its own."""
 
     step: str
     numbers: tuple[int, ...]
-    scales: tuple[float, ...]
-    steps: int | None = None
+    scale: float
 
     def cost(self, other: Noisy) -> Fraction:
         """By what factor, at most, the probability of any noisy numbers differs: its logarithm."""
-        assert (self.step, self.scales, self.steps) == (other.step, other.scales, other.steps), "noise that tells"
-        moved = [Fraction(abs(ours - theirs)) for ours, theirs in zip(self.numbers, other.numbers, strict=True)]
-        assert 0 not in self.scales or not any(moved), "released without noise"
-        if not any(moved):
-            return Fraction(0)
-        scales = [Fraction(scale) for scale in self.scales]
-        if self.steps is None:
-            return moved[0] / scales[0]
-        first, second = moved[0] / self.steps, moved[1]
-        return first / scales[0] + max(first, second) / scales[1]
+        assert (self.step, self.scale) == (other.step, other.scale), "noise that tells"
+        moved = sum(abs(ours - theirs) for ours, theirs in zip(self.numbers, other.numbers, strict=True))
+        assert self.scale or not moved, "released without noise"
+        return moved / Fraction(self.scale) if moved else Fraction(0)
 
 
 class Ledger(Randomness):
@@ -100,29 +94,34 @@ class Ledger(Randomness):
         self.released: list[tuple[int, ...]] = []
         self.rates: list[float] = []
         self.weights: list[int] = []
+        self.in_cells = Fraction(0)
 
     def spawn(self) -> Ledger:
         return self
 
     def add_laplace(self, value: int, scale: float) -> int:
-        return self._release(Noisy(self.step, (value,), (scale,)))[0]
+        return self._release(Noisy(self.step, (value,), scale))[0]
 
-    def add_joint_laplace(self, numbers: tuple[int, int], steps: int, scales: tuple[float, float]) -> tuple[int, int]:
-        first, second = self._release(Noisy(self.step, numbers, scales, steps))
-        return first, second
+    def add_laplace_to_each(self, numbers: Sequence[int], bits: int) -> list[int]:
+        """In locating, all is due to the one record: nobody else is sampled. It costs that only if it is kept."""
+        noisy = Noisy(self.step, tuple(numbers), 2.0**bits)
+        if self.step == LOCATING:
+            nothing = Noisy(self.step, (0,) * len(numbers), 2.0**bits)
+            self.in_cells += noisy.cost(nothing)
+            return list(self._release(nothing, spikes=SPIKES))
+        return list(self._release(noisy))
 
-    def _release(self, noisy: Noisy) -> tuple[int, ...]:
+    def _release(self, noisy: Noisy, spikes: int = 0) -> tuple[int, ...]:
         self.noisy.append(noisy)
-        said = next(self.replayed) if self.replayed else self._simulated(noisy)
+        said = next(self.replayed) if self.replayed else self._simulated(noisy, spikes)
         self.released.append(said)
         return said
 
-    def _simulated(self, noisy: Noisy) -> tuple[int, ...]:
-        units = (noisy.steps or 1, 1)
-        return tuple(
-            number + round(unit * scale * self.source.laplace())
-            for number, scale, unit in zip(noisy.numbers, noisy.scales, units, strict=False)
-        )
+    def _simulated(self, noisy: Noisy, spikes: int) -> tuple[int, ...]:
+        """The numbers with noise, and some with far more, as if a population lay there."""
+        nats = self.source.laplace(size=len(noisy.numbers))
+        nats[self.source.integers(nats.size, size=spikes)] += 400.0
+        return tuple(number + round(noisy.scale * nat) for number, nat in zip(noisy.numbers, nats, strict=True))
 
     def first_bytes(self, size: int) -> NDArray[np.uint8]:
         return np.zeros(size, dtype=np.uint8)
@@ -135,7 +134,7 @@ class Ledger(Randomness):
     @cached_property
     def locating_cost(self) -> Fraction:
         """What adding the record costs in locating."""
-        weight = Fraction(sum(self.weights), WEIGHT_UNIT)
+        weight = Fraction(sum(self.weights), WEIGHT_UNIT) + self.in_cells
         return amplified(weight, max(self.rates)) if weight else weight
 
 
@@ -260,7 +259,6 @@ class Auditor:
                 "conclude": _noting(run),
             },
             private_median: {"private_medians": _medians},
-            any_shape: {"find_extent": _extent},
         }
         with ExitStack() as stack:
             for module, functions in patches.items():
@@ -319,11 +317,6 @@ def _medians(
     return [ledger.place] * sizes.size
 
 
-def _extent(_values: Floats, _center: float, weights: Counts, _cell: float, ledger: Ledger) -> tuple[float, float]:
-    ledger.weights += weights.tolist()
-    return ledger.place, 3 * ledger.place
-
-
 # --- what an audit finds ------------------------------------------------------------------------------------------
 
 
@@ -366,7 +359,7 @@ def allowed_parts(plan: Outcome | None, share: Fraction) -> dict[str, Fraction]:
     return {
         "census": census,
         "squares": squares,
-        "average": plan.shares["sum"] + plan.shares.get("weights", Fraction(0)),
+        "average": plan.shares["sum"],
         "locate and average": sum(plan.shares.values(), Fraction(0)) - census - squares,
         "all": share,
     }
@@ -411,12 +404,12 @@ def _audit_budget(auditor: Auditor, first: Run, budget: float, group: int, found
 
 
 def worst_values(outcome: Outcome | None, location: Location | None, source: Generator) -> list[float]:
-    """Both ends, missing, the middle of the clip, who is hardly near any more, and anywhere."""
+    """Infinite, missing, the middle of the clip, its end, who is hardly near any more, far, and anywhere."""
     if not (location and isinstance(outcome, Plan)):
         return [math.inf, -math.inf, math.nan]
     near = getattr(RELEASES[outcome.shape].clip(outcome, location), "near", 0)
-    inside = [0.0, max(near - 1, 0) / STEPS, source.uniform(-1, 1)]
-    return [math.inf, -math.inf, math.nan, *(location.middle + location.half * part for part in inside)]
+    places = [0.0, 1.0, max(near - 1, 0) / STEPS, source.uniform(-1, 1), 2.0 ** source.uniform(0.5, 13.0)]
+    return [math.inf, -math.inf, math.nan, *(location.middle + location.half * place for place in places)]
 
 
 def wrong_shares(plan: Plan, share: Fraction) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from pdpmean.core.choices import Choices, ShapeName, check_share
+from pdpmean.core.choices import Choices, ShapeName, check_share, given_shape
 from pdpmean.core.model import BOUNDED, Model, ModelName, make_model
 from pdpmean.core.types import Floats
 from pdpmean.errors import InsufficientBudgetError
@@ -18,12 +18,12 @@ from pdpmean.planning.plan import Plan
 
 SMALLEST, LARGEST = 2.0**-40, 2.0**40
 LARGEST_TOTAL = 1e9  # nats
-# Times the share used; with less, most are refused.
-LEAST_TOTAL: dict[ShapeName, float] = {"gaussian": 600.0, "any": 6000.0, "bounds": 20.0}
+# Times the share used; with less, most are refused. Of any shape, half will do where a bound is known.
+LEAST_TOTAL: dict[ShapeName, float] = {"gaussian": 600.0, "any": 500.0, "bounds": 20.0}
 # What may be known, by shape.
-BOUNDS: dict[ShapeName, list[tuple[float, float] | None]] = {
-    "gaussian": [None, None, None, None, (-1.0, 1e4)],
-    "any": [None, None, None, None, (-1.0, 1e4)],
+BOUNDS: dict[ShapeName, list[tuple[float | None, float | None] | None]] = {
+    "gaussian": [None, None, None, (0.0, None), (-1.0, 1e4)],
+    "any": [None, None, (0.0, None), (None, 1e4), (-1e300, None)],
     "bounds": [(0.0, 1.0), (1.0, 5.0), (-1.0, 1e4), (-(2.0**-980), 2.0**-980), (-1e301, 1e301)],
 }
 PLACES = (1.0, 3.7, 2.0**-980, 1e300)
@@ -62,7 +62,7 @@ class Scenario:
     grouped: bool
     share: Fraction
     choices: Choices
-    bounds: tuple[float, float] | None
+    bounds: tuple[float | None, float | None] | None
     groups: list[list[Tier]]
     place: float
     """Where the population is found, and how wide it is."""
@@ -75,7 +75,7 @@ class Scenario:
             "groups": range(len(self.groups)) if self.grouped else None,
             "model": self.model.name,
             "budget_range": self.model.budget_range,
-            "shape": self.shape,
+            "shape": given_shape(self.shape),
             "bounds": self.bounds,
             "share": self.share,
             "choices": self.choices,
@@ -117,14 +117,16 @@ def draw(kind: Kind, source: Generator) -> Scenario:
     model = BOUNDED if kind.model == "bounded" else make_model("unbounded", draw_range(source))
     share = check_share(draw_share(source))
     sizes = source.integers(2, 4) if kind.grouped else 1
+    bounds = BOUNDS[kind.shape][source.integers(5)]
+    least = LEAST_TOTAL[kind.shape] / float(share) / (2 if kind.shape == "any" and bounds else 1)
     return Scenario(
         model=model,
         shape=kind.shape,
         grouped=kind.grouped,
         share=share,
         choices=draw_choices(kind.shape, float(share), source),
-        bounds=BOUNDS[kind.shape][source.integers(5)],
-        groups=[draw_tiers(model, LEAST_TOTAL[kind.shape] / float(share), source) for _ in range(sizes)],
+        bounds=bounds,
+        groups=[draw_tiers(model, least, source) for _ in range(sizes)],
         place=float(source.choice(PLACES)),
     )
 

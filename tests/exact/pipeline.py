@@ -250,6 +250,7 @@ def whole(
         (estimate, "plan_groups", lambda *_: list(plans)),
         (estimate, "conclude", lambda groups, *_: [group and SimpleNamespace(warnings=()) for group in groups]),
         (Plan, "center_lattice", centers),
+        (any_shape, "everywhere", lambda: centers),
         (Plan, "spread_lattice", spreads),
         (lattices, "_ROUND", 1),
         *clipped_to(*clip),

@@ -442,7 +442,12 @@ def test_nothing_is_far_beyond_a_bound_at_which_the_clip_ends(low: float, high: 
 CLIPS = {"around": CLIP, "narrow": (0.99, 1.01), "wide": (-1e300, 1e300), "beside": (2.0, 3.0)}
 each_clip = pytest.mark.parametrize("clip", CLIPS.values(), ids=CLIPS)
 FROM_ZERO = Bounds(0.0, math.inf)
-EITHER_WAY = {"no bound": UNKNOWN, "from 0": FROM_ZERO, "up to 2": Bounds(-math.inf, 2.0)}
+EITHER_WAY = {
+    "no bound": UNKNOWN,
+    "from 0": FROM_ZERO,
+    "up to 2": Bounds(-math.inf, 2.0),
+    "between": Bounds(-0.5, 4.0),  # the clip may end at one of them
+}
 each_bounds = pytest.mark.parametrize("bounds", EITHER_WAY.values(), ids=EITHER_WAY)
 
 MIXED: list[Person] = [(1.0, 2.0), (FAR, 1.5), (0.3, 0.5), (MISSING, math.inf), (-40.0, 3.0)]

@@ -219,7 +219,7 @@ def one_histogram(values: Any, weights: Any, sizes: Any, anchors: Any, randomnes
 
 
 def test_a_histogram_of_all_groups_for_each_is_caught() -> None:
-    people: list[Member] = [(FAR, 2.0, "a"), (1.0, 2.0, "b")]
+    people: list[Member] = [(FAR, 2.0, "a"), (1.0, 2.0, "a"), (1.0, 2.0, "b")]
     plans = plans_of(UNBOUNDED, "any", weight_cap=50.0)
     assert max(joining_losses(people, plans, centers=SEVERE_CENTERS)) <= 2.0 + EXACT
     planted: Patch = (any_shape, "noisy_histograms", one_histogram)

@@ -26,14 +26,14 @@ _LEAST_NATS, _MOST_NATS = 1.0, 1e12  # with less a histogram is all noise; with 
 
 # Where the scale of a population may lie, in half octaves from the size of its anchor. Narrower ones have a centre of
 # six digits or more. A centre may happen to be much nearer to zero than its population is wide, with a chance that
-# halves for each octave. From zero, or from next to it, numbers between 2**-12 and 2**34 are ordinary.
+# halves for each octave. From zero, or from next to it, numbers between 2**-4 and 2**17 are ordinary, and others rare.
 _NARROWER, _WIDER_THAN_CENTER, _WIDER_THAN_BOUND = 40, 12, 46
 _NEXT_TO_ZERO = 40
-_ORDINARY = -24, 68
-_PER_CELL = math.log(2) / 2
+_ORDINARY = -8, 34
+_PER_CELL, _PER_CELL_FROM_ZERO = math.log(2) / 2, 0.1  # nats
 
 _SURELY = 0.01  # chance of nothing on either side, below which something was found
-_LOCATED = 0.95  # chance that the bulk lies where it seems to
+_LOCATED = 0.98  # chance that the bulk lies where it seems to
 _SAME_BULK = 12  # half octaves between scales of one population, and less likely so by
 _PER_CELL_OFF = 0.7  # nats for each further one
 _STANDS_OUT = 5.0  # nats at which a cell is visible,
@@ -163,10 +163,12 @@ def _log_place(anchor: float, first: int, *, is_bound: bool) -> Floats:
     """Prior of a population's scale, by cell."""
     as_far_as_zero = 2 * math.frexp(anchor)[1] - first
     low, high = as_far_as_zero - _NARROWER, as_far_as_zero + (_WIDER_THAN_BOUND if is_bound else _WIDER_THAN_CENTER)
+    slope = _PER_CELL
     if anchor == 0 or as_far_as_zero < _NEXT_TO_ZERO:
         low, high = _ORDINARY[0] - first, _ORDINARY[1] - first
+        slope = _PER_CELL_FROM_ZERO
     cell = np.arange(CELLS)
-    log = -_PER_CELL * np.maximum(np.maximum(low - cell, cell - high), 0)
+    log = -slope * np.maximum(np.maximum(low - cell, cell - high), 0)
     place: Floats = log - np.log(np.exp(log).sum())
     return place
 

@@ -130,12 +130,14 @@ def _log_likelihoods(sides: Sides, misfit: Floats, family: Ints, scale: Ints) ->
     groups, side = np.ogrid[: family.shape[0], :2]
     window = _windows(sides.cells)[groups[..., None], side[..., None], scale]
     expected = (sides.nats[:, None, None, None] * tails().cells[family]).astype(np.float32)
-    off = _windows(misfit)[groups[..., None], side[..., None], scale] * expected
-    known = _windows(np.ones_like(misfit))[groups[..., None], side[..., None], scale]
+    misfit = _windows(misfit)[groups[..., None], side[..., None], scale]
+    held = np.maximum(window, 0)
+    known = _windows(np.ones_like(sides.cells))[groups[..., None], side[..., None], scale]
     nothing = np.abs(window).sum(axis=-1)
     log = np.empty((*family.shape, _MASSES.size))
     for number, mass in enumerate(_MASSES.astype(np.float32)):
-        deviation = np.abs(window - mass * expected) / (1 + mass * off)
+        here = mass * expected
+        deviation = np.abs(window - here) / (1 + misfit * np.minimum(here, held))
         log[..., number] = nothing - np.einsum("gspc,gspc->gsp", deviation, known)
     return log
 
