@@ -12,18 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from recorder import Recorder
-from rules import clip_of, clip_weights, group_at, sums_of, three
+from rules import clip_of, clip_weights, exact_sums, group_at, sums_of, three
 from statistical.laws import assert_accepts_and_rejects, discrete_laplace_cdf, discrete_laplace_size_cdf, kolmogorov
 
 from pdpmean import Plan, Randomness, plan_mean
-from pdpmean.core.choices import Choices, ShapeName
+from pdpmean.core.choices import Choices, GivenShape
 from pdpmean.core.integers import LARGEST_SHIFT, STEPS, steps_of, steps_per_unit
 from pdpmean.core.model import BOUNDED, make_model
+from pdpmean.core.rules import FAR_CELLS
 from pdpmean.core.types import Floats
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE
 from pdpmean.planning.prediction import NEAR
-from pdpmean.planning.released import Average, Location
-from pdpmean.release.any_shape import SquareClip
+from pdpmean.planning.released import Average, Location, PrivateTotalSums, PublicTotalSums, ReleasedSums
+from pdpmean.release.any_shape import FarClip
 from pdpmean.release.average import average, summing_of
 from pdpmean.release.clip import Clip
 from pdpmean.release.gaussian import TentClip
@@ -36,7 +37,8 @@ nears = st.sampled_from([None, STEPS // 8])
 
 
 def quiet() -> Randomness:
-    return Randomness(lambda: bytes(32), lambda *_: 0, private=False)
+    """No noise at all."""
+    return Recorder()
 
 
 def planned_clip(plan: Plan) -> Clip:
@@ -81,17 +83,17 @@ def test_the_unbounded_shift_depends_on_public_numbers_alone() -> None:
 
 
 def test_the_shift_has_an_upper_limit() -> None:
-    # The noise of the squares has scale 2 * 2**24 * 2**35 = 2**60, the largest there may be.
+    # The noise beside squares has scale 4 * 2**24 * 2**34 = 2**60 at most, the largest there may be.
     assert LARGEST_SHIFT == 35
     for model in (BOUNDED, UNBOUNDED):
-        for near in (None, 7):
-            assert clip_of(model, Fraction(1, 2), 2.0**-20, 0.0, 1.0, near).shift == 35
+        for near, largest in ((None, 34), (7, 35)):
+            assert clip_of(model, Fraction(1, 2), 2.0**-20, 0.0, 1.0, near).shift == largest
 
 
 @pytest.mark.parametrize("width", [0.05, 0.219, 0.22, 0.3, 5.0])
 def test_the_noise_of_who_is_near_stays_inside_its_limit(width: float) -> None:
     """Who is hardly near any more leaves little of their share, but never next to nothing."""
-    plan = plan_mean({1.0: 4000}, choices=Choices(clip_width=width))
+    plan = plan_mean({1.0: 4000}, shape="gaussian", choices=Choices(clip_width=width))
     clip = planned_clip(plan)
     assert isinstance(clip, TentClip)
     assert (clip.near > 0) == (width > 1.25 * NEAR * MEDIAN_SIZE)
@@ -126,9 +128,9 @@ def by_hand(clip: Clip, values: Floats, budgets: Floats) -> tuple[int, ...]:
     near = clip.near if isinstance(clip, TentClip) else None
     total = counted = extra = 0
     for weight, value in zip(clip_weights(clip, budgets).tolist(), values.tolist(), strict=True):
-        if math.isnan(value) and near is not None:
+        if math.isnan(value):
             continue
-        z = 0 if math.isnan(value) else round(min(max((value - clip.middle) / clip.half, -1.0), 1.0) * STEPS)
+        z = round(min(max((value - clip.middle) / clip.half, -1.0), 1.0) * STEPS)
         total += weight * z
         counted += weight if near is None or abs(z) < near else 0
         extra += weight * (z * z // STEPS if near is None else STEPS - abs(z))
@@ -204,54 +206,106 @@ def test_who_grants_nothing_has_no_influence() -> None:
 # Release
 
 
-def small_plan(shape: str = "gaussian", *, unbounded: bool = False) -> Plan:
-    kind: ShapeName = "any" if shape == "any" else "gaussian"
-    tiers = {1.0: 4000, 2.0: 1000}
-    if unbounded:
-        return plan_mean(tiers, shape=kind, **UNBOUNDED_OPTIONS)
-    return plan_mean(tiers, shape=kind)
+def small_plan(shape: GivenShape, *, unbounded: bool = False) -> Plan:
+    return plan_mean({1.0: 4000, 2.0: 1000}, shape=shape, **(UNBOUNDED_OPTIONS if unbounded else {}))
 
 
 UNBOUNDED_OPTIONS: dict[str, Any] = {"model": "unbounded", "budget_range": (0.5, 2.0)}
 BUDGETS: NDArray[np.float64] = np.repeat([1.0, 2.0], [4000, 1000])
 
 
-def averaged(source: ArraySource, plan: Plan, middle: float, half: float, randomness: Randomness) -> Average:
-    """The average of all records, clipped to middle +- half."""
-    (group,) = average(source, [group_at(plan, Location(middle, half, half=half))], randomness)
-    assert isinstance(group.averaged, Average)
+def released_at(source: ArraySource, plan: Plan, place: Location, randomness: Randomness) -> ReleasedSums:
+    """What is released of all records, clipped there."""
+    (group,) = average(source, [group_at(plan, place)], randomness)
+    assert group.averaged is not None
     return group.averaged
 
 
-@pytest.mark.parametrize("shape", ["gaussian", "any"])
+def averaged(source: ArraySource, plan: Plan, middle: float, half: float, randomness: Randomness) -> Average:
+    """The average of all records, clipped to middle +- half."""
+    released = released_at(source, plan, Location(middle, half, half=half), randomness)
+    assert isinstance(released, Average)
+    return released
+
+
+def weights_in(plan: Plan) -> Floats:
+    """Of `BUDGETS`, in floating point, from the definition."""
+    weights: Floats = np.minimum(plan.model.allowances(BUDGETS) * float(plan.shares["sum"]), plan.weight_cap)
+    return weights
+
+
 @pytest.mark.parametrize("unbounded", [False, True])
-def test_without_noise_it_is_the_weighted_clipped_mean(shape: str, unbounded: bool) -> None:
-    plan = small_plan(shape, unbounded=unbounded)
+def test_without_noise_it_is_the_weighted_clipped_mean(unbounded: bool) -> None:
+    plan = small_plan("gaussian", unbounded=unbounded)
     values = np.random.default_rng(4).normal(1.0, 2.0, 5000)
     values[7] = math.nan
     released = averaged(ArraySource(values, BUDGETS), plan, 0.5, 3.0, quiet())
-    # In floating point, from the definition.
-    weights = np.minimum(plan.model.allowances(BUDGETS) * float(plan.shares["sum"]), plan.weight_cap)
+    weights = weights_in(plan)
     clipped = np.nan_to_num(np.clip((values - 0.5) / 3.0, -1, 1))
-    parts = weights if shape == "any" else np.where(np.isnan(values), 0.0, weights * (1 - np.abs(clipped)))
+    parts = np.where(np.isnan(values), 0.0, weights * (1 - np.abs(clipped)))
     assert released.mean == pytest.approx(float((weights * clipped).sum() / parts.sum()), abs=1e-6)
     assert released.total == pytest.approx(float(parts.sum()), rel=1e-6)
-    if shape == "any":
-        assert released.square == pytest.approx(float((weights * clipped**2).sum() / weights.sum()), abs=1e-6)
-        assert released.near is None
+    # A clip to 3 belongs to a spread of 3 MEDIAN_SIZE / clip_width: near is within a quarter of that.
+    near = np.abs(values - 0.5) < 3.0 * NEAR * MEDIAN_SIZE / plan.clip_width
+    assert 0 < near.sum() < 5000
+    assert released.near == pytest.approx(float((weights * near).sum() / parts.sum()), abs=1e-6)
+
+
+def far_cells(distances: Floats, weights: Floats) -> Floats:
+    """By hand, from halves of the clip: cells from 2**(1/2), 2**(2/2), ... on, the last one without an end."""
+    cells = np.zeros(FAR_CELLS)
+    for distance, weight in zip(distances.tolist(), weights.tolist(), strict=True):
+        if distance >= math.sqrt(2):
+            cell = min(math.floor(2 * math.log2(distance)) - 1, FAR_CELLS - 1)
+            cells[cell] += weight * min(distance / 2 ** ((cell + 2) / 2), 1.0)
+    return cells
+
+
+@pytest.mark.parametrize("unbounded", [False, True])
+def test_without_noise_any_shape_is_sums_and_cells(unbounded: bool) -> None:
+    """A value is in the sums, in one far cell, or missing."""
+    plan = small_plan("any", unbounded=unbounded)
+    values = np.random.default_rng(4).standard_cauchy(5000)
+    values[7:9], values[9], values[10] = math.nan, 1e9, -1e200
+    released = released_at(ArraySource(values, BUDGETS), plan, Location(0.0, 3.0, half=3.0, offset=0.5), quiet())
+    weights, z = weights_in(plan), (values - 0.5) / 3.0
+    inside = np.abs(z) < math.sqrt(2)
+    clipped = np.clip(z, -1.0, 1.0)[inside]
+    own = weights[inside]
+    assert isinstance(released, PrivateTotalSums if unbounded else PublicTotalSums)
+    if isinstance(released, PublicTotalSums):
+        assert released.values == pytest.approx(float((own * clipped).sum()), abs=1e-3)
+        assert released.spread == pytest.approx(float((own * (1 - clipped**2)).sum()), abs=1e-3)
+        assert released.weight == pytest.approx(float(weights.sum()), rel=1e-6)
     else:
-        assert released.square is None
-        # A clip to 3 belongs to a spread of 3 MEDIAN_SIZE / clip_width: near is within a quarter of that.
-        near = np.abs(values - 0.5) < 3.0 * NEAR * MEDIAN_SIZE / plan.clip_width
-        assert 0 < near.sum() < 5000
-        assert released.near == pytest.approx(float((weights * near).sum() / parts.sum()), abs=1e-6)
+        u = (clipped + 1) / 2
+        parts = [float((own * part).sum()) for part in ((1 - u) ** 2, 2 * u * (1 - u), u**2)]
+        assert [released.low, released.middle, released.high] == pytest.approx(parts, abs=1e-3)
+        assert released.weight == pytest.approx(float(own.sum()), rel=1e-6)
+    assert released.missing == pytest.approx(float(weights[7:9].sum()), rel=1e-6)
+    present = ~np.isnan(values)
+    below, above = (far_cells(sign * z[present], weights[present]) for sign in (-1, 1))
+    assert np.count_nonzero(below) > 10
+    assert released.below == pytest.approx(below, abs=1e-3)
+    assert released.above == pytest.approx(above, abs=1e-3)
+
+
+def test_beyond_a_bound_nothing_is_far() -> None:
+    """Where the clip ends at a bound, what lies beyond counts as the bound; on the other side it is far."""
+    plan = plan_mean({1.0: 4000, 2.0: 1000}, bounds=(-2.5, None))
+    values = np.where(np.arange(5000) % 2, 1e6, -1e6)
+    released = released_at(ArraySource(values, BUDGETS), plan, Location(0.0, 3.0, half=3.0, offset=0.5), quiet())
+    assert isinstance(released, PublicTotalSums)
+    assert not any(released.below)
+    assert released.values == pytest.approx(-float(weights_in(plan)[::2].sum()), rel=1e-6)
+    assert sum(released.above) > 0
 
 
 def noise_of(plan: Plan, name: str, draws: int = 3000) -> tuple[list[int], float]:
     """Noise, in the integers it was drawn in, of one of the released numbers; and the scale it should have.
 
-    From docs/guarantee.md: 2**q H for the sum, so that the share `sum` costs a record W / 2**q; twice that for 1 less
-    the square, 4/3 of it for the tents; and for whoever is near four times what their distance leaves.
+    From docs/guarantee.md: 2**q H for the sum, so that the share `sum` costs a record W / 2**q; 4/3 of it for the
+    tents; and for whoever is near four times what their distance leaves.
     """
     unit = 2.0 ** planned_clip(plan).shift
     source = ArraySource(np.zeros(5000), BUDGETS)  # all are near, and their tents are their weights
@@ -261,33 +315,52 @@ def noise_of(plan: Plan, name: str, draws: int = 3000) -> tuple[list[int], float
     for _ in range(draws):
         released = averaged(source, plan, 0.0, 1.0, randomness)
         if name == "near":
-            assert released.near is not None
             sample.append(round(released.near * released.total * unit - exact))
         elif name == "tents":
             sample.append(round((released.total * unit - exact) * STEPS))
         else:
-            number = released.mean if name == "sum" else released.square
-            assert number is not None
-            sample.append(round(number * released.total * unit * STEPS))
+            sample.append(round(released.mean * released.total * unit * STEPS))
     near = NEAR * MEDIAN_SIZE / plan.clip_width
-    return sample, unit * {"sum": STEPS, "square": 2 * STEPS, "tents": STEPS * 4 / 3, "near": 4 / (1 - near)}[name]
+    return sample, unit * {"sum": STEPS, "tents": STEPS * 4 / 3, "near": 4 / (1 - near)}[name]
+
+
+# The scale of the noise of the numbers that any shape releases, in nats.
+PUBLIC_TOTAL = {"values": 1.0, "spread": 2.0, "missing": 1.0, "below": 1.0, "above": 1.0}
+PRIVATE_TOTAL = {"low": 1.0, "middle": 1.0, "high": 1.0, "missing": 1.0, "below": 1.0, "above": 1.0}
+
+
+@pytest.mark.parametrize("unbounded", [False, True])
+def test_noise_of_any_shape_has_its_scale(unbounded: bool) -> None:
+    """Of a far cell of each side, the other numbers; in units of 2**-24 nats."""
+    plan, source = small_plan("any", unbounded=unbounded), ArraySource(np.zeros(3), np.ones(3))
+
+    def numbers(randomness: Randomness) -> dict[str, float]:
+        released = vars(released_at(source, plan, Location(0.0, 1.0, half=1.0), randomness))
+        return {**released, "below": released["below"][5], "above": released["above"][-1]}
+
+    exact, randomness = numbers(quiet()), Randomness.seeded(5)
+    drawn = [numbers(randomness) for _ in range(3000)]
+    for name, in_nats in (PRIVATE_TOTAL if unbounded else PUBLIC_TOTAL).items():
+        assert_has_scale([round((each[name] - exact[name]) * STEPS) for each in drawn], in_nats * STEPS)
 
 
 @pytest.mark.parametrize(
-    ("name", "shape", "unbounded"),
+    ("name", "unbounded"),
     [
-        ("sum", "gaussian", False),
-        ("sum", "any", False),
-        ("square", "any", False),
-        ("sum", "gaussian", True),
-        ("tents", "gaussian", False),
-        ("tents", "gaussian", True),
-        ("near", "gaussian", False),
-        ("near", "gaussian", True),
+        ("sum", False),
+        ("sum", True),
+        ("tents", False),
+        ("tents", True),
+        ("near", False),
+        ("near", True),
     ],
 )
-def test_noise_has_its_scale(name: str, shape: str, unbounded: bool) -> None:
-    sample, scale = noise_of(small_plan(shape, unbounded=unbounded), name)
+def test_noise_has_its_scale(name: str, unbounded: bool) -> None:
+    assert_has_scale(*noise_of(small_plan("gaussian", unbounded=unbounded), name))
+
+
+def assert_has_scale(sample: list[int], scale: float) -> None:
+    """Whether noise is Laplace of this scale, and of no other."""
 
     def mutant(factor: float) -> list[int]:
         randomness = Randomness.seeded(6)
@@ -302,46 +375,36 @@ def test_noise_has_its_scale(name: str, shape: str, unbounded: bool) -> None:
     assert kolmogorov(sample, discrete_laplace_cdf(scale)) > 1e-12
 
 
-@pytest.mark.parametrize("shape", ["gaussian", "any"])
-def test_the_doubt_is_the_scale_of_the_noise(shape: str) -> None:
-    """Of who is near, or of the mean square, over the total it is divided by."""
-    plan, recorder = small_plan(shape), Recorder()
+def test_the_doubt_is_the_scale_of_the_noise() -> None:
+    """Of who is near, over the total it is divided by."""
+    plan, recorder = small_plan("gaussian"), Recorder()
     released = averaged(ArraySource(np.full(5000, 0.25), BUDGETS), plan, 0.0, 1.0, recorder)
     unit = 2 ** planned_clip(plan).shift
     (number, _), *_, (_, scale) = recorder.asked
-    size = 1 if shape == "gaussian" else STEPS
-    assert released.doubt == pytest.approx(scale / (released.total * unit * size), rel=1e-12)
+    assert released.doubt == pytest.approx(scale / (released.total * unit), rel=1e-12)
     assert released.mean * released.total * unit * STEPS == pytest.approx(number, rel=1e-12)
 
 
-def test_sum_and_weight_get_joint_noise_of_their_scales() -> None:
-    """The law of such noise is in test_joint.py; here, that it is asked for at the scales that the shares pay for."""
-    plan, recorder = small_plan("any", unbounded=True), Recorder()
-    released = averaged(ArraySource(np.full(5000, 9.0), BUDGETS), plan, 0.0, 1.0, recorder)
-    (total, sum_scale), (weight, weight_scale), _ = recorder.asked
-    assert released.total * sum_scale == weight * STEPS
-    assert total == weight * STEPS  # everybody is clipped, to the upper end
-    assert Fraction(weight_scale) >= Fraction(sum_scale) / STEPS * plan.shares["sum"] / plan.shares["weights"]
-    assert weight_scale == pytest.approx(sum_scale / STEPS / plan.noise.part, rel=1e-12)
-
-
-@pytest.mark.parametrize(("offset", "step"), [(0.0, 0), (6.0, -0.75), (-2.0, 0.25), (8.0, -1), (8.1, -1)])
-def test_missing_values_count_as_the_centre(offset: float, step: float) -> None:
-    """Of a clip around 1 + offset, 8 to either side."""
-    plan, location = small_plan("any"), Location(1.0, 8.0, half=8.0, offset=offset)
-    clip = RELEASES["any"].clip(plan, location)
-    assert isinstance(clip, SquareClip)
-    assert (clip.middle, clip.half, clip.missing) == (1.0 + offset, 8.0, round(step * STEPS))
-    (group,) = average(ArraySource(np.full(5000, math.nan), BUDGETS), [group_at(plan, location)], quiet())
-    assert isinstance(group.averaged, Average)
-    assert group.averaged.mean == step
+def test_missing_and_far_values_are_in_no_other_sum() -> None:
+    clip = clip_of(BOUNDED, Fraction(1), 1.0, 0.0, 1.0, None, far=True)
+    assert isinstance(clip, FarClip)
+    weight = int(clip_weights(clip, np.array([1.0]))[0])
+    missing, far, inside = (exact_sums(clip, [value], [1.0]) for value in (math.nan, -1.5, 1.4))
+    assert (missing.values, missing.counted, missing.extra, missing.missing) == (0, 0, 0, weight)
+    assert (far.values, far.counted, far.extra, far.missing, far.far_weight) == (0, 0, 0, 0, weight)
+    assert (inside.values, inside.counted, inside.extra) == (weight * STEPS, weight, weight * STEPS)
+    assert not any(missing.far + inside.far)
+    assert [cell for cell, weight in enumerate(far.far) if weight] == [0]  # of those below, which come first
+    assert missing.everybody == far.everybody == inside.everybody == weight
 
 
 def test_small_budgets_of_any_shape_keep_the_noise_inside_its_limit() -> None:
-    # The noise of the squares is twice that of the sum: 2**60 is the limit.
+    # The noise of the parts is four times that of a sum: 2**60 is the limit.
     plan = plan_mean({0.001: 4_000_000}, model="unbounded", budget_range=(0.001, 0.001), shape="any")
-    released = averaged(ArraySource(np.ones(10), np.full(10, 0.001)), plan, 0.0, 2.0, Randomness.seeded(1))
-    assert math.isfinite(released.mean)
+    source = ArraySource(np.ones(10), np.full(10, 0.001))
+    released = released_at(source, plan, Location(0.0, 2.0, half=2.0), Randomness.seeded(1))
+    assert isinstance(released, PrivateTotalSums)
+    assert math.isfinite(released.weight)
 
 
 # Groups
@@ -353,10 +416,10 @@ PLACES = [Location(0.5, 1.0, half=3.0), Location(-2.0, 1.0, half=1.5), Location(
 @pytest.mark.parametrize("shape", ["gaussian", "any"])
 @pytest.mark.parametrize("unbounded", [False, True])
 @pytest.mark.parametrize("refused", [None, 0, 2])
-def test_a_group_is_released_as_its_records_alone(shape: str, unbounded: bool, refused: int | None) -> None:
+def test_a_group_is_released_as_its_records_alone(shape: GivenShape, unbounded: bool, refused: int | None) -> None:
     """The integers under the noise and its scales, to the last bit; nothing of a group without a plan."""
     plans = [
-        plan_mean(tiers, shape="any" if shape == "any" else "gaussian", **(UNBOUNDED_OPTIONS if unbounded else {}))
+        plan_mean(tiers, shape=shape, **(UNBOUNDED_OPTIONS if unbounded else {}))
         for tiers in ({1.0: 9000}, {0.5: 9000, 2.0: 3000}, {1.0: 40_000})
     ]
     asked: list[Plan | None] = [None if number == refused else plan for number, plan in enumerate(plans)]
@@ -369,10 +432,11 @@ def test_a_group_is_released_as_its_records_alone(shape: str, unbounded: bool, r
     for group, (plan, where) in enumerate(zip(asked, PLACES, strict=True)):
         own = np.flatnonzero(np.equal(CODES, group))
         alone = ArraySource(values[own], BUDGETS[own])
-        expected.append(averaged(alone, plan, where.center, where.half, apart) if plan else None)
+        expected.append(released_at(alone, plan, where, apart) if plan else None)
     assert [group.averaged for group in found] == expected
     assert together.asked == apart.asked
-    assert len(together.asked) == (3 if unbounded or shape == "gaussian" else 2) * (3 if refused is None else 2)
+    numbers = 3 if shape == "gaussian" else 2 * FAR_CELLS + (4 if unbounded else 3)
+    assert len(together.asked) == numbers * (3 if refused is None else 2)
 
 
 def test_where_no_group_has_a_plan_nothing_is_summed() -> None:
@@ -382,8 +446,13 @@ def test_where_no_group_has_a_plan_nothing_is_summed() -> None:
 
 
 @pytest.mark.parametrize("shape", ["gaussian", "any"])
-def test_weights_too_small_for_a_unit_give_a_number(shape: ShapeName) -> None:
+def test_weights_too_small_for_a_unit_give_a_number(shape: GivenShape) -> None:
     """The plan is for budgets of 0.5; those of 2**-40 come to nothing in its units, publicly."""
     plan = plan_mean({0.5: 100_000}, shape=shape)
-    released = averaged(ArraySource(np.ones(9), np.full(9, 2.0**-40)), plan, 0.0, 1.0, quiet())
-    assert (released.mean, released.total * 2.0**40 > 0) == (0.0, True)
+    source = ArraySource(np.ones(9), np.full(9, 2.0**-40))
+    released = released_at(source, plan, Location(0.0, 1.0, half=1.0), quiet())
+    if isinstance(released, Average):
+        assert (released.mean, released.total * 2.0**40 > 0) == (0.0, True)
+    else:
+        assert isinstance(released, PublicTotalSums)
+        assert (released.values, released.weight) == (0.0, 0.0)

@@ -76,7 +76,7 @@ def test_locating_gets_what_the_sum_leaves_of_both_shares(
 ) -> None:
     thinning = thinning_of(BOUNDED, share, 2.0**60, 2.0**900, sum_share=sum_share, spared_from=spared_from)
     (weight,) = thinning.weights(np.array([budget])).tolist()
-    (units,) = weights_of(np.array([budget / 2]), float(sum_share), spared_from, 2.0**20).tolist()
+    (units,) = weights_of(np.array([budget / 2]), float(sum_share) * 2.0**20, spared_from * 2.0**20).tolist()
     allowed = Fraction(budget) / 2 * (share + sum_share)
     together = Fraction(weight) + Fraction(units, 2**20)
     assert together <= allowed

@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from located import locate_one
 from rude import RUDE, rude_column, rude_entry
 from scripted import Scripted
 
@@ -29,7 +30,7 @@ from pdpmean.estimate import estimate_mean
 from pdpmean.passes.cells import count_budgets
 from pdpmean.plan import plan_mean
 from pdpmean.randomness import Randomness
-from pdpmean.release import extent, private_median
+from pdpmean.release import private_median
 from pdpmean.release.average import average
 from pdpmean.release.group import Group
 from pdpmean.release.locate import locate
@@ -38,7 +39,7 @@ from pdpmean.results.mean_estimate import MeanEstimate
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.private_columns import budgets_of_tiers
 
-Shape = Literal["gaussian", "any", "bounds"]
+Shape = Literal["gaussian", "any", "from a bound", "bounds"]
 
 PEOPLE = 72
 BUDGET = 64.0  # in all 4608: enough for either shape in either model
@@ -52,7 +53,8 @@ MODELS: dict[str, dict[str, Any]] = {
 SHAPES: dict[Shape, dict[str, Any]] = {
     "gaussian": {"shape": "gaussian"},
     "any": {"shape": "any"},
-    "bounds": {"shape": "bounds", "bounds": (-5.0, 20.0)},
+    "from a bound": {"shape": "any", "bounds": (-5.0, None)},
+    "bounds": {"shape": "any", "bounds": (-5.0, 20.0)},
 }
 CASES = [(model, shape) for model in MODELS for shape in SHAPES]
 
@@ -110,7 +112,7 @@ def columns(draw: st.DrawFn) -> list[Any]:
 
 def answer(values: Any, budgets: Any, *, model: str, seed: int = 0, **options: Any) -> MeanEstimate:
     """An estimate in which no warning but a `PopulationWarning` is tolerated, and those are the result's own."""
-    options = SHAPES[options.get("shape", "gaussian")] | options
+    options = {**options, **SHAPES[options.get("shape", "gaussian")], **bounds_of(options)}
     options.setdefault("randomness", Randomness.seeded(seed))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("error")
@@ -118,6 +120,11 @@ def answer(values: Any, budgets: Any, *, model: str, seed: int = 0, **options: A
         result: MeanEstimate = estimate_mean(values, budgets, **{**MODELS[model], **options})
     assert tuple(str(warning.message) for warning in caught) == result.warnings
     return result
+
+
+def bounds_of(options: dict[str, Any]) -> dict[str, Any]:
+    """The bounds that were given, if any were."""
+    return {"bounds": options["bounds"]} if "bounds" in options else {}
 
 
 FIELDS = {
@@ -309,12 +316,13 @@ def test_any_clip_width_gives_an_answer(value: float, width: float, model: str) 
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
-def test_the_extent_of_any_shape_follows_the_values_past_ties(size: float) -> None:
-    """Values at the centre are at distance 0, not at 1: a population scaled down has an extent scaled down."""
-    distances = np.concatenate([np.zeros(600), np.random.default_rng(2).normal(size=400) * size])
-    weights = private_median.integer_weights(np.full(1000, 2.0))
-    for reach in extent.find_extent(distances, 0.0, weights, 2.0**-1074, Randomness.seeded(1)):
-        assert 2 * size <= reach <= 32 * size
+def test_the_clip_of_any_shape_follows_the_values_past_ties(size: float) -> None:
+    """Values at the centre are at distance 0, not at 1: a population scaled down has a clip scaled down."""
+    values = np.concatenate([np.zeros(600), np.random.default_rng(2).normal(size=400) * size])
+    plan = plan_mean({4.0: 1000}, shape="any")
+    for seed in range(5):
+        location = locate_one(values, np.full(1000, 2.0), plan, Randomness.seeded(seed))
+        assert 1.5 * size <= location.half <= 32 * size
 
 
 # --- nothing granted ---------------------------------------------------------------------------------------------
@@ -419,17 +427,15 @@ def everything(result: MeanEstimate) -> list[Any]:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_unbounded_results_depend_on_released_numbers_alone(shape: Shape) -> None:
-    """Five data sets with nothing in common but what was released of them: nobody, one person, two thousand."""
+    """Data sets with nothing in common but what was released of them: nobody, one person, two thousand."""
     census = [60.0, 140.0, 200.0]  # buckets [1, 4), [4, 16), [16, 64], in noise scales of 20 nats
     squares = [6.0]  # of the weights
-    averaged = [130.0, 90.0, 5.0]  # sum, weights, and squares or check
+    histogram = [3.0]
+    averaged = [130.0, 90.0, 50.0, 5.0, 2.0]  # sums, missing weight, far cells; or sum, tents and check
     found = []
     for values, budgets in datasets():
-        script = Scripted([*census, *squares, *averaged])
-        with (
-            mock.patch.object(private_median, "private_medians", side_effect=[[3.5], [0.7]]),
-            mock.patch.object(extent, "first_small_tail", return_value=54),
-        ):
+        script = Scripted([*census, *squares, *(histogram if shape != "gaussian" else []), *averaged])
+        with mock.patch.object(private_median, "private_medians", side_effect=[[3.5], [0.7]]):
             result = answer(values, budgets, model="unbounded", shape=shape, randomness=script)
         found.append(everything(result))
     assert all(one == found[0] for one in found)
@@ -476,20 +482,35 @@ def test_small_public_ranges_are_answered_or_refused(high: float, shape: Shape) 
 
 
 @pytest.mark.parametrize("bounds", [(-1.7e308, 1.7e308), (0.0, TINY), (0.0, 1e-310), (1.0, 1 + 2.0**-52), (-1e-300, 5)])
-@pytest.mark.parametrize("shape", ["gaussian", "any"])
-def test_any_bounds_are_answered_or_refused(bounds: tuple[float, float], shape: Shape) -> None:
+def test_any_bounds_of_a_bell_are_answered_or_refused(bounds: tuple[float, float]) -> None:
     values = np.random.default_rng(3).normal(size=500)
-    check_either(answer_or_refusal(values, 8.0, model="bounded", shape=shape, bounds=bounds))
+    check_either(answer_or_refusal(values, 8.0, model="bounded", bounds=bounds))
+
+
+@pytest.mark.parametrize("bound", [-1e301, -1.0, -TINY, 0.0, TINY, 0.5, 1e300])
+@pytest.mark.parametrize("shape", ["gaussian", "any"])
+@pytest.mark.parametrize("model", MODELS)
+def test_an_answer_never_leaves_a_bound(bound: float, shape: Shape, model: str) -> None:
+    """Wherever the bound lies, also where all values are beyond it, and however large or small they are."""
+    spread = np.random.default_rng(3).normal(size=500)
+    for values in (spread, 1e300 * spread, 1e-300 * spread, [bound] * 500, [math.nan] * 500, [-math.inf] * 500):
+        lower = answer(values, 8.0, model=model, shape=shape, bounds=(bound, None))
+        upper = answer(-np.array(values), 8.0, model=model, shape=shape, bounds=(None, -bound))
+        for result in (lower, upper):
+            check(result)
+        assert shape == "gaussian" or lower.mean >= lower.interval(0.99)[0] >= bound
+        assert shape == "gaussian" or upper.mean <= upper.interval(0.99)[1] <= -bound
 
 
 EXTREME_BOUNDS = [(-1e301, 1e301), (0.0, 2.0**-990), (1.0, 1 + 2.0**-29), (-1e-300, 5), (-1e301, -9e300)]
 
 
 @pytest.mark.parametrize("bounds", EXTREME_BOUNDS)
-@pytest.mark.parametrize("model", MODELS)
-def test_an_answer_never_leaves_the_bounds(bounds: tuple[float, float], model: str) -> None:
+@pytest.mark.parametrize(("model", "budget"), [("bounded", 0.1), ("bounded", 8.0), ("unbounded", 1.0), ("unbounded", 8.0)])
+def test_an_answer_never_leaves_the_bounds(bounds: tuple[float, float], model: str, budget: float) -> None:
     for values in (np.random.default_rng(3).normal(size=500), [bounds[1]] * 500, [bounds[0]] * 500, [math.nan] * 500):
-        result = answer(values, 8.0, model=model, shape="bounds", bounds=bounds)
+        result = answer(values, budget, model=model, shape="any", bounds=bounds)
+        assert result.plan.needs_locating == (budget == 8.0)
         check(result)
         low, high = result.interval(0.99)
         assert bounds[0] <= low <= result.mean <= high <= bounds[1]
@@ -498,7 +519,14 @@ def test_an_answer_never_leaves_the_bounds(bounds: tuple[float, float], model: s
 @pytest.mark.parametrize("bounds", [(-1e302, 1e302), (0.0, TINY), (0.0, 1e-310), (1.0, 1 + 2.0**-52)])
 def test_bounds_that_doubles_are_too_coarse_for_are_an_error(bounds: tuple[float, float]) -> None:
     with pytest.raises(InvalidInputError, match="bounds must be at most"):
-        answer([1.0] * 500, 8.0, model="bounded", shape="bounds", bounds=bounds)
+        answer([1.0] * 500, 8.0, model="bounded", shape="any", bounds=bounds)
+
+
+@pytest.mark.parametrize("bound", [1e302, LARGEST])
+def test_a_bound_that_doubles_are_too_coarse_for_is_an_error(bound: float) -> None:
+    for bounds in ((bound, None), (None, -bound)):
+        with pytest.raises(InvalidInputError, match="bounds must be at most"):
+            answer([1.0] * 500, 8.0, model="bounded", shape="any", bounds=bounds)
 
 
 @pytest.mark.parametrize("share", [2.0**-20, 1e-5, math.nextafter(2.0**-10, 0)])
@@ -525,7 +553,6 @@ def test_a_ratio_that_doubles_of_a_centre_cannot_tell_is_refused(shape: Shape) -
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("shape", ["gaussian", "any"])
 @settings(quick, max_examples=25)
 @given(
     center=st.none() | st.floats(0.01, 0.98),
@@ -541,14 +568,14 @@ def test_a_ratio_that_doubles_of_a_centre_cannot_tell_is_refused(shape: Shape) -
 @example(center=None, scale=0.98, share=1, people=60)
 @example(center=0.93, scale=None, share=1, people=60)
 def test_no_choice_of_shares_overspends(
-    center: float | None, scale: float | None, share: float, people: int, shape: Shape, model: str
+    center: float | None, scale: float | None, share: float, people: int, model: str
 ) -> None:
     """Every step has a positive share, and together they are at most the share asked for; or the choice is an error."""
     if (center or 0) + (scale or 0) >= 1:
         return
     choices = Choices(center_share=center, scale_share=scale)
     try:
-        shares = plan_mean({BUDGET: people}, shape=shape, share=share, choices=choices, **MODELS[model]).shares
+        shares = plan_mean({BUDGET: people}, shape="gaussian", share=share, choices=choices, **MODELS[model]).shares
     except (InvalidInputError, InsufficientBudgetError):
         return
     assert all(part > 0 for part in shares.values())

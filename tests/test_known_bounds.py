@@ -31,7 +31,7 @@ from pdpmean.core.types import Floats
 from pdpmean.planning.census import census_of_tiers
 from pdpmean.planning.make import plan_groups
 from pdpmean.randomness import laplace_scale
-from pdpmean.release import known_bounds
+from pdpmean.release import squares
 from pdpmean.show.plots import plot_plan
 from pdpmean.study.what_if import what_if
 
@@ -98,7 +98,7 @@ def test_intervals_cover(case: str) -> None:
     """A total of 20 is enough for yes and no; and noise of four times its scale is noticed."""
     run, truth = CASES[case]
     assert covered(run, truth) >= LEAST_COVERED
-    with mock.patch.object(known_bounds, "laplace_scale", lambda size, part: 4 * laplace_scale(size, part)):
+    with mock.patch.object(squares, "laplace_scale", lambda size, part: 4 * laplace_scale(size, part)):
         assert covered(run, truth) < LEAST_COVERED
 
 
@@ -144,7 +144,7 @@ def test_missing_values_are_left_out(model: str) -> None:
     values = np.tile([1.0, 1.0, 1.0, 0.0, math.nan], 4000)
     found = seeded(values, 0.5, bounds=(0, 1), **MODELS[model])
     assert found.mean == pytest.approx(0.75, abs=0.02)
-    assert found.missing == (None if model == "unbounded" else pytest.approx(0.2, abs=0.01))
+    assert found.missing == pytest.approx(0.2, abs=0.01)
 
 
 @both_models
@@ -199,8 +199,8 @@ def test_yes_and_no_are_told_as_a_percentage() -> None:
     mean, (low, high) = 100 * found.mean, found.interval(0.8)
     text = " ".join(found.text(0.8).split())
     assert f"as a percentage {mean:.2f} %, 80 % interval {100 * low:.2f} to {100 * high:.2f} %" in text
-    assert "as a percentage" not in str(seeded(answers(20_000, 1), 0.5, bounds=(0, 2)))
-    assert "as a percentage" not in str(seeded(answers(20_000, 1), 0.5, shape="any", bounds=(0, 1)))
+    for bounds in ((0, 2), (0, None), None):
+        assert "as a percentage" not in str(seeded(answers(20_000, 1), 0.5, bounds=bounds))
 
 
 def test_what_is_missing_is_told() -> None:
@@ -208,7 +208,8 @@ def test_what_is_missing_is_told() -> None:
     assert "about 20 % of the values" in str(found)
     assert found.to_dict()["missing"] == found.missing
     assert json.loads(json.dumps(found.to_dict()))["bounds"] == [1.0, 5.0]
-    assert "about" not in str(seeded(ratings(20_000, 1), 0.5, shape="any"))
+    for bounds in ((1, None), (None, 5), None):
+        assert "about 20 % of the values" in str(seeded(ratings(20_000, 1), 0.5, bounds=bounds))
 
 
 @both_models
@@ -222,18 +223,40 @@ def test_results_are_equal_after_pickling(model: str) -> None:
 # --- options --------------------------------------------------------------------------------------------------------
 
 
-def test_bounds_decide_on_the_shape_unless_one_is_given() -> None:
-    assert check_options().shape == "gaussian"
-    assert check_options(bounds=(0, 1)).shape == "bounds"
-    for shape in ("gaussian", "any", "bounds"):
-        assert check_options(shape=shape, bounds=(0, 1)).shape == shape
+def test_bounds_decide_on_what_an_estimate_goes_by_unless_it_is_a_bell() -> None:
+    assert check_options().shape == "any"
+    for bounds in ((0, 1), [0, 1]):
+        assert check_options(bounds=bounds).shape == "bounds"
+        assert check_options(shape="gaussian", bounds=bounds).shape == "gaussian"
+    for bounds in ((0, None), (None, 1), (0, math.inf), (-math.inf, 1), (None, None)):
+        assert check_options(bounds=bounds).shape == "any"
+        assert check_options(shape="gaussian", bounds=bounds).shape == "gaussian"
+
+
+@pytest.mark.parametrize("pair", [((0, None), (0.0, math.inf)), ((None, 9), [-math.inf, 9.0]), ((None, None), None)])
+def test_an_infinite_end_is_none(pair: Any) -> None:
+    values = np.random.default_rng(1).uniform(2.0, 4.0, 20_000)
+    one, other = (seeded(values, 0.5, bounds=bounds) for bounds in pair)
+    assert one.to_dict() == other.to_dict()
+    assert one.mean == pytest.approx(3.0, abs=0.03)
+
+
+@both_models
+def test_two_bounds_far_beyond_the_values_cost_next_to_nothing(model: str) -> None:
+    """With enough budget the clip is where the values are; with little the bounds are all there is."""
+    values = np.random.default_rng(1).normal(50.0, 5.0, 20_000)
+    found = seeded(values, 0.5, bounds=(0, 1e6), **MODELS[model])
+    assert found.plan.shape == "any"
+    assert abs(found.mean - 50.0) < 4.5 * found.std < 1.0
+    assert plan_mean({0.5: 100}, bounds=(0, 1e6), **MODELS[model]).shape == "bounds"
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shape": "bounds"}, r"shape='bounds' needs bounds=\(low, high\)"),
-        ({"bounds": (1, 0)}, "bounds must be .low, high., finite, with low < high"),
+        ({"shape": "bounds"}, "shape must be 'any' or 'gaussian'; got 'bounds'"),
+        ({"shape": "bounds", "bounds": (0, 1)}, "shape must be 'any' or 'gaussian'; got 'bounds'"),
+        ({"bounds": (1, 0)}, r"bounds must be \(low, high\) with low < high, and None for an end that is not known"),
         ({"bounds": (0, math.nan)}, "bounds must be"),
         ({"bounds": (0, 10**400)}, "bounds must be"),
         ({"bounds": (0, 1, 2)}, "bounds must be"),

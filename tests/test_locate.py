@@ -18,12 +18,14 @@ from pdpmean import Choices, Randomness, plan_mean
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import WEIGHT_UNIT
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE
+from pdpmean.laws.histogram import Histogram
 from pdpmean.laws.lattice import Lattice, double_of, everywhere, keys_of, linear, positive
 from pdpmean.passes.batch import Batch
 from pdpmean.planning.plan import Shares
 from pdpmean.release import any_shape, locate
 from pdpmean.release import private_median as mechanism
 from pdpmean.release.gaussian import SPREAD_GRAIN
+from pdpmean.release.histogram import noisy_histograms
 from pdpmean.release.private_median import integer_weights, private_medians
 
 ONE = int(keys_of(np.array([1.0]))[0])
@@ -236,7 +238,7 @@ def test_integer_weights_round_down() -> None:
 
 @pytest.mark.parametrize(("mu", "sigma"), [(0.0, 1.0), (1e4, 1.0), (-3e-9, 1e-12), (2e150, 1e150)])
 def test_gaussian_samples_are_located(mu: float, sigma: float) -> None:
-    plan = plan_mean({0.5: 4000})
+    plan = plan_mean({0.5: 4000}, shape="gaussian")
     values = mu + sigma * np.random.default_rng(5).standard_normal(4000)
     weights = np.full(4000, 0.25) * float(plan.shares["center"] + plan.shares["scale"])
     for seed in range(15):
@@ -248,22 +250,40 @@ def test_gaussian_samples_are_located(mu: float, sigma: float) -> None:
         assert not location.degenerate
 
 
-def test_any_shape_is_located() -> None:
-    plan = plan_mean({1.0: 6000}, shape="any")
+@pytest.mark.parametrize(
+    ("bounds", "lowest"), [(None, -3.0), ((0.0, None), 0.0), ((-1.0, None), -1.0)], ids=["none", "0", "-1"]
+)
+def test_any_shape_is_located(bounds: Any, lowest: float) -> None:
+    plan = plan_mean({1.0: 6000}, shape="any", bounds=bounds)
     values = np.random.default_rng(6).exponential(size=6000)
-    weights = np.full(6000, 0.5) * float(plan.shares["center"] + plan.shares["scale"])
+    weights = np.full(6000, 0.5) * float(plan.shares.locating)
     for seed in range(15):
         location = locate_one(values, weights, plan, Randomness.seeded(seed))
-        assert abs(location.center - math.log(2)) < 0.3
+        # A private median; or, with a bound, the bound itself, whatever the values.
+        assert location.center == bounds[0] if bounds else abs(location.center - math.log(2)) < 0.3
         assert location.half == location.spread
-        # Clipped some way below 0, and some way above 3, beyond which 5 in 100 lie.
+        assert location.reading is not None
+        assert location.reading.finding == "found"
+        # Clipped at the bound, or some way below 0; and above 3, beyond which 5 in 100 lie.
         low, high = location.middle - location.half, location.middle + location.half
-        assert -3 < low < 0.1
-        assert 4 < high < 30
+        assert lowest - 1e-9 <= low < 0.1
+        assert 4 < high < 50
+
+
+def test_values_beyond_a_bound_count_as_the_bound() -> None:
+    plan = plan_mean({1.0: 6000}, bounds=(0.0, None))
+    values = np.random.default_rng(6).exponential(size=6000)
+    beyond = np.where(np.arange(6000) % 2, values, -100 * values)
+    weights = np.full(6000, 0.5) * float(plan.shares.locating)
+    one, other = (
+        locate_one(some, weights, plan, Randomness.seeded(1)) for some in (beyond, np.clip(beyond, 0.0, math.inf))
+    )
+    assert (one.middle, one.half) == (other.middle, other.half)
+    assert one.middle - one.half >= 0
 
 
 def test_equal_values_are_degenerate() -> None:
-    plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
+    plan = plan_mean({0.5: 4000}, shape="gaussian", choices=Choices(center_share=0.3, scale_share=0.3))
     for number in (7.0, -7.0, 1e-300, 1e300):
         location = locate_one(np.full(4000, number), np.full(4000, 0.3), plan, Randomness.seeded(1))
         # A cell of 2**26 doubles is at most 2**-26 of the number wide; the spread is the distance within it.
@@ -275,7 +295,7 @@ def test_equal_values_are_degenerate() -> None:
 
 
 def test_zeros_are_degenerate() -> None:
-    plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
+    plan = plan_mean({0.5: 4000}, shape="gaussian", choices=Choices(center_share=0.3, scale_share=0.3))
     location = locate_one(np.zeros(4000), np.full(4000, 0.3), plan, Randomness.seeded(1))
     assert 0 <= location.center < 2.0**26 * 2.0**-1074
     assert (location.spread, location.degenerate) == (2.0**-1000, True)  # raised to what can be divided by
@@ -285,7 +305,7 @@ def test_zeros_are_degenerate() -> None:
 @pytest.mark.parametrize(("sigma", "degenerate"), [(2.0**-26, True), (2.0**-20, False)])
 def test_a_spread_is_none_below_a_part_of_the_centre(sigma: float, degenerate: bool) -> None:
     # The median distance is 0.67 sigma; the border at 2**-24 of the centre.
-    plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
+    plan = plan_mean({0.5: 4000}, shape="gaussian", choices=Choices(center_share=0.3, scale_share=0.3))
     values = 1.0 + sigma * np.random.default_rng(7).standard_normal(4000)
     for seed in range(10):
         location = locate_one(values, np.full(4000, 0.3), plan, Randomness.seeded(seed))
@@ -293,7 +313,7 @@ def test_a_spread_is_none_below_a_part_of_the_centre(sigma: float, degenerate: b
 
 
 def test_an_equal_majority_is_the_centre() -> None:
-    plan = plan_mean({0.5: 4000}, choices=Choices(center_share=0.3, scale_share=0.3))
+    plan = plan_mean({0.5: 4000}, shape="gaussian", choices=Choices(center_share=0.3, scale_share=0.3))
     values = np.where(np.arange(4000) % 5 < 3, 7.0, np.random.default_rng(8).normal(7.0, 1.0, 4000))
     for seed in range(10):
         location = locate_one(values, np.full(4000, 0.3), plan, Randomness.seeded(seed))
@@ -328,7 +348,7 @@ def test_groups_are_located_each_by_its_own_plan(monkeypatch: pytest.MonkeyPatch
     """Some at once and some in other threads, in any order; a group without a plan has no place."""
     monkeypatch.setattr(locate, "_TOGETHER", 5000)
     generator = np.random.default_rng(11)
-    plans = [None if j % 7 == 3 else plan_mean({0.5: 4000 + 100 * j}) for j in range(20)]
+    plans = [None if j % 7 == 3 else plan_mean({0.5: 4000 + 100 * j}, shape="gaussian") for j in range(20)]
     groups = generator.permutation(np.repeat(np.arange(21, dtype=np.int32), 2000))  # the last were not asked for
     values = 1000.0 * groups + (1 + groups) * generator.standard_normal(groups.size)
     kept = Batch(values, np.full(groups.size, 0.5), groups)
@@ -368,15 +388,18 @@ def test_centre_and_spread_together_cost_a_record_what_it_may(shape: Any, monkey
         seen.append((values, weights))
         return [0.0] * sizes.size
 
-    def extent(values: Floats, _: float, weights: NDArray[np.int64], *__: Any) -> tuple[float, float]:
+    def histograms(values: Floats, weights: NDArray[np.int64], *rest: Any) -> list[Histogram]:
         seen.append((values, weights))
-        return 1.0, 1.0
+        return noisy_histograms(values, weights, *rest)
 
     monkeypatch.setattr(mechanism, "private_medians", medians)
-    monkeypatch.setattr(any_shape, "find_extent", extent)
-    shares = [(0.125, 0.375), (0.25, 0.125)]
+    monkeypatch.setattr(any_shape, "noisy_histograms", histograms)
     plan = plan_mean({1.0: 20_000}, shape=shape)
-    plans = [replace(plan, shares=Shares(center=Fraction(c), scale=Fraction(s))) for c, s in shares]
+    width = "histogram" if shape == "any" else "scale"
+    plans = [
+        replace(plan, shares=Shares({"center": Fraction(center), width: Fraction(rest), "sum": Fraction(1, 2)}))
+        for center, rest in [(0.125, 0.375), (0.25, 0.125)]
+    ]
     generator = np.random.default_rng(12)
     values = np.ldexp(generator.integers(1, 2**20, 400).astype(np.float64), -18)
     groups = generator.integers(0, 2, 400).astype(np.int32)

@@ -97,7 +97,7 @@ def test_more_people_are_drawn_as_they_would_be_planned(plan: Plan) -> None:
 
 def test_too_few_people_are_drawn_as_refused(plan: Plan) -> None:
     assert "refused" not in plot(plan).axes[0].get_legend_handles_labels()[1]
-    small = plan_mean({budget: people // 30 for budget, people in TIERS.items()})
+    small = plan_mean({budget: people // 10 for budget, people in TIERS.items()})
     errors = plot(small).axes[0]
     (refused,) = (patch for patch in errors.patches if patch.get_label() == "refused")
     edge = refused.get_extents().transformed(errors.transData.inverted()).x1 / small.total

@@ -97,7 +97,7 @@ def read_groups(result: GroupedEstimate) -> None:
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
 def test_an_estimate(column: str, model: str, shape: Any) -> None:
-    for bounds in (None, (-1.7e308, 1.7e308)):
+    for bounds in (None, (-1.0, None), (None, 1e300), (-1e300, 1e300)):
         options: dict[str, Any] = {"shape": shape, "bounds": bounds, **MODELS[model]}
         read(estimate_mean(COLUMNS[column], BUDGET, randomness=Randomness.seeded(1), **options))
 

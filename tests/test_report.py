@@ -116,7 +116,7 @@ def test_another_level(estimate: MeanEstimate) -> None:
 def test_the_plan_is_told(estimate: MeanEstimate) -> None:
     page = html.unescape(report_html(estimate))
     rows = [(name, text) for name, text in estimate.plan.rows() if name != "shares of the budget"]
-    assert len(rows) == 6
+    assert len(rows) == 7
     for name, text in rows:
         assert f'<th scope="row">{name}</th><td>{text}</td>' in page
     told = re.findall(r">([\d.]+)\N{NO-BREAK SPACE}%</td>", page)
@@ -127,8 +127,10 @@ def test_the_plan_is_told(estimate: MeanEstimate) -> None:
     "options",
     [
         {"model": "unbounded", "budget_range": (0.05, 1.0)},
-        {"shape": "any"},
-        {"shape": "any", "model": "unbounded", "budget_range": (0.05, 1.0), "bounds": (0.0, 100.0)},
+        {},
+        {"shape": "gaussian"},
+        {"shape": "gaussian", "model": "unbounded", "budget_range": (0.05, 1.0), "bounds": (0.0, 100.0)},
+        {"bounds": (0.0, None)},
         {"bounds": (0.0, 100.0)},
         {"model": "unbounded", "budget_range": (0.05, 1.0), "bounds": (0.0, 100.0)},
     ],
@@ -139,8 +141,9 @@ def test_every_step_has_words(options: dict[str, Any]) -> None:
     assert words.count("%") >= len(found.plan.shares)
     assert f"model{found.plan.model.name}" in words
     assert ("budget range0.05 to 1" in words) == ("budget_range" in options)
-    assert ("bounds0 to 100" in words) == ("bounds" in options)
-    assert ("bell-shaped" in words) == ("shape" not in options and "bounds" not in options)
+    assert ("bounds0 to 100" in words) == (options.get("bounds") == (0.0, 100.0))
+    assert ("bounds0 to unknown" in words) == (options.get("bounds") == (0.0, None))
+    assert ("for a bell-shaped population" in words) == ("shape" in options)
     assert ("known bounds" in words) == (not found.plan.needs_locating)
     assert ("lower bound" in words) == found.plan.in_deviations
 

@@ -66,9 +66,7 @@ class KnownBoundsInference(ShapeInference):
         public = released[0].plan.model.budgets_are_public
         found = _of_public_totals(released) if public else _of_private_totals(released)
         missing = [mean.missing for mean in found] if public else _missing_of_private_totals(released)
-        return [
-            _between(group.plan, mean, share) for group, mean, share in zip(released, found, missing, strict=True)
-        ]
+        return [_between(group.plan, mean, share) for group, mean, share in zip(released, found, missing, strict=True)]
 
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
         """Whether most values seem to be missing."""

@@ -7,7 +7,8 @@
 `minimum_mean`         everybody at the smallest budget: an ordinary library for differential privacy
 =====================  ===========================================================================
 
-All but the oracle run the steps of `estimate_mean`, so that what differs is only how unequal budgets are used.
+All but the oracle run the steps of `estimate_mean` for a bell-shaped population, so that what differs is only how
+unequal budgets are used.
 """
 
 from __future__ import annotations
@@ -246,14 +247,14 @@ def _uniform(level: float) -> Model:
 
 
 def _census(source: ArraySource, model: Model, randomness: Randomness) -> Census:
-    (census,) = take_census(count_budgets(source, model), Options(model), randomness)
+    (census,) = take_census(count_budgets(source, model), Options(model, "gaussian"), randomness)
     return census
 
 
 def _run(source: ArraySource, census: Census, model: Model, randomness: Randomness) -> MeanEstimate:
     """The steps of `estimate_mean` after its census."""
     (held,) = count_budgets(source, model)
-    planned = [Group(held, make_plan(census, Options(model)))]
+    planned = [Group(held, make_plan(census, Options(model, "gaussian")))]
     averaged = average(source, locate(source, planned, randomness), randomness)
     (estimate,) = conclude([group.released for group in averaged], Promise(model, Fraction(1), randomness.private))
     assert estimate

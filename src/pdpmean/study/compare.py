@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,7 @@ def method(name: str, budgets: Floats, model: Model, mean: float) -> Method:
     if name == "oracle":
         return lambda values, randomness: oracle(values, budgets, mean=mean, std=1.0, **options, randomness=randomness)
     estimators: dict[str, Callable[..., Any]] = {
-        "pdpmean": estimate_mean,
+        "pdpmean": partial(estimate_mean, shape="gaussian"),  # as all others take it to be
         "threshold": threshold_mean,
         "sampling": sampling_mean,
         "minimum": minimum_mean,
