@@ -95,7 +95,7 @@ def _conclude(
     parts = _Parts(
         start=start,
         noise=sums.noise / present[:, None],
-        sampling=variance / sums.people,
+        sampling=variance / sums.people + cut.misfit,
         cut=cut,
         wrong_weight=start / present if sums.is_public else np.zeros_like(start),
     )

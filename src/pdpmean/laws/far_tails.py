@@ -27,6 +27,7 @@ _FARTHER = 0.4
 _LONGER = 0.4  # and for each further cell of a run
 _MOST_LOST = 2.0**100  # half widths: so that squares are finite
 _TWO_CELLS = 1.4  # scale of the noise where a far cell lies across two cells of the histogram
+_MISFIT = 0.5  # of what is lost: as far as a family may be off beyond what can be seen
 _FURTHEST = 0.998  # what would be lost with a smaller chance than the rest is taken for no more than this quantile
 
 
@@ -62,6 +63,13 @@ class Cut(NamedTuple):
         square = (self.lost**2 * self.chances).sum(axis=-1)
         variance: Floats = (square - mean**2).sum(axis=-1)
         return np.maximum(variance, 0)
+
+    @property
+    def misfit(self) -> Floats:
+        """A variance: no tail is exactly one of those thought of."""
+        means = (self.lost * self.chances).sum(axis=-1)
+        variance: Floats = ((_MISFIT * means) ** 2).sum(axis=-1)
+        return variance
 
     @property
     def far_variance(self) -> Floats:
@@ -191,7 +199,8 @@ def _seen_before(readings: Sequence[Reading], geometry: _Geometry, sums: Sums) -
     held = np.diff(np.take_along_axis(below, whole, axis=-1) + part, axis=-1)
     nats = np.array([reading.nats for reading in readings])
     expected = np.maximum(sums.far, 0) / FAR_PLACE * (nats / sums.total)[:, None, None]
-    return (np.abs(held) - np.abs(held - expected)) / _TWO_CELLS
+    log_odds: Floats = (np.abs(held) - np.abs(held - expected)) / _TWO_CELLS
+    return log_odds
 
 
 def _reality(far: Floats, seen_before: Floats) -> Floats:

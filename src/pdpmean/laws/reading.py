@@ -134,10 +134,10 @@ def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: t
         log_place=places,
         closed=np.broadcast_to(np.array(closed), (len(histograms), 2)),
     )
-    fit, located = _focused(fit_tails(sides))
+    fit, sure = _focused(fit_tails(sides))
     seen = _stands_out(cells.sides, fit)
     missed = _missed(cells, present) & (not any(closed))
-    findings = _findings(cells, sides, fit, seen, located, missed)
+    findings = _findings(cells, sides, fit, seen, sure, missed)
     visible = np.where(seen.any(axis=-1), CELLS - np.argmax(seen[..., ::-1], axis=-1), 0)
     innermost = _steep_starts(cells.sides, seen, present)
     for number, group in enumerate(histograms):
