@@ -99,6 +99,9 @@ def cut_off(
     weight, empty = _learn(losses, atoms, sums)
     measured = (real > 0.5)[:, :, None, :_LEARNT_FROM]
     lost = losses.whole - (losses.cells * measured).sum(axis=-1)
+    if not sums.is_public:  # an unseen far value is not in the total either: it counts as the mean, not as the middle
+        unseen = losses.far - (losses.cells / FAR_EDGES[1 : _LEARNT_FROM + 1] * measured).sum(axis=-1)
+        lost -= np.maximum(unseen, 0) * sign * np.clip(sums.values / sums.present, -1, 1)[:, None, None]
     lost, chances = _with_nothing(np.maximum(lost, 0), weight, empty)
     return Cut(
         measured=np.where(real > 0.5, values, 0).sum(axis=(1, 2)),
@@ -141,6 +144,9 @@ class _Losses(NamedTuple):
     """By group, side and atom."""
 
     whole: Floats
+    far: Floats
+    """Weight in far cells, as a share."""
+
     cells: Floats
     """The part that far cells see, by cell."""
 
@@ -156,7 +162,11 @@ def _losses(atoms: TailAtoms, ends: Floats) -> _Losses:
         weight = np.where(raised[..., None, None], nearer.weight, weight)
         excess = np.where(raised[..., None, None], nearer.excess, excess)
     moment = excess[..., 1:] + weight[..., 1:] * edges
-    return _Losses(whole=excess[..., 0] + weight[..., 1], cells=np.maximum(moment[..., :-1] - moment[..., 1:], 0))
+    return _Losses(
+        whole=excess[..., 0] + weight[..., 1],
+        far=weight[..., 1],
+        cells=np.maximum(moment[..., :-1] - moment[..., 1:], 0),
+    )
 
 
 def _learn(losses: _Losses, atoms: TailAtoms, sums: Sums) -> tuple[Floats, Floats]:

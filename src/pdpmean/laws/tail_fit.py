@@ -136,7 +136,8 @@ def _scores(linear: NDArray[np.float32], square: NDArray[np.float32], families: 
     curvature = square @ weight**2
     mass = np.clip(slope / np.maximum(curvature, np.float32(1e-9)), np.float32(_MASSES[0]), np.float32(1))
     prior = tails().log_prior[families].astype(np.float32)
-    return mass * (slope - mass * curvature / 2) + prior
+    scores: NDArray[np.float32] = mass * (slope - mass * curvature / 2) + prior
+    return scores
 
 
 def _log_likelihoods(sides: Sides, misfit: Floats, family: Ints, scale: Ints) -> Floats:
