@@ -17,8 +17,8 @@ __all__ = ["choose_clips"]
 
 _POWER = 0.25  # of the squared error: what is hardly likely and huge shall not decide, as it would in a mean square
 _DEVIATION = 0.7  # a side's standard deviation over its scale, roughly
-_TRIED = np.arange(-6, 22, 0.5)  # ends, in half octaves from the scale
-_LIKELIEST = 64  # atoms that decide
+_TRIED = np.arange(-5, 20, 0.5)  # ends, in half octaves from the scale
+_LIKELIEST = 48  # atoms that decide
 _NARROWEST = 2.0**-38  # of a clip, over the size of its ends
 _LEAST_WIDTH = 2.0**-1000
 _TOGETHER = 16  # groups; the arrays of more would not stay in the processor's cache

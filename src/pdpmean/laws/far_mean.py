@@ -22,6 +22,7 @@ __all__ = ["FAR_CELLS", "FarMean", "PrivateTotal", "PublicTotal", "conclude_mean
 
 _TOGETHER = 16  # groups; the arrays of more would not stay in the processor's cache
 _LEAST_VARIANCE = 2.0  # of z, over the weight in nats: about what its noise is
+_SLACK = 1.1  # the variance is itself seen through noise, and the sum of skewed values is not quite normal
 _SEEN = 6.5  # nats: a separate population that is seen in a far cell more often than not
 _UNLIKELY = 0.02  # a far cell that holds something with a smaller chance is taken for empty
 _MANY_FAR = 0.15  # of the weight in far cells: the histogram had not shown them
@@ -95,7 +96,7 @@ def _conclude(
     parts = _Parts(
         start=start,
         noise=sums.noise / present[:, None],
-        sampling=variance / sums.people,
+        sampling=_SLACK * variance / sums.people + cut.misfit,
         cut=cut,
         wrong_weight=start / present if sums.is_public else np.zeros_like(start),
     )

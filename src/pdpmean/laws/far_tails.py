@@ -27,6 +27,7 @@ _FARTHER = 0.4
 _LONGER = 0.4  # and for each further cell of a run
 _MOST_LOST = 2.0**100  # half widths: so that squares are finite
 _TWO_CELLS = 1.4  # scale of the noise where a far cell lies across two cells of the histogram
+_MISFIT = 0.5  # of what is lost: as far as a family may be off beyond what can be seen
 _FURTHEST = 0.998  # what would be lost with a smaller chance than the rest is taken for no more than this quantile
 
 
@@ -64,6 +65,13 @@ class Cut(NamedTuple):
         return np.maximum(variance, 0)
 
     @property
+    def misfit(self) -> Floats:
+        """A variance: no tail is exactly one of those thought of."""
+        means = (self.lost * self.chances).sum(axis=-1)
+        variance: Floats = ((_MISFIT * means) ** 2).sum(axis=-1)
+        return variance
+
+    @property
     def far_variance(self) -> Floats:
         """Of what was measured."""
         each = 2 * self.far_noise**2 + self.far_sampling
@@ -91,6 +99,9 @@ def cut_off(
     weight, empty = _learn(losses, atoms, sums)
     measured = (real > 0.5)[:, :, None, :_LEARNT_FROM]
     lost = losses.whole - (losses.cells * measured).sum(axis=-1)
+    if not sums.is_public:  # an unseen far value is not in the total either: it counts as the mean, not as the middle
+        unseen = losses.far - (losses.cells / FAR_EDGES[1 : _LEARNT_FROM + 1] * measured).sum(axis=-1)
+        lost -= np.maximum(unseen, 0) * sign * np.clip(sums.values / sums.present, -1, 1)[:, None, None]
     lost, chances = _with_nothing(np.maximum(lost, 0), weight, empty)
     return Cut(
         measured=np.where(real > 0.5, values, 0).sum(axis=(1, 2)),
@@ -133,6 +144,9 @@ class _Losses(NamedTuple):
     """By group, side and atom."""
 
     whole: Floats
+    far: Floats
+    """Weight in far cells, as a share."""
+
     cells: Floats
     """The part that far cells see, by cell."""
 
@@ -148,7 +162,11 @@ def _losses(atoms: TailAtoms, ends: Floats) -> _Losses:
         weight = np.where(raised[..., None, None], nearer.weight, weight)
         excess = np.where(raised[..., None, None], nearer.excess, excess)
     moment = excess[..., 1:] + weight[..., 1:] * edges
-    return _Losses(whole=excess[..., 0] + weight[..., 1], cells=np.maximum(moment[..., :-1] - moment[..., 1:], 0))
+    return _Losses(
+        whole=excess[..., 0] + weight[..., 1],
+        far=weight[..., 1],
+        cells=np.maximum(moment[..., :-1] - moment[..., 1:], 0),
+    )
 
 
 def _learn(losses: _Losses, atoms: TailAtoms, sums: Sums) -> tuple[Floats, Floats]:
@@ -191,7 +209,8 @@ def _seen_before(readings: Sequence[Reading], geometry: _Geometry, sums: Sums) -
     held = np.diff(np.take_along_axis(below, whole, axis=-1) + part, axis=-1)
     nats = np.array([reading.nats for reading in readings])
     expected = np.maximum(sums.far, 0) / FAR_PLACE * (nats / sums.total)[:, None, None]
-    return (np.abs(held) - np.abs(held - expected)) / _TWO_CELLS
+    log_odds: Floats = (np.abs(held) - np.abs(held - expected)) / _TWO_CELLS
+    return log_odds
 
 
 def _reality(far: Floats, seen_before: Floats) -> Floats:

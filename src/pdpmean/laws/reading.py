@@ -42,8 +42,9 @@ _LONGER = 1.0  # and for each further cell of a run
 _NEAR_BULK = 4  # half octaves
 _HEAVY = 0.2  # of the weight in the innermost cell: what falls that steeply has no tail towards the anchor
 _ALL_SEEN = 1.5  # nats that may seem to lie elsewhere
-_ALL_BUT = 5.0  # nats of noise
-_UNSEEN = 0.15  # of the weight may be nowhere to be seen,
+_ALL_BUT = 7.0  # nats of noise
+_INWARD, _OUTWARD = 10, 6  # half octaves around a scale in which nearly all of a side lies
+_UNSEEN = 0.2  # of the weight may be nowhere to be seen,
 _BY_CHANCE = 3.3  # or so many standard deviations
 _PLAINLY_FAR = 7.0  # nats beyond the last cell
 
@@ -134,10 +135,10 @@ def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: t
         log_place=places,
         closed=np.broadcast_to(np.array(closed), (len(histograms), 2)),
     )
-    fit, located = _focused(fit_tails(sides))
+    fit, sure = _focused(fit_tails(sides))
     seen = _stands_out(cells.sides, fit)
     missed = _missed(cells, present) & (not any(closed))
-    findings = _findings(cells, sides, fit, seen, located, missed)
+    findings = _findings(cells, sides, fit, seen, sure, missed)
     visible = np.where(seen.any(axis=-1), CELLS - np.argmax(seen[..., ::-1], axis=-1), 0)
     innermost = _steep_starts(cells.sides, seen, present)
     for number, group in enumerate(histograms):
@@ -237,7 +238,9 @@ def _findings(cells: Cells, sides: Sides, fit: TailFit, seen: Bools, located: Fl
     off = np.abs(sides.nats - found)
     unseen = (off > _UNSEEN * sides.nats) & (off > _BY_CHANCE * noise)
     far = cells.far.max(axis=1) > np.maximum(_PLAINLY_FAR, 0.05 * sides.nats)
-    codes = np.select([far | missed, unseen, (fit.nothing > _SURELY) | (located < _LOCATED)], [3, 2, 1], 0)
+    nothing = (fit.nothing > _SURELY) | (located < _LOCATED)
+    mostly_center = cells.center > 0.5 * sides.nats
+    codes = np.select([far | missed, nothing & mostly_center, unseen, nothing], [3, 1, 2, 1], 0)
     names: tuple[Finding, ...] = ("found", "nothing", "unseen", "too far")
     return [names[code] for code in codes.tolist()]
 
@@ -247,7 +250,7 @@ def _window(fit: TailFit, seen: Bools) -> Bools:
     cell = np.arange(CELLS)
     weight = fit.weight / np.maximum(fit.weight.sum(axis=-1, keepdims=True), 1e-300)
     middle = (weight * fit.scale).sum(axis=-1, keepdims=True)
-    expected: Bools = (np.abs(cell - middle + 2) <= 7) & (fit.empty < 0.9)[..., None]
+    expected = (cell >= middle - _INWARD) & (cell <= middle + _OUTWARD) & (fit.empty < 0.9)[..., None]
     first = np.argmax(seen, axis=-1, keepdims=True)
     last = CELLS - 1 - np.argmax(seen[..., ::-1], axis=-1, keepdims=True)
     between = (cell >= first) & (cell <= last) & seen.any(axis=-1, keepdims=True)
