@@ -34,6 +34,7 @@ def conclude(groups: Sequence[Released | None], promise: Promise) -> list[MeanEs
 
 
 def _estimate(shape: ShapeInference, group: Released, population: Population, promise: Promise) -> MeanEstimate:
+    part = 1 / (promise.groups or 1)
     bound = 2 * (group.location.half * shape.unevenness(group.plan) / population.slope)
     return MeanEstimate(
         mean=population.mean,
@@ -44,5 +45,6 @@ def _estimate(shape: ShapeInference, group: Released, population: Population, pr
         promise=promise,
         selection_bound=finite(bound),
         missing=population.missing,
-        warnings=shape.warnings(group, population, 1 / (promise.groups or 1)),
+        warnings=shape.warnings(group, population, part),
+        contradictions=shape.contradictions(group, population, part),
     )
