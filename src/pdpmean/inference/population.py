@@ -89,12 +89,21 @@ class ShapeInference(ABC):
     def populations(self, released: Sequence[Released]) -> list[Population]:
         """The population behind each group."""
 
-    @abstractmethod
-    def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:
-        """What released numbers say against the assumed shape.
+    def contradictions(
+        self,
+        released: Released,  # noqa: ARG002
+        population: Population,  # noqa: ARG002
+        part: float,  # noqa: ARG002
+    ) -> tuple[str, ...]:
+        """Why released numbers cannot come from a population of this shape, so that there is no answer.
 
         Of all false alarms, which are rare over all groups together, this group may give the given part.
         """
+        return ()
+
+    @abstractmethod
+    def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:
+        """What to know about an answer that stands: remarks, no contradictions; false alarms as above."""
 
     @abstractmethod
     def unevenness(self, plan: Plan) -> float:
