@@ -50,6 +50,7 @@ def _estimate(shape: ShapeInference, group: Released, population: Population, pr
         promise=promise,
         selection_bound=finite(bound),
         missing=population.missing,
+        assumed=population.assumed,
         warnings=shape.warnings(group, population, part),
         contradictions=shape.contradictions(group, population, part),
     )

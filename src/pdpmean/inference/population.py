@@ -13,6 +13,7 @@ from pdpmean.core.types import Floats
 from pdpmean.laws.law import Law
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Released
+from pdpmean.results.assumed_tails import AssumedTails
 
 __all__ = ["LARGEST_ERROR", "Evidence", "Population", "ShapeInference", "averaging_weights", "weight_variation"]
 
@@ -34,6 +35,8 @@ class Population:
     """How much the mean moves what a value moves by 1."""
     missing: float | None = None
     """The part of the weight whose value is missing, where that is known."""
+    assumed: AssumedTails | None = None
+    """What was assumed of tails, where anything was."""
     contradictions: tuple[str, ...] = ()
     """Where the released numbers do not fit together, so that the mean is no answer: what was seen, in words."""
 

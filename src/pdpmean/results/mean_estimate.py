@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -14,9 +14,11 @@ from pdpmean.core.promise import Promise
 from pdpmean.core.text import as_facts, rounded, short
 from pdpmean.laws.law import Law
 from pdpmean.planning.plan import Plan
+from pdpmean.results.assumed_tails import AssumedTails
 
 __all__ = ["LEVELS", "MeanEstimate"]
 
+_SEEN_NATS = 4.0  # of weight that is missing are told from noise
 LEVELS = (0.8, 0.95, 0.99)  # of the intervals that are shown together
 
 
@@ -40,6 +42,8 @@ class MeanEstimate:
     """What to know about the answer, as far as the released numbers tell."""
     missing: float | None = None
     """About the part of the values that is missing, by weight; None where it is not released."""
+    assumed: AssumedTails | None = None
+    """What the interval assumes of values that the budget cannot show; None where it assumes nothing."""
     contradictions: tuple[str, ...] = ()
     """Why the released numbers cannot come from a population like the one assumed; then there is no answer."""
 
@@ -107,6 +111,7 @@ class MeanEstimate:
             "center": self.center,
             "scale": self.scale,
             "missing": self.missing,
+            "assumed_tails": self.assumed and asdict(self.assumed),
             "selection_bound": self.selection_bound,
             "model": self.plan.model.name,
             "shape": self.plan.given_shape,
@@ -126,8 +131,13 @@ class MeanEstimate:
             mean, low, high = (rounded(100 * end, 100 * self.std) for end in (self.mean, *self.interval(level)))
             rows = [("as a percentage", f"{mean} %, {100 * level:.6g} % interval {low} to {high} %")]
         if self.missing is not None:
-            rows += [("missing", f"about {100 * self.missing:.2g} % of the values")]
+            rows += [("missing", self._missing_in_words(self.missing))]
         return rows
+
+    def _missing_in_words(self, missing: float) -> str:
+        """About how many, or that hardly any can be."""
+        least = min(_SEEN_NATS / self.plan.mean.weight, 1.0)
+        return f"{'less than' if missing < least else 'about'} {100 * max(missing, least):.2g} % of the values"
 
     def _rows(self, level: float = 0.95) -> list[tuple[str, str]]:
         rows = self._rows_of_no_answer() if self.contradicted else self._rows_of_answer(level)
@@ -151,6 +161,7 @@ class MeanEstimate:
             *self.further_rows(level),
             ("error (std)", f"{short(self.std)}, of which noise {noise}, sampling {sampling}"),
             ("population's std", short(self.scale, 4)),
+            *([("assumed", str(self.assumed))] if self.assumed else []),
             ("selection", self.selection),
             *(("warning", text) for text in self.warnings),
         ]
