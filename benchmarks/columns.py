@@ -132,7 +132,7 @@ class Runs:
             found: MeanEstimate = estimate_mean(
                 values,
                 budgets,
-                bounds=bounds,  # type: ignore[arg-type]  # of which one may be unknown
+                bounds=bounds,
                 randomness=Randomness.seeded(seed),
             )
         except InsufficientBudgetError:

@@ -608,7 +608,7 @@ def test_names_stand_for_budgets() -> None:
     with pytest.raises(InvalidInputError, match="different names"):
         plan_mean([1, 1], tiers={1: 0.1, "1": 5.0})
     with pytest.raises(InvalidInputError, match=r"tiers must be \{name: budget\}"):
-        plan_mean(["strict"], tiers=[("strict", 0.1)])  # type: ignore[arg-type]
+        plan_mean(["strict"], tiers=[("strict", 0.1)])
 
 
 def test_one_number_is_not_a_profile() -> None:

@@ -258,7 +258,7 @@ def selection(tiers: dict[float, int], half: float) -> float:
     budgets = np.repeat(list(tiers), list(tiers.values()))
     values = np.random.default_rng(1).uniform(-half, half, budgets.size)
     plain: dict[str, Any] = {"choices": Choices(saturation=10.0), "randomness": Randomness.seeded(1)}
-    found = estimate_mean(values, budgets, bounds=(-half, half), **plain).selection_bound
+    found: float = estimate_mean(values, budgets, bounds=(-half, half), **plain).selection_bound
     # Of any shape it is for the clip that was chosen.
     (group,), of_clip = recorded(values, budgets, **plain)
     assert group is not None

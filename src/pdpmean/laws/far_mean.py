@@ -57,7 +57,7 @@ class FarMean:
 def conclude_means(
     readings: Sequence[Reading],
     clips: Sequence[tuple[float, float]],
-    sums: Sequence[PublicTotal] | Sequence[PrivateTotal],
+    sums: Sequence[PublicTotal | PrivateTotal],
     summed: Sequence[Counted],
     bounds: tuple[float, float],
 ) -> list[FarMean]:
