@@ -122,7 +122,7 @@ def _clipped_populations(released: Sequence[Released]) -> list[Population]:
         [_ends(group.released.location) for group in groups],
         [group.sums for group in groups],
         [group.counted for group in groups],
-        groups[0].plan.bounds,
+        groups[0].plan.ends,
     )
     return [_population(group, mean) for group, mean in zip(groups, means, strict=True)]
 
