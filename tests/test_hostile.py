@@ -507,9 +507,7 @@ EXTREME_BOUNDS = [(-1e301, 1e301), (0.0, 2.0**-990), (1.0, 1 + 2.0**-29), (-1e-3
 
 
 @pytest.mark.parametrize("bounds", EXTREME_BOUNDS)
-@pytest.mark.parametrize(
-    ("model", "budget"), [("bounded", 0.1), ("bounded", 8.0), ("unbounded", 1.0), ("unbounded", 8.0)]
-)
+@pytest.mark.parametrize(("model", "budget"), [("bounded", 0.1), ("bounded", 8.0), ("unbounded", 8.0)])
 def test_an_answer_never_leaves_the_bounds(bounds: tuple[float, float], model: str, budget: float) -> None:
     for values in (np.random.default_rng(3).normal(size=500), [bounds[1]] * 500, [bounds[0]] * 500, [math.nan] * 500):
         result = answer(values, budget, model=model, shape="any", bounds=bounds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any, NoReturn
@@ -88,6 +89,9 @@ def test_without_a_seed_it_is_private_and_says_nothing_else(run: Run, people: Pa
         ),
         (("--budget", "b", "--shape", "any"), {"shape": "any"}),
         (("--budget", "b", "--bounds", "-5.5", "-1e-3"), {"bounds": (-5.5, -1e-3)}),
+        (("--budget", "b", "--bounds", "-5.5", "none"), {"bounds": (-5.5, None)}),
+        (("--budget", "b", "--bounds", "None", "1e3"), {"bounds": (None, 1e3)}),
+        (("--budget", "b", "--bounds", "-inf", "inf"), {"bounds": (-math.inf, math.inf)}),
         (("--budget", "b", "--share", "0.25"), {"share": 0.25}),
         (
             ("--budget", "b", *(word for name, number in CHOICES.items() for word in (f"--{name}", str(number)))),

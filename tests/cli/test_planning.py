@@ -21,7 +21,8 @@ def test_the_text_says_what_the_plan_says_and_more(run: Run) -> None:
     plan = plan_mean(PEOPLE)
     assert (found.exit_code, found.stderr) == (0, "")
     assert found.stdout.startswith(str(plan))
-    assert "limited by            sampling, 85 % of the squared error" in found.stdout
+    part = (plan.sampling_std / plan.expected_std) ** 2
+    assert f"limited by            sampling, {100 * part:.0f} % of the squared error" in found.stdout
     assert f"helps up to {plan.saturation:.3g} per person; 46 % of the people grant more" in found.stdout
     assert "without privacy       the error (std) would be 0.01\n" in found.stdout
     table = found.stdout.split("\n\n")[1].splitlines()
@@ -34,7 +35,7 @@ def test_the_text_says_what_the_plan_says_and_more(run: Run) -> None:
     assert {len(line) for line in changed} == {len(head)}
     assert len(as_it_is) == head.index("  change")  # the column of changes is empty there
     twice = plan_mean({budget: 2 * people for budget, people in PEOPLE.items()}).expected_std
-    assert table[-1].split()[-3:] == [f"{twice:.4g}", "-32", "%"]
+    assert table[-1].split()[-3:] == [f"{twice:.4g}", "-37", "%"]
 
 
 def test_little_budget_is_limited_by_noise(run: Run) -> None:
@@ -53,7 +54,7 @@ def test_json_holds_the_same(run: Run) -> None:
 
 
 def test_a_public_person_makes_an_infinite_total_which_json_cannot_hold(run: Run) -> None:
-    assert json.loads(run("plan", "--tiers", "inf:10,0.1:5000", "--json").stdout)["total_budget"] is None
+    assert json.loads(run("plan", "--tiers", "inf:10,0.1:6000", "--json").stdout)["total_budget"] is None
 
 
 @pytest.mark.parametrize(
@@ -66,6 +67,9 @@ def test_a_public_person_makes_an_infinite_total_which_json_cannot_hold(run: Run
         ),
         (("--share", "0.5"), {"share": 0.5}),
         (("--bounds", "-1e3", "-2"), {"bounds": (-1e3, -2.0)}),
+        (("--bounds", "0", "none"), {"bounds": (0, None)}),
+        (("--bounds", "none", "-2"), {"bounds": (None, -2)}),
+        (("--shape", "gaussian"), {"shape": "gaussian"}),
     ],
 )
 def test_options_reach_the_plan(run: Run, words: tuple[str, ...], options: dict[str, object]) -> None:
@@ -76,12 +80,18 @@ def test_options_reach_the_plan(run: Run, words: tuple[str, ...], options: dict[
 
 def test_shape_and_choices_reach_the_plan(run: Run) -> None:
     chosen = ("--clip-width", "2.5", "--saturation", "0.3", "--center-share", "0.1", "--scale-share", "0.05")
+    refused = run("plan", "--tiers", TIERS, *chosen)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "are choices for --shape gaussian alone" in refused.stderr
+    chosen = ("--shape", "gaussian", *chosen)
     found = json.loads(run("plan", "--tiers", TIERS, "--json", *chosen).stdout)
     assert (found["clip_width"], found["shares"]["center"]) == (2.5, math.floor(0.1 * 2**20) / 2**20)
     assert found["saturation"] == pytest.approx(0.3)
-    assert json.loads(run("plan", "--tiers", "0.5:40000", "--shape", "any", "--json").stdout)["shape"] == "any"
-    assert run("plan", "--tiers", "0.1:2000", "--max-failure", "1e-9").exit_code == 1
-    assert run("plan", "--tiers", "0.1:2000", "--max-ratio", "1e7").exit_code == 1
+    assert found["shape"] == "gaussian"
+    assert json.loads(run("plan", "--tiers", "0.5:40000", "--json").stdout)["shape"] == "any"
+    assert run("plan", "--tiers", "0.1:10000").exit_code == 0
+    assert run("plan", "--tiers", "0.1:10000", "--max-failure", "1e-9").exit_code == 1
+    assert run("plan", "--tiers", "0.1:10000", "--max-ratio", "1e8").exit_code == 1
 
 
 def test_a_figure_is_drawn(run: Run, tmp_path: Path) -> None:

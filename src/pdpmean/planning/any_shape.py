@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from pdpmean.core.bounds import check_fine_enough
 from pdpmean.core.options import Options
@@ -19,6 +20,7 @@ __all__ = ["AnyShapePlanner"]
 # that is flat. The more there are, the more the sum is worth, so that both grow more slowly than the total.
 _CENTER_NATS, _CENTER_AT, _CENTER_POWER = 40.0, 250.0, 0.4
 _HISTOGRAM_PART, _HISTOGRAM_PER_ROOT = 0.38, 5.0
+_USUAL_PART = 0.25  # of the budget, for both: it is what a few who grant much are capped by
 # With fewer nats than these a histogram hardly ever shows how far a population reaches: from a total budget of about
 # 500 on it does, and with a known bound, from which distances are measured at no cost, of 250.
 _LEAST_HISTOGRAM, _LEAST_FROM_BOUND = 72.0, 44.0
@@ -47,12 +49,19 @@ class AnyShapePlanner(Locating, Planner):
 
     def best(self, near: Plan | None = None) -> Plan:  # noqa: ARG002
         """The plan with the usual shares."""
-        nats = self.left * self.useful_total
+        nats = self.left * self.locatable_total
         center = min(_CENTER_NATS * (nats / _CENTER_AT) ** _CENTER_POWER / nats, 0.25) * self.left
         histogram = min(_HISTOGRAM_PART, _HISTOGRAM_PER_ROOT / math.sqrt(nats)) * self.left
         shares = {"histogram": histogram} if self.has_anchor else {"center": center, "histogram": histogram}
         room = self.left - sum(shares.values())
         return self.plan({**self.census_shares(room), **shares}, 0.0, spare=False)
+
+    @cached_property
+    def locatable_total(self) -> float:
+        """What the allowances add up to in `locate`, where those of a few who grant much are capped."""
+        share = _USUAL_PART * self.left
+        located = self.locating({"histogram": share, "sum": self.left - share}, OUT_OF_REACH)
+        return located.sums.weight / share
 
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:  # noqa: ARG002
         """What these shares lead to if the population is bell-shaped."""
