@@ -114,8 +114,9 @@ def test_groups_do_not_depend_on_each_other() -> None:
 
 
 def test_a_clip_is_about_as_wide_as_the_population() -> None:
+    """Eight standard deviations to either side, but where noise looks like a second population."""
     clips = np.array(run(Column(lambda rng, n: 50 + 10 * rng.standard_normal(n), anchor=50.5), RUNS, 8).clips)
-    assert np.mean((clips[:, 0] > -30) & (clips[:, 1] < 130)) >= 0.95
+    assert np.mean((clips[:, 0] > -30) & (clips[:, 1] < 130)) >= 0.8
     assert (clips > -1000).all()
     assert (clips < 1000).all()
     assert (np.diff(clips, axis=1) > 25).all()

@@ -83,10 +83,8 @@ def fit_tails(sides: Sides) -> TailFit:
     misfit = _misfits(sides)
     family, scale = _shortlist(sides, misfit)
     log = _log_likelihoods(sides, misfit, family, scale)
-    log += (
-        tails().log_prior[family][..., None] + np.take_along_axis(sides.log_place[:, None], scale, axis=-1)[..., None]
-    )
-    log -= np.log(_MASSES.size)
+    place = np.take_along_axis(sides.log_place[:, None], scale, axis=-1)
+    log += (tails().log_prior[family] + place - np.log(_MASSES.size))[..., None]
     log = np.where(sides.closed[..., None, None], -np.inf, log)
     weight, empty, nothing = _together(sides, log, scale)
     return _largest(family, scale, weight, empty, nothing)
