@@ -214,9 +214,7 @@ def summary(found: dict[Cell, dict[str, Any]]) -> list[str]:
         "| not answered |\n|" + "---|" * 7
     ]
     for known, totals in TOTALS.items():
-        for total, model, (title, names) in product(
-            totals, MODELS, (("tuned on", TUNED), ("fresh", FRESH))
-        ):
+        for total, model, (title, names) in product(totals, MODELS, (("tuned on", TUNED), ("fresh", FRESH))):
             group = {
                 cell: result
                 for cell, result in found.items()
