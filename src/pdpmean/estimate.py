@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, Unpack, overload
 
 from pdpmean.core.bounds import GivenBounds
-from pdpmean.core.choices import Choices, GivenShape
+from pdpmean.core.choices import Choices, GivenShape, MissingName
 from pdpmean.core.model import ModelName
 from pdpmean.core.options import GivenOptions, Options, check_options
 from pdpmean.core.progress import Progress, Watch
@@ -64,6 +64,7 @@ def estimate_mean(
     budget_range: tuple[float, float] | None = None,
     shape: GivenShape = "any",
     bounds: GivenBounds | None = None,
+    missing: MissingName = "some",
     share: float | Fraction = 1,
     choices: Choices | None = None,
     randomness: Randomness | None = None,
@@ -108,6 +109,9 @@ def estimate_mean(
         (low, high): what every value is publicly known to lie between, such as (0, 1) for yes and no, (1, 5) for a
         rating, or (0, None) for money, counts and durations. Values beyond count as the bound. They must be known
         beforehand: bounds that are read off the data tell of it. The more is known, the less budget is needed.
+    missing
+        "none" if everybody is publicly known to have a value, which makes the answer a little more exact where the
+        budget is small; a value that is missing nevertheless counts as the middle of the clip.
     share
         Use only this part of every budget.
     choices
@@ -140,6 +144,7 @@ def estimate_mean(
             budget_range=budget_range,
             shape=shape,
             bounds=bounds,
+            missing=missing,
             share=share,
             choices=choices,
         )

@@ -36,6 +36,7 @@ def estimate(
     by: given.By = None,
     groups: given.Groups = None,
     planning: given.Planning,
+    missing: given.Missing = "some",
     seed: given.Seed = None,
     level: given.Level = 0.95,
     json: given.Json = False,
@@ -56,6 +57,7 @@ def estimate(
     options = {
         "value": value,
         "equals": equals,
+        "missing": missing,
         **_budgets(budget, budget_for_all),
         "tiers": tier_budgets(listed),
         "person": person,

@@ -44,6 +44,10 @@ Equals = Annotated[
         "--equals", "The share of this entry, such as yes: others are no; missing ones do not count.", COLUMNS, "ENTRY"
     ),
 ]
+Missing = Annotated[
+    Literal["some", "none"],
+    _option("--missing", "none, if everybody is publicly known to have a value.", POPULATION),
+]
 Budget = Annotated[
     str | None,
     _column("--budget", "The column of budgets, one per person: 0 leaves a person out, inf makes them public."),

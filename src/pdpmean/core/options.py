@@ -13,7 +13,16 @@ from typing import Any, TypedDict
 
 from pdpmean.core.bounds import UNKNOWN, Bounds, GivenBounds, check_bounds
 from pdpmean.core.checks import check_equals
-from pdpmean.core.choices import Choices, GivenShape, ShapeName, check_choices, check_shape, check_share
+from pdpmean.core.choices import (
+    Choices,
+    GivenShape,
+    MissingName,
+    ShapeName,
+    check_choices,
+    check_missing,
+    check_shape,
+    check_share,
+)
 from pdpmean.core.groups import check_groups
 from pdpmean.core.model import BOUNDED, Model, ModelName, make_model
 from pdpmean.core.progress import Progress
@@ -36,6 +45,8 @@ class Options:
     bounds: Bounds = UNKNOWN
     share: Fraction = Fraction(1)
     choices: Choices = field(default_factory=Choices)
+    nothing_missing: bool = False
+    """Whether every value is publicly known to be there."""
     value: str | None = None
     equals: str | None = None
     """The entry that counts as 1, where every other counts as 0."""
@@ -55,6 +66,7 @@ def check_options(
     bounds: GivenBounds | None = None,
     share: float | Fraction = 1,
     choices: Choices | None = None,
+    missing: str = "some",
     equals: Any = None,
     by: Any = None,
     groups: Any = None,
@@ -69,6 +81,7 @@ def check_options(
         bounds=limits,
         share=check_share(share),
         choices=check_choices(choices),
+        nothing_missing=check_missing(missing),
         equals=category,
         by=by,
         groups=check_groups(by, groups),
@@ -101,5 +114,6 @@ class GivenOptions(TypedDict, total=False):
     bounds: GivenBounds | None
     share: float | Fraction
     choices: Choices | None
+    missing: MissingName
     randomness: Any
     progress: Progress | None
