@@ -80,7 +80,7 @@ class TailFit(NamedTuple):
 def fit_tails(sides: Sides) -> TailFit:
     """The posterior of both sides."""
     misfit = _misfits(sides)
-    family, scale = _shortlist(sides, misfit)
+    family, scale = _shortlist(sides)
     log = _log_likelihoods(sides, misfit, family, scale)
     place = np.take_along_axis(sides.log_place[:, None], scale, axis=-1)
     log += (tails().log_prior[family] + place - np.log(_MASSES.size))[..., None]
@@ -105,13 +105,13 @@ def _windows(cells: Floats) -> NDArray[np.float32]:
     return sliding_window_view(padded, BEFORE + AFTER, axis=-1)
 
 
-def _shortlist(sides: Sides, misfit: Floats) -> tuple[Ints, Ints]:
+def _shortlist(sides: Sides) -> tuple[Ints, Ints]:
     """The best families and scales by a normal law, whose variance lets a large cell say no more than Laplace noise.
 
     A few families say which scales are worth trying with all of them.
     """
     size = np.abs(sides.cells)
-    precision = 1 / np.maximum(2 * (1 + (misfit * size) ** 2), size / 2)
+    precision = 1 / np.maximum(2.0, size / 2)
     nats = sides.nats[:, None, None]
     linear = _windows(nats * sides.cells * precision)
     square = _windows(nats**2 * precision)
