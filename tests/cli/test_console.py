@@ -39,7 +39,10 @@ def test_no_command_is_help_and_wrong_use(run: Run) -> None:
         (("plan", *TIERS, "--model", "other"), "'other' is not one of 'bounded', 'unbounded'"),
         (("plan", *TIERS, "--share", "much"), "Invalid value for '--share'"),
         (("plan", *TIERS, "--share", "2"), "pdpmean: --share must be above 0 and at most 1; got 2.0"),
-        (("plan", *TIERS, "--bounds", "5", "-5"), "pdpmean: --bounds must be LOW HIGH with LOW < HIGH, and none for an"),
+        (
+            ("plan", *TIERS, "--bounds", "5", "-5"),
+            "pdpmean: --bounds must be LOW HIGH with LOW < HIGH, and none for an",
+        ),
         (("plan", *TIERS, "--bounds", "0", "lots"), "--bounds must be LOW HIGH with LOW < HIGH, and none for an"),
         (("plan", *TIERS, "--bounds", "inf", "none"), "--bounds must be LOW HIGH with LOW < HIGH, and none for an"),
         (("plan", *TIERS, "--shape", "bounds", "--bounds", "0", "1"), "--shape"),
