@@ -27,7 +27,7 @@ class Runs:
         """Note one answer."""
         self.all_errors.append(abs(estimate.mean - truth))
         self.places.append(estimate.law.cdf(truth))
-        self.warned += bool(estimate.warnings)
+        self.warned += bool(estimate.contradictions or estimate.warnings)
 
     def refuse(self) -> None:
         """Note that there was no answer."""

@@ -58,7 +58,8 @@ POPULATIONS: dict[str, Draw] = {
 def warned(draw: Draw, total: int, model: ModelName, runs: int) -> tuple[float, float]:
     """Percent of the runs that warn, and that do so without a doubt about rounding."""
     found = (run(draw, total, model, seed) for seed in range(runs))
-    texts = [estimate.warnings[0] for estimate in found if estimate and estimate.warnings]
+    said = [(*estimate.contradictions, *estimate.warnings) for estimate in found if estimate]
+    texts = [first for first, *_ in filter(None, said)]
     sure = sum("unless" not in text for text in texts)
     return 100 * len(texts) / runs, 100 * sure / runs
 

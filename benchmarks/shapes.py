@@ -35,7 +35,8 @@ TOTALS = {"none": (500, 1_000, 5_000, 50_000), "one": (250, 500, 1_000, 5_000, 5
 # Of a tail that may be cut off in hindsight.
 CUTS = np.array([0, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1])
 
-Draw = Callable[[Generator, int], Floats]
+Draw = Callable[[Generator, int], Any]  # doubles, whatever NumPy calls them
+MODELS: tuple[ModelName, ...] = ("bounded", "unbounded")
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ class Cell:
                 found.refuse()
                 continue
             seconds += time.process_time() - start
-            if estimate.warnings:
+            if estimate.contradicted:
                 contradicted += 1
             else:
                 found.add(estimate, mean)
@@ -193,7 +194,7 @@ class Cell:
 def cells(quick: bool) -> Iterable[Cell]:
     """All that are run."""
     for known, totals in TOTALS.items():
-        for total, tiers, model, name in product(totals, (False, True), ("bounded", "unbounded"), POPULATIONS):
+        for total, tiers, model, name in product(totals, (False, True), MODELS, POPULATIONS):
             if not POPULATIONS[name].has(known) or (quick and (tiers or total > 5_000)):
                 continue
             yield Cell(name, known, total, tiers, model)
@@ -213,9 +214,7 @@ def summary(found: dict[Cell, dict[str, Any]]) -> list[str]:
         "| not answered |\n|" + "---|" * 7
     ]
     for known, totals in TOTALS.items():
-        for total, model, (title, names) in product(
-            totals, ("bounded", "unbounded"), (("tuned on", TUNED), ("fresh", FRESH))
-        ):
+        for total, model, (title, names) in product(totals, MODELS, (("tuned on", TUNED), ("fresh", FRESH))):
             group = {
                 cell: result
                 for cell, result in found.items()

@@ -98,7 +98,7 @@ def test_rows_and_tables() -> None:
     assert table.column("group").to_pylist() == LABELS
     assert table.column("mean").to_pylist()[:3] == [result[group].mean for group in MEANS]
     frame = result.to_pandas()
-    assert frame.shape == (4, 11)
+    assert frame.shape == (4, 12)
     assert frame.loc[0, "std"] == result["north"].std
     assert json.loads(json.dumps(result.to_dict())) == result.to_dict()
 

@@ -25,6 +25,7 @@ from pdpmean import (
     estimate_mean,
     plan_mean,
 )
+from pdpmean.core.bounds import GivenBounds
 from pdpmean.core.choices import Choices
 from pdpmean.core.options import check_options
 from pdpmean.core.types import Floats
@@ -225,10 +226,11 @@ def test_results_are_equal_after_pickling(model: str) -> None:
 
 def test_bounds_decide_on_what_an_estimate_goes_by_unless_it_is_a_bell() -> None:
     assert check_options().shape == "any"
-    for bounds in ((0, 1), [0, 1]):
+    given: list[GivenBounds] = [(0, 1), [0, 1]]
+    for bounds in given:
         assert check_options(bounds=bounds).shape == "bounds"
         assert check_options(shape="gaussian", bounds=bounds).shape == "gaussian"
-    for bounds in ((0, None), (None, 1), (0, math.inf), (-math.inf, 1), (None, None)):
+    for bounds in [(0, None), (None, 1), (0, math.inf), (-math.inf, 1), (None, None)]:
         assert check_options(bounds=bounds).shape == "any"
         assert check_options(shape="gaussian", bounds=bounds).shape == "gaussian"
 

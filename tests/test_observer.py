@@ -40,6 +40,7 @@ from pdpmean import GroupedEstimate
 from pdpmean.passes.thinning import Thinning
 
 Hand = Callable[[str, str], Handed]
+CONTRADICTED = ("groups", "so many that few are located")  # what is released there is no bell
 OF_OBJECTS = ("groups", "equal to an entry")
 
 
@@ -115,7 +116,7 @@ def test_another_number_is_another_sight(handed: Hand) -> None:
     release = RELEASES["groups"]
     other = replace(release, script=[*release.script[:-3], 131.0, *release.script[-2:]])
     first, second = (seen(handed("arrays", "some"), one) for one in (release, other))
-    assert [one == two for one, two in zip(first, second, strict=True)][:3] == [False, False, False]
+    assert [one == two for one, two in zip(first, second, strict=True)][:2] == [False, False]
 
 
 # What is released of two groups whose budgets are public, by the options asked for.
@@ -164,6 +165,6 @@ def test_the_command_line(release: str, handed: Hand, tmp_path: Path, monkeypatc
         files = sorted(path.name for path in Path().iterdir())
         found.append([ended.exit_code, ended.stdout, ended.stderr, Path("page.html").read_bytes(), files])
     assert all(one == found[0] for one in found)
-    assert found[0][0] == 0
+    assert found[0][0] == (3 if release in CONTRADICTED else 0)
     assert ("refused: 1 of 2 groups" in str(found[0][2])) == RELEASES[release].grouped
     assert found[0][4] == ["page.html", "people.csv"]

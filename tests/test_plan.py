@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -270,12 +271,16 @@ def test_the_needed_total_suffices_and_is_hardly_more(tiers: dict[float, int], o
     accepted = plan_mean(more_people(tiers, factor), **options)
     assert accepted.total == pytest.approx(error.needed, rel=0.01)
     assert accepted.allows()
+    assert error.people_needed == pytest.approx(accepted.people, rel=0.01)
+    said = re.search(r"about ([\d,]+) people like these", str(error))
+    assert said is not None
+    assert 1 <= int(said[1].replace(",", "")) / error.people_needed < 1.02
     with pytest.raises(InsufficientBudgetError):
         plan_mean(more_people(tiers, 0.9 * factor), **options)
 
 
 def test_a_refusal_says_what_would_help() -> None:
-    with pytest.raises(InsufficientBudgetError, match=r"more people or larger budgets, or bounds=\(low, high\)"):
+    with pytest.raises(InsufficientBudgetError, match=r"people like these, larger budgets, or bounds=\(low, high\)"):
         plan_mean({0.1: 1000})
     with pytest.raises(InsufficientBudgetError) as caught:
         plan_mean({0.1: 1000}, shape="gaussian", bounds=(0.0, 1.0))
@@ -603,7 +608,7 @@ def test_names_stand_for_budgets() -> None:
     with pytest.raises(InvalidInputError, match="different names"):
         plan_mean([1, 1], tiers={1: 0.1, "1": 5.0})
     with pytest.raises(InvalidInputError, match=r"tiers must be \{name: budget\}"):
-        plan_mean(["strict"], tiers=[("strict", 0.1)])  # type: ignore[arg-type]
+        plan_mean(["strict"], tiers=[("strict", 0.1)])
 
 
 def test_one_number_is_not_a_profile() -> None:

@@ -13,10 +13,11 @@ from unittest import mock
 import numpy as np
 import pytest
 from recorder import Recorder
+from said import said
 from scipy.stats import norm
 
 import pdpmean
-from pdpmean import Choices, InvalidInputError, MeanEstimate, Plan, Randomness, estimate_mean
+from pdpmean import Choices, InvalidInputError, MeanEstimate, Plan, PopulationWarning, Randomness, estimate_mean, plot
 from pdpmean.core.promise import Promise
 from pdpmean.inference import gaussian
 from pdpmean.inference.conclude import conclude
@@ -99,7 +100,7 @@ def test_a_centred_population_is_recovered(plan: Plan) -> None:
     assert found.mean == pytest.approx(10.0)
     assert found.scale == pytest.approx(2.0)
     assert found.center == 10.0
-    assert found.warnings == ()
+    assert said(found) == ()
     # Its error is what the plan predicted, but for the uncertain scale.
     assert found.std == pytest.approx(2.0 * plan.expected_std, rel=0.1)
     assert found.std == pytest.approx(math.hypot(found.noise_std, found.sampling_std))
@@ -149,7 +150,7 @@ def assert_as_alone(found: MeanEstimate | None, group: Released | None, promise:
     assert [found.mean, found.scale, found.std, found.selection_bound, *found.interval()] == pytest.approx(
         [alone.mean, alone.scale, alone.std, alone.selection_bound, *alone.interval()], rel=1e-7
     )
-    assert (found.center, found.plan, found.warnings) == (alone.center, alone.plan, alone.warnings)
+    assert (found.center, found.plan, said(found)) == (alone.center, alone.plan, said(alone))
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
@@ -189,7 +190,7 @@ def test_any_shape_by_hand(options: dict[str, Any], bounds: Any) -> None:
     squares = (1 - z) ** 2 + (1 + z) ** 2 + z**2 if options else 1.0
     weight = 18_000 * float(found.plan.shares["sum"]) / (1 if options else 2)
     assert found.noise_std == pytest.approx(math.sqrt(2 * squares) * group.location.half / weight, rel=0.02)
-    assert found.warnings == ()
+    assert said(found) == ()
 
 
 def test_interval_at_levels(plan: Plan) -> None:
@@ -257,7 +258,7 @@ def selection(tiers: dict[float, int], half: float) -> float:
     budgets = np.repeat(list(tiers), list(tiers.values()))
     values = np.random.default_rng(1).uniform(-half, half, budgets.size)
     plain: dict[str, Any] = {"choices": Choices(saturation=10.0), "randomness": Randomness.seeded(1)}
-    found = estimate_mean(values, budgets, bounds=(-half, half), **plain).selection_bound
+    found: float = estimate_mean(values, budgets, bounds=(-half, half), **plain).selection_bound
     # Of any shape it is for the clip that was chosen.
     (group,), of_clip = recorded(values, budgets, **plain)
     assert group is not None
@@ -296,7 +297,7 @@ def test_a_mean_far_from_the_median_warns(plan: Plan) -> None:
     apart = "mean and median differ: unless values are coarsely rounded, the population is skewed: use shape='any'"
     for shift, warned in ((0.16, ()), (0.18, (apart,)), (0.25, (apart,)), (0.27, (far,)), (0.9, (far,))):
         for sign in (1, -1):
-            assert released(plan, 0.0, 1.0, sign * shift).warnings == warned
+            assert said(released(plan, 0.0, 1.0, sign * shift)) == warned
 
 
 def test_where_the_median_errs_more_a_mean_farther_from_it_is_no_sign() -> None:
@@ -304,8 +305,8 @@ def test_where_the_median_errs_more_a_mean_farther_from_it_is_no_sign() -> None:
     noise, sampling = center_error(plan.center)
     by_chance = half_width(0.999, noise, math.hypot(sampling, plan.noise_std))
     assert by_chance > 0.3
-    assert released(plan, 0.0, 1.0, 0.9 * by_chance).warnings == ()
-    assert len(released(plan, 0.0, 1.0, 1.1 * by_chance).warnings) == 1
+    assert said(released(plan, 0.0, 1.0, 0.9 * by_chance)) == ()
+    assert len(said(released(plan, 0.0, 1.0, 1.1 * by_chance))) == 1
 
 
 def test_where_the_mean_itself_errs_more_than_planned_a_mean_farther_from_the_median_is_no_sign() -> None:
@@ -316,8 +317,8 @@ def test_where_the_mean_itself_errs_more_than_planned_a_mean_farther_from_the_me
     found = released(plan, 0.0, 1.0, 1.01 * as_planned, weight=less)
     own = half_width(0.999, noise, math.hypot(sampling, found.std / found.scale))
     assert own > 1.03 * as_planned
-    assert found.warnings == ()
-    assert len(released(plan, 0.0, 1.0, 1.3 * own, weight=less).warnings) == 1
+    assert said(found) == ()
+    assert len(said(released(plan, 0.0, 1.0, 1.3 * own, weight=less))) == 1
 
 
 EQUAL = "many values seem to be equal, or nearly so: use shape='any'"
@@ -327,9 +328,9 @@ def test_equal_values_warn(plan: Plan) -> None:
     location = Location(7.0, 7.0 * 2.0**-26, 1e-8, degenerate=True)
     averaged = Average(0.0, plan.mean.weight, near=0.1, doubt=0.01)
     found = concluded(plan, location, averaged, None, promised(plan))
-    (warning,) = found.warnings
+    (warning,) = said(found)
     assert warning == EQUAL
-    assert f"warning{' ' * 11}{warning}" in str(found)
+    assert f"NO ANSWER{' ' * 8}{warning}" in str(found)
 
 
 def near_by_chance(plan: Plan, doubt: float) -> float:
@@ -352,7 +353,7 @@ def test_too_many_values_near_the_centre_warn(options: dict[str, Any]) -> None:
     def warnings(near: float) -> tuple[str, ...]:
         half = plan.clip_width / MEDIAN_SIZE
         averaged = Average(0.0, weight * tent, near=near / tent, doubt=0.05 / tent)
-        return concluded(plan, Location(0.0, 1.0, half), averaged, None, promised(plan)).warnings
+        return said(concluded(plan, Location(0.0, 1.0, half), averaged, None, promised(plan)))
 
     for near in (0.08, 0.14, 0.24, limit - 1e-4):
         assert warnings(near) == ()
@@ -389,7 +390,7 @@ def test_too_few_values_where_it_was_located_warn(
     half = plan.clip_width / MEDIAN_SIZE
     for found, warned in ((least - by_chance + 1e-3, ()), (least - by_chance - 1e-3, (FEW,)), (0.01, (FEW,))):
         averaged = Average(0.0, weight * tent * found, near=0.14 / tent, doubt=0.001)
-        assert concluded(plan, Location(0.0, 1.0, half), averaged, None, promised(plan)).warnings == warned
+        assert said(concluded(plan, Location(0.0, 1.0, half), averaged, None, promised(plan))) == warned
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
@@ -400,7 +401,7 @@ def test_a_column_without_numbers_warns_and_bells_do_not(options: dict[str, Any]
     bells = np.random.default_rng(5).normal(3.0, 2.0, 2000)
     for seed in range(10):
         found, *others = (
-            estimate_mean(values, 1.0, shape="gaussian", randomness=Randomness.seeded(seed), **options).warnings
+            said(estimate_mean(values, 1.0, shape="gaussian", randomness=Randomness.seeded(seed), **options))
             for values in (bells, np.full(2000, math.nan), ["many words"] * 2000)
         )
         assert found == ()
@@ -413,7 +414,7 @@ def test_a_column_half_missing_warns_where_budgets_are_public() -> None:
     values[::2] = math.nan
     for seed in range(10):
         found = estimate_mean(values, 1.0, shape="gaussian", randomness=Randomness.seeded(seed))
-        assert found.warnings == (FEW,)
+        assert said(found) == (FEW,)
         assert found.mean == pytest.approx(3.0, abs=6 * found.std)
 
 
@@ -430,7 +431,7 @@ def test_whole_numbers_do_not_warn(seed: int) -> None:
         randomness=Randomness.seeded(seed),
     )
     assert found.center == pytest.approx(50, abs=1e-5)
-    assert found.warnings == ()
+    assert said(found) == ()
 
 
 MOSTLY_MISSING = "more than half of the values seem to be missing or not numbers: the mean is that of the others"
@@ -447,7 +448,7 @@ def test_missing_values_are_left_out_and_told(options: dict[str, Any], bounds: A
         found = estimate_mean(values, 1.0, bounds=bounds, randomness=Randomness.seeded(1), **options)
         assert found.missing == pytest.approx(share, abs=0.01)
         assert abs(found.mean - 10.0) < 4.5 * found.std
-        assert found.warnings == warned
+        assert said(found) == warned
         assert f"missing           about {100 * found.missing:.2g} % of the values" in str(found)
 
 
@@ -597,3 +598,25 @@ def test_std_is_made_of_two_parts(plan: Plan) -> None:
     law = ErrorLaw(np.array([0.0]), np.array([3.0 / math.sqrt(2)]), np.array([4.0]))
     found = dataclasses.replace(released(plan, 0.0, 1.0), law=law)
     assert (found.noise_std, found.sampling_std, found.std) == pytest.approx((3.0, 4.0, 5.0))
+
+
+def test_a_contradicted_estimate_leads_with_that_everywhere() -> None:
+    values = np.random.default_rng(1).lognormal(0, 1, 20_000)
+    with pytest.warns(PopulationWarning, match="no answer: "):
+        found = estimate_mean(values, 1.0, shape="gaussian", randomness=Randomness.seeded(1))
+    assert found.contradicted
+    assert found.warnings == ()
+    assert repr(found) == "<MeanEstimate NO ANSWER, NOT PRIVATE>"
+    lines = str(found).splitlines()
+    assert lines[1].startswith("NO ANSWER")
+    assert "interval" not in str(found).split("guarantee")[0]
+    assert "NO ANSWER" in found._repr_html_()
+    drawn = plot(found)
+    assert [axes.get_title(loc="left") for axes in drawn.axes] == ["No answer"]
+    assert "of every budget" in drawn.axes[0].texts[0].get_text()
+
+
+def test_what_another_run_costs_says_the_share() -> None:
+    values = np.random.default_rng(1).normal(size=5_000)
+    found = estimate_mean(values, 1.0, shape="gaussian", share=0.25, randomness=Randomness.seeded(1))
+    assert found.cost_of_another.startswith("this run has spent 0.25 of every budget; another spends as much again")

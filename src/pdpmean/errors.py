@@ -13,6 +13,7 @@ An error is only ever raised because of something public. A private value, howev
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 __all__ = ["InsufficientBudgetError", "InvalidInputError", "MissingPackageError", "PdpMeanError", "PopulationWarning"]
@@ -37,13 +38,23 @@ class InvalidInputError(PdpMeanError, ValueError):
 class InsufficientBudgetError(PdpMeanError):
     """The budgets are not enough for an answer: `total` was granted, about `needed` would be enough.
 
+    That is what about `people_needed` people would grant whose budgets are like those at hand.
     Raised before any value is used, from public numbers alone; in the unbounded model, from the noisy census.
     """
 
-    def __init__(self, message: str, *, total: float, needed: float, failure_probability: float) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        total: float,
+        needed: float,
+        failure_probability: float,
+        people_needed: float = math.inf,
+    ) -> None:
         super().__init__(message)
         self.total = total
         self.needed = needed
+        self.people_needed = people_needed
         self.failure_probability = failure_probability
         self.spent = 0.0
         """The part of every budget that finding out has used; none where budgets are public."""

@@ -161,6 +161,8 @@ def estimate_mean(
         promise = Promise(options.model, options.share, randomness.private, source.groups, unique=person is not None)
         estimates = conclude([group.released for group in averaged], promise)
         result = _result(estimates, outcomes, promise, options)
+    for text in result.contradictions:
+        warnings.warn(f"no answer: {text}", PopulationWarning, stacklevel=2)
     for text in result.warnings:
         warnings.warn(text, PopulationWarning, stacklevel=2)
     return result

@@ -41,7 +41,7 @@ from pdpmean.planning.make import plan_groups
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Location, Released, ReleasedSums
 from pdpmean.randomness import Randomness
-from pdpmean.release import private_median
+from pdpmean.release import any_shape, private_median
 from pdpmean.release.shapes import RELEASES
 
 Outcome = Plan | InsufficientBudgetError
@@ -232,6 +232,8 @@ class Auditor:
     scenario: Scenario
     source: Generator
     first: Run | None = None
+    concluded: dict[str, Any] = field(default_factory=dict)
+    """What the first run made of its released histograms: all others release the same."""
 
     @cached_property
     def crowd(self) -> Crowd:
@@ -259,11 +261,22 @@ class Auditor:
                 "conclude": _noting(run),
             },
             private_median: {"private_medians": _medians},
+            any_shape: {name: self._once(name) for name in ("read_histograms", "choose_clips")},
         }
         with ExitStack() as stack:
             for module, functions in patches.items():
                 stack.enter_context(mock.patch.multiple(module, **functions))
             yield
+
+    def _once(self, name: str) -> Callable[..., Any]:
+        real = getattr(any_shape, name)
+
+        def once(*released: Any) -> Any:
+            if name not in self.concluded:
+                self.concluded[name] = real(*released)
+            return self.concluded[name]
+
+        return once
 
     def _planned(self, run: Run) -> Callable[..., list[Outcome]]:
         """Plans are made once: of the same censuses the same plans."""

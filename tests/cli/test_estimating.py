@@ -170,13 +170,37 @@ def test_too_little_budget_is_refused(run: Run, people: Path) -> None:
     assert found.stderr.startswith("pdpmean: refused: ")
 
 
-def test_a_warning_is_a_line_on_standard_error(run: Run, people: Path) -> None:
-    words = ("estimate", people, "--value", "income", "--budget-for-all", "2", "--json")
-    found = run(*words, "--shape", "gaussian")
-    assert found.exit_code == 0
-    assert re.fullmatch(r"pdpmean: warning: .*: use --shape any\n", found.stderr)
-    assert json.loads(found.stdout)["warnings"]
-    assert "warning" not in run(*words, "--seed", 1).stderr
+def test_numbers_that_contradict_themselves_are_no_answer(run: Run, people: Path, tmp_path: Path) -> None:
+    words = ("estimate", people, "--value", "income", "--budget-for-all", "2", "--shape", "gaussian")
+    found = run(*words, "--json")
+    assert found.exit_code == 3
+    assert re.fullmatch(r"pdpmean: no answer: .*: use --shape any\n", found.stderr)
+    content = json.loads(found.stdout)
+    assert content["contradicted"]
+    assert (content["mean"], content["interval"], content["interval_95"], content["warnings"]) == (None, None, None, [])
+    (row,) = csv.DictReader(io.StringIO(run(*words, "--csv").stdout))
+    assert (row["mean"], row["low"], row["high"]) == ("", "", "")
+    assert row["contradiction"]
+    page = tmp_path / "page.html"
+    text = run(*words, "--report", page)
+    assert text.exit_code == 3
+    assert text.stdout.startswith("NO ANSWER")
+    assert "interval" not in text.stdout
+    assert "this run has spent all of every budget; another spends as much again" in " ".join(text.stdout.split())
+    shown = page.read_text(encoding="utf-8")
+    assert "<h1>No answer</h1>" in shown
+    assert "% interval" not in shown.split("What was planned")[0]
+
+
+def test_groups_whose_numbers_contradict_themselves(run: Run, people: Path) -> None:
+    """Code 3 if no group has an answer; in the table they are named."""
+    words = ("--budget-for-all", "20", "--by", "region", "--groups", "north,south", "--shape", "gaussian", "--csv")
+    found = run("estimate", people, "--value", "income", *words)
+    assert found.exit_code == 3
+    rows = list(csv.DictReader(io.StringIO(found.stdout)))
+    assert [(row["mean"], row["low"]) for row in rows] == [("", ""), ("", "")]
+    assert all(row["contradiction"] for row in rows)
+    assert run("estimate", people, "--value", "hours", *words).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -249,7 +273,7 @@ def test_nothing_private_shows_where_taking_part_is_secret(run: Run, people: Pat
     public = ("--model", "unbounded", "--budget-min", "0.1", "--budget-max", "1")
     for share in ("1", "0.01"):
         found = run("estimate", people, *COLUMNS, *public, *form, "--share", share)
-        assert found.exit_code in (0, 1, 2)
+        assert found.exit_code in (0, 1, 2, 3)
         assert secrets_in(found.output.replace(str(people), "")) == []
 
 

@@ -335,18 +335,15 @@ def test_noise_scales_stay_within_what_can_be_drawn(model: str, high: float) -> 
 
 
 def test_no_pass_is_made_to_locate() -> None:
-    """Neither is a sample announced, for which some sources would read values twice."""
+    """With so little budget that the bounds tell more than a histogram would."""
 
     class Once(ArraySource):
         def sample(self, *_: Any) -> Any:
             raise AssertionError("sampled")
 
-        def prepare_sample(self, randomness: Randomness) -> None:
-            self.sample(randomness)
-
-    source = Once(np.linspace(-1, 1, 500), np.full(500, 1.0))
+    source = Once(np.linspace(-1, 1, 1000), np.full(1000, 1.0))
     with patched((estimate, "read", lambda *_: source)):
-        found = estimate.estimate_mean(None, bounds=BOUNDS, randomness=Randomness.seeded(1))
+        found = estimate.estimate_mean(None, bounds=BOUNDS, share=0.05, randomness=Randomness.seeded(1))
         assert BOUNDS[0] < found.mean < BOUNDS[1]
         with pytest.raises(AssertionError, match="sampled"):
-            estimate.estimate_mean(None, randomness=Randomness.seeded(1))
+            estimate.estimate_mean(None, bounds=BOUNDS, shape="gaussian", randomness=Randomness.seeded(1))

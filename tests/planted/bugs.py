@@ -26,6 +26,7 @@ class Bug:
 
 COSTS = "tests/audit/test_costs.py::test_no_record_costs_more_than_it_granted"
 BOUNDS = "tests/exact/test_known_bounds.py::"
+ANY = "tests/exact/test_any_shape.py::"
 
 BUGS = (
     Bug(
@@ -41,13 +42,6 @@ BUGS = (
         text='return TentClip(plan.model, plan.shares["sum"],',
         replacement='return TentClip(plan.model, plan.shares["sum"] / sum(plan.shares.values()),',
         caught_by=(f"{COSTS}[bounded-gaussian-whole]",),
-    ),
-    Bug(
-        name="the share of the total weight is divided by the total share",
-        file="release/any_shape.py",
-        text='plan.shares.get("weights", Fraction(0)) / plan.shares["sum"]',
-        replacement='plan.shares.get("weights", Fraction(0)) / plan.shares["sum"] / sum(plan.shares.values())',
-        caught_by=(f"{COSTS}[unbounded-any-whole]",),
     ),
     Bug(
         name="the share of the squared weights is divided by the total share",
@@ -71,38 +65,94 @@ BUGS = (
         caught_by=(f"{COSTS}[unbounded-any-whole]",),
     ),
     Bug(
-        name="between known bounds, a missing value is summed as the middle as well",
-        file="release/known_bounds.py",
-        text="    slack = Fraction(1, 2)  # 1 - z**2 is at most twice 1 - |z|\n",
-        replacement="    slack = Fraction(1, 2)\n    missing_step = 0.0\n",
+        name="a missing value is summed as the middle as well",
+        file="passes/summing.py",
+        text="weights = np.where(is_missing | is_far, 0, granted)",
+        replacement="weights = np.where(is_far, 0, granted)",
         caught_by=(f"{COSTS}[bounded-bounds-whole]",),
     ),
     Bug(
         name="the noise of the missing weight is half of what it should be",
-        file="release/known_bounds.py",
+        file="release/squares.py",
         text="laplace_scale(clip.unit, 1)",
         replacement="laplace_scale(clip.unit, 2)",
         caught_by=(f"{COSTS}[bounded-bounds-grouped]",),
     ),
     Bug(
-        name="one of three private sums between known bounds has no noise",
-        file="release/known_bounds.py",
+        name="one of three private sums has no noise",
+        file="release/squares.py",
         text="middle = randomness.add_laplace(2 * (everybody - sums.extra), scale)",
         replacement="middle = 2 * (everybody - sums.extra)",
         caught_by=(f"{COSTS}[unbounded-bounds-whole]",),
     ),
     Bug(
         name="the middle of three private sums lacks its factor",
-        file="release/known_bounds.py",
+        file="release/squares.py",
         text="2 * (everybody - sums.extra)",
         replacement="(everybody - sums.extra)",
         caught_by=(f"{BOUNDS}test_private_totals_in_nats",),
     ),
     Bug(
-        name="values are sampled to locate what lies between known bounds",
-        file="estimate.py",
-        text="        if PLANNERS[options.shape].needs_locating:\n",
-        replacement="        if True:\n",
-        caught_by=(f"{BOUNDS}test_no_pass_is_made_to_locate",),
+        name="a far value adds to the spread as well",
+        file="release/squares.py",
+        text="spread = sums.counted * STEPS - sums.extra",
+        replacement="spread = (sums.counted + sums.far_weight) * STEPS - sums.extra",
+        caught_by=(f"{ANY}test_every_value_costs_what_the_proof_says",),
+    ),
+    Bug(
+        name="a far value beyond the last cell adds more than the cell's end",
+        file="passes/summing.py",
+        text="parts = np.minimum(np.rint(distances / ends[cells] * STEPS), STEPS)",
+        replacement="parts = np.minimum(np.rint(distances / ends[cells] * STEPS), 2 * STEPS)",
+        caught_by=(f"{ANY}test_every_value_costs_what_the_proof_says",),
+    ),
+    Bug(
+        name="a far value is summed as the end of the clip as well, by the compiled loop",
+        file="core/kernels.py",
+        text="weight = granted if (place == place) & (not is_far) else np.int64(0)",
+        replacement="weight = granted if place == place else np.int64(0)",
+        caught_by=("tests/test_kernels.py::test_far_values_at_the_edges_of_their_cells",),
+    ),
+    Bug(
+        name="the noise of far cells is half of what it should be",
+        file="release/squares.py",
+        text="STEP_BITS + clip.shift)",
+        replacement="STEP_BITS + clip.shift - 1)",
+        caught_by=(f"{COSTS}[unbounded-any-whole]",),
+    ),
+    Bug(
+        name="the noise of a histogram is half of what it should be",
+        file="release/histogram.py",
+        text="_UNIT_BITS = WEIGHT_UNIT.bit_length() - 1",
+        replacement="_UNIT_BITS = WEIGHT_UNIT.bit_length() - 2",
+        caught_by=(f"{ANY}test_a_record_costs_its_weight_wherever_it_lies",),
+    ),
+    Bug(
+        name="the histogram gets the weight of the centre as well",
+        file="release/locate.py",
+        text="for part in (parts, 1 - parts))",
+        replacement="for part in (parts, np.ones_like(parts)))",
+        caught_by=(f"{COSTS}[bounded-any-whole]",),
+    ),
+    Bug(
+        name="an infinite value is in the cells beyond and at the anchor",
+        file="release/histogram.py",
+        text="    noisy = randomness.add_laplace_to_each(",
+        replacement="    counts[:, _ANCHOR] += counts[:, _FAR_ABOVE]\n    noisy = randomness.add_laplace_to_each(",
+        caught_by=(f"{ANY}test_nobody_is_counted_twice_or_left_out",),
+    ),
+    Bug(
+        name="noise for many numbers is 0 twice as often",
+        file="randomness.py",
+        text=" for x, sign in zip(sizes, negative, strict=True) if x or not sign]",
+        replacement=" for x, sign in zip(sizes, negative, strict=True)]",
+        caught_by=("tests/test_randomness.py::test_noise_for_many_has_exactly_its_law",),
+    ),
+    Bug(
+        name="a round number is counted once less at the start of a piece",
+        file="laws/lattice.py",
+        text="return -(-keys // _ROUND) * _ROUND",
+        replacement="return keys // _ROUND * _ROUND",
+        caught_by=("tests/test_lattice.py::test_every_position_of_a_lattice_with_round_numbers",),
     ),
 )

@@ -6,6 +6,7 @@
    0    an answer was given
    1    refused: the budgets are not enough for an answer
    2    wrong use: an option, a file, a column
+   3    no answer: what was released contradicts what was assumed
   70    a fault of this program
  130    interrupted
  141    whoever read the output has stopped, such as head
@@ -29,9 +30,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError, MissingPackageError
 
-__all__ = ["INTERRUPTED", "REFUSED", "WRONG_USE", "Command", "Commands", "in_options", "note", "warn"]
+__all__ = ["CONTRADICTED", "INTERRUPTED", "REFUSED", "WRONG_USE", "Command", "Commands", "in_options", "note", "warn"]
 
-REFUSED, WRONG_USE, INTERNAL, INTERRUPTED, CUT_SHORT = 1, 2, 70, 130, 141
+REFUSED, WRONG_USE, CONTRADICTED, INTERNAL, INTERRUPTED, CUT_SHORT = 1, 2, 3, 70, 130, 141
 
 # What the library says to someone who writes Python, for someone who writes options.
 _OPTIONS = {

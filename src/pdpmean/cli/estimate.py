@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from pdpmean.cli import options as given
-from pdpmean.cli.console import REFUSED, in_options, note, warn
+from pdpmean.cli.console import CONTRADICTED, REFUSED, in_options, note, warn
 from pdpmean.cli.output import as_csv, as_json, wanted
 from pdpmean.cli.progress import Hook, progress
 from pdpmean.cli.tiers import read_list, read_tiers, tier_budgets
@@ -46,7 +46,8 @@ def estimate(
 ) -> None:
     """Estimate the mean of a column, at every person's own privacy budget, with a confidence interval.
 
-    Every run spends the budgets once more; --share spends a part of them.
+    Every run spends the budgets once more; --share spends a part of them. It ends with code 1 if the budgets are not
+    enough, and with 3 if what was released contradicts what was assumed: then there is no answer.
 
     Example: pdpmean estimate people.csv --value hours --budget epsilon
     """
@@ -69,8 +70,16 @@ def estimate(
             from pdpmean.show.report import write_report
 
             write_report(found, page, command=shlex.join(["pdpmean", *context.obj]), level=level)
-    if not getattr(found, "estimates", True):
-        raise typer.Exit(REFUSED)
+    raise typer.Exit(_exit_code(found))
+
+
+def _exit_code(found: MeanEstimate | GroupedEstimate) -> int:
+    """0 if there is an answer, of one group at least."""
+    from pdpmean import GroupedEstimate
+
+    if isinstance(found, GroupedEstimate) and (found.answered or not found.estimates):
+        return 0 if found.answered else REFUSED
+    return CONTRADICTED if found.contradictions else 0
 
 
 def _check(level: float, *, json: bool, csv: bool) -> None:
@@ -118,6 +127,8 @@ def _show(found: MeanEstimate | GroupedEstimate, level: float, *, json: bool, cs
         typer.echo(as_csv(rows))
     else:
         typer.echo(as_json(content) if json else in_options(found.text(level)))
+    for text in found.contradictions:
+        warn(f"no answer: {text}")
     for text in found.warnings:
         note(f"warning: {text}")
     refused = [row for row in rows if row.get("refused")]
@@ -134,7 +145,9 @@ def _rows_and_content(
     marks = {"level": level, "private": found.private}
     if isinstance(found, GroupedEstimate):
         return [row | marks for row in found.rows(level)], found.to_dict(level)
-    low, high = found.interval(level)
+    low, high = (None, None) if found.contradicted else found.interval(level)
     numbers = {name: getattr(found, name) for name in ("std", "noise_std", "sampling_std", "scale", "missing")}
-    row = {"mean": found.mean, "low": low, "high": high, **numbers, "warning": "; ".join(found.warnings)}
-    return [row | marks], found.to_dict() | {"level": level, "interval": [low, high]}
+    texts = {"contradiction": "; ".join(found.contradictions), "warning": "; ".join(found.warnings)}
+    content = found.to_dict()
+    row = {"mean": content["mean"], "low": low, "high": high, **numbers, **texts}
+    return [row | marks], content | {"level": level, "interval": None if found.contradicted else [low, high]}

@@ -13,6 +13,7 @@ from pdpmean.laws.far_mean import FarMean, PrivateTotal, PublicTotal, conclude_m
 from pdpmean.laws.reading import Counted, Reading
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Location, PrivateTotalSums, PublicTotalSums, Released
+from pdpmean.results.assumed_tails import AssumedTails
 
 __all__ = ["AnyShapeInference"]
 
@@ -95,9 +96,13 @@ class AnyShapeInference(ShapeInference):
         return [next(found if _is_between_bounds(group) else clipped) for group in released]
 
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
-        """Whether most values seem to be missing."""
-        missing = (_MANY_MISSING,) if (population.missing or 0.0) > _MANY else ()
-        return population.contradictions + missing
+        """Whether most values seem to be missing, where there is an answer."""
+        many = not population.contradictions and (population.missing or 0.0) > _MANY
+        return (_MANY_MISSING,) if many else ()
+
+    def contradictions(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
+        """What does not fit together in the histogram and in the sums."""
+        return population.contradictions
 
     def unevenness(self, plan: Plan) -> float:
         """Of the weights in the sums."""
@@ -117,7 +122,7 @@ def _clipped_populations(released: Sequence[Released]) -> list[Population]:
         [_ends(group.released.location) for group in groups],
         [group.sums for group in groups],
         [group.counted for group in groups],
-        groups[0].plan.bounds,
+        groups[0].plan.ends,
     )
     return [_population(group, mean) for group, mean in zip(groups, means, strict=True)]
 
@@ -132,5 +137,6 @@ def _population(group: _Clipped, mean: FarMean) -> Population:
         scale=mean.scale,
         law=mean.law,
         missing=group.missing_share(mean.missing),
+        assumed=AssumedTails(mean.tail_share, mean.smallest_visible),
         contradictions=tuple(_CONTRADICTIONS[code] for code in mean.contradictions),
     )

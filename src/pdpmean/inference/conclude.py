@@ -39,6 +39,7 @@ def _all_of(groups: Sequence[Released | None], shape: ShapeName) -> list[Release
 
 
 def _estimate(shape: ShapeInference, group: Released, population: Population, promise: Promise) -> MeanEstimate:
+    part = 1 / (promise.groups or 1)
     bound = 2 * (group.location.half * shape.unevenness(group.plan) / population.slope)
     return MeanEstimate(
         mean=population.mean,
@@ -49,5 +50,7 @@ def _estimate(shape: ShapeInference, group: Released, population: Population, pr
         promise=promise,
         selection_bound=finite(bound),
         missing=population.missing,
-        warnings=shape.warnings(group, population, 1 / (promise.groups or 1)),
+        assumed=population.assumed,
+        warnings=shape.warnings(group, population, part),
+        contradictions=shape.contradictions(group, population, part),
     )

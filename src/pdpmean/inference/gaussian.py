@@ -123,21 +123,22 @@ class GaussianInference(ShapeInference):
         parts = (released[start : start + _TOGETHER] for start in range(0, len(released), _TOGETHER))
         return [population for part in in_threads(_behind_the_clip, parts) for population in part]
 
-    def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:
-        """What released numbers say against a bell."""
+    def contradictions(self, released: Released, population: Population, part: float) -> tuple[str, ...]:
+        """What released numbers of a bell cannot be."""
         group, location = _Bell(released), released.location
         rarely = 1 - part * _FALSE_ALARM
         if location.degenerate or _many_near(group, rarely):
             return (_MANY_EQUAL,)
         if _few_found(group, rarely):
             return (_FEW_FOUND,)
-        gap = abs(population.mean - location.center) / population.scale
-        noise, sampling = (error / min(group.growth, 1.0) for error in center_error(group.plan.center))
-        own_error = math.hypot(population.law.noise_std, population.law.sampling_std) / population.scale
-        own = max(group.plan.noise_std, own_error)
-        by_chance = half_width(rarely, noise, math.hypot(sampling, own))
-        if gap > max(by_chance, _FAR_APART):
-            return (_SKEWED,)
+        gap, by_chance = _gap(group, population, rarely)
+        return (_SKEWED,) if gap > max(by_chance, _FAR_APART) else ()
+
+    def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:
+        """Whether it may be no bell, where nothing contradicts that."""
+        if self.contradictions(released, population, part):
+            return ()
+        gap, by_chance = _gap(_Bell(released), population, 1 - part * _FALSE_ALARM)
         return (_PERHAPS_SKEWED,) if gap > max(by_chance, _APART) else ()
 
     def unevenness(self, plan: Plan) -> float:
@@ -177,6 +178,15 @@ def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
     leverages = slopes[:, :-1].mean(axis=1) * (2 / (1 + np.maximum(np.abs(found.mean[:, 0]), 1)))
     solved = (means[:, -1].tolist(), scales[:, -1].tolist(), laws, leverages.tolist())
     return [Population(*one) for one in zip(*solved, strict=True)]
+
+
+def _gap(group: _Bell, population: Population, rarely: float) -> tuple[float, float]:
+    """How far mean and median lie apart, in standard deviations, and how far they may by chance."""
+    gap = abs(population.mean - group.released.location.center) / population.scale
+    noise, sampling = (error / min(group.growth, 1.0) for error in center_error(group.plan.center))
+    own_error = math.hypot(population.law.noise_std, population.law.sampling_std) / population.scale
+    own = max(group.plan.noise_std, own_error)
+    return gap, half_width(rarely, noise, math.hypot(sampling, own))
 
 
 def _many_near(group: _Bell, rarely: float) -> bool:

@@ -13,6 +13,7 @@ from pdpmean.core.types import Floats
 from pdpmean.laws.law import Law
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Released
+from pdpmean.results.assumed_tails import AssumedTails
 
 __all__ = ["LARGEST_ERROR", "Evidence", "Population", "ShapeInference", "averaging_weights", "weight_variation"]
 
@@ -34,6 +35,8 @@ class Population:
     """How much the mean moves what a value moves by 1."""
     missing: float | None = None
     """The part of the weight whose value is missing, where that is known."""
+    assumed: AssumedTails | None = None
+    """What was assumed of tails, where anything was."""
     contradictions: tuple[str, ...] = ()
     """Where the released numbers do not fit together, so that the mean is no answer: what was seen, in words."""
 
@@ -89,12 +92,21 @@ class ShapeInference(ABC):
     def populations(self, released: Sequence[Released]) -> list[Population]:
         """The population behind each group."""
 
-    @abstractmethod
-    def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:
-        """What released numbers say against the assumed shape.
+    def contradictions(
+        self,
+        released: Released,  # noqa: ARG002
+        population: Population,  # noqa: ARG002
+        part: float,  # noqa: ARG002
+    ) -> tuple[str, ...]:
+        """Why released numbers cannot come from a population of this shape, so that there is no answer.
 
         Of all false alarms, which are rare over all groups together, this group may give the given part.
         """
+        return ()
+
+    @abstractmethod
+    def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:
+        """What to know about an answer that stands: remarks, no contradictions; false alarms as above."""
 
     @abstractmethod
     def unevenness(self, plan: Plan) -> float:

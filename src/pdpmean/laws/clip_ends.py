@@ -10,18 +10,17 @@ import numpy as np
 from pdpmean.core.numbers import finite
 from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
-from pdpmean.laws.reading import Counted, Reading, closed_sides
+from pdpmean.laws.reading import TOGETHER, Counted, Reading, closed_sides
 from pdpmean.laws.tail_atoms import TailAtoms, stack_atoms
 
 __all__ = ["choose_clips"]
 
-_POWER = 0.25  # of the squared error: what is hardly likely and huge shall not decide, as it would in a mean square
+_POWER = 0.15  # of the squared error: what is hardly likely and huge shall not decide, as it would in a mean square
 _DEVIATION = 0.7  # a side's standard deviation over its scale, roughly
-_TRIED = np.arange(-6, 22, 0.5)  # ends, in half octaves from the scale
-_LIKELIEST = 64  # atoms that decide
+_TRIED = np.arange(-5, 20, 0.5)  # ends, in half octaves from the scale
+_LIKELIEST = 48  # atoms that decide
 _NARROWEST = 2.0**-38  # of a clip, over the size of its ends
 _LEAST_WIDTH = 2.0**-1000
-_TOGETHER = 16  # groups; the arrays of more would not stay in the processor's cache
 _QUIET_CENTER = 4.0  # nats at the anchor; with less the clip may begin beyond it
 _EMPTY = 0.8  # chance of an empty side, above which the clip may begin beyond the anchor
 
@@ -33,8 +32,8 @@ def choose_clips(
     """Finite ends of each clip, within the bounds, the lower one below the upper one."""
     closed = np.array(closed_sides(bounds))
     clips: list[tuple[float, float]] = []
-    for start in range(0, len(readings), _TOGETHER):
-        end = start + _TOGETHER
+    for start in range(0, len(readings), TOGETHER):
+        end = start + TOGETHER
         some = readings[start:end]
         reaches = _reaches(some, summed[start:end], _limits(some, bounds), closed)
         clips += [

@@ -16,15 +16,17 @@ from pdpmean.laws.far_sums import FAR_CELLS, PrivateTotal, PublicTotal, Sums, st
 from pdpmean.laws.far_tails import Cut, cut_off
 from pdpmean.laws.grid_law import GridLaw
 from pdpmean.laws.mean_law import CHANCES, ErrorGrid
-from pdpmean.laws.reading import Counted, Reading, closed_sides
+from pdpmean.laws.reading import TOGETHER, Counted, Reading
 
 __all__ = ["FAR_CELLS", "FarMean", "PrivateTotal", "PublicTotal", "conclude_means"]
 
-_TOGETHER = 16  # groups; the arrays of more would not stay in the processor's cache
 _LEAST_VARIANCE = 2.0  # of z, over the weight in nats: about what its noise is
+_SLACK = 1.1  # the variance is itself seen through noise, and the sum of skewed values is not quite normal
 _SEEN = 6.5  # nats: a separate population that is seen in a far cell more often than not
 _UNLIKELY = 0.02  # a far cell that holds something with a smaller chance is taken for empty
+_NOISE_OF_WEIGHT = 3.5  # nats: standard deviation of the sum of three sums, the missing weight and some far cells
 _MANY_FAR = 0.15  # of the weight in far cells: the histogram had not shown them
+_NOISE_OF_TWO = 12.0  # nats that two noisy sums exceed what is possible by once in 10^5 times
 _RARELY = 5.0  # standard deviations that two releases of one number may differ by
 
 
@@ -56,15 +58,15 @@ class FarMean:
 def conclude_means(
     readings: Sequence[Reading],
     clips: Sequence[tuple[float, float]],
-    sums: Sequence[PublicTotal] | Sequence[PrivateTotal],
+    sums: Sequence[PublicTotal | PrivateTotal],
     summed: Sequence[Counted],
     bounds: tuple[float, float],
 ) -> list[FarMean]:
     """The mean of each group."""
     found: list[FarMean] = []
-    for start in range(0, len(readings), _TOGETHER):
-        some = slice(start, start + _TOGETHER)
-        stacked = stack_sums(sums[some], summed[some], readings[some], closed_sides(bounds))
+    for start in range(0, len(readings), TOGETHER):
+        some = slice(start, start + TOGETHER)
+        stacked = stack_sums(sums[some], summed[some], readings[some], clips[some], bounds)
         found += _conclude(readings[some], clips[some], stacked, bounds)
     return found
 
@@ -100,7 +102,8 @@ def _conclude(
         wrong_weight=start / present if sums.is_public else np.zeros_like(start),
     )
     middle, points = _law(parts, sums)
-    share = cut.variance / (cut.variance + parts.sampling + 2 * (parts.noise**2).sum(axis=1) + cut.far_variance)
+    unseen = cut.variance + cut.misfit
+    share = unseen / (unseen + parts.sampling + 2 * (parts.noise**2).sum(axis=1) + cut.far_variance)
     for number, (reading, clip) in enumerate(zip(readings, clips, strict=True)):
         low, high = clip
         half, origin = high / 2 - low / 2, high / 2 + low / 2
@@ -144,10 +147,11 @@ def _law(parts: _Parts, sums: Sums) -> tuple[Floats, Floats]:
     gone = sums.missing.places - sums.missing.means[:, None]
     off = parts.wrong_weight[:, None] * gone
     maybe = np.where(cut.real > _UNLIKELY, np.abs(cut.values) + 9 * cut.far_noise, 0.0)
-    reach = 11 * parts.noise.sum(axis=1) + 7 * np.sqrt(parts.sampling) + cut.lost.max(axis=(1, 2))
+    normal = _SLACK * parts.sampling + cut.misfit
+    reach = 11 * parts.noise.sum(axis=1) + 7 * np.sqrt(normal) + cut.lost.max(axis=(1, 2))
     reach += np.abs(off).max(axis=1) + maybe.sum(axis=(1, 2))
     grid = ErrorGrid(reach)
-    transform = grid.normal(parts.sampling) * grid.discrete(off, sums.missing.chances)
+    transform = grid.normal(normal) * grid.discrete(off, sums.missing.chances)
     for scale in parts.noise.T:
         transform = transform * grid.laplace(scale)
     transform = transform * np.conj(grid.discrete(cut.lost[:, 0], cut.chances[:, 0]))
@@ -169,8 +173,9 @@ def _contradictions(reading: Reading, sums: Sums, number: int) -> tuple[str, ...
     if float(sums.far_weight[number]) > _MANY_FAR * present:
         found.append("far")
     apart = abs(present + float(sums.missing.means[number]) - total)
-    if not sums.is_public and apart > _RARELY * math.hypot(float(sums.total_std[number]), 3.5):
+    if not sums.is_public and apart > _RARELY * math.hypot(float(sums.total_std[number]), _NOISE_OF_WEIGHT):
         found.append("total")
-    if abs(float(sums.values[number])) + float(sums.spread[number]) / 2 > 1.0 * present + 12:
+    # |z| + (1 - z**2) / 2 is at most 1.
+    if abs(float(sums.values[number])) + float(sums.spread[number]) / 2 > present + _NOISE_OF_TWO:
         found.append("sums")
     return tuple(found)

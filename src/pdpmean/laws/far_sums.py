@@ -15,7 +15,7 @@ import numpy as np
 from pdpmean.core.types import Floats
 from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.laws.reading import Counted, Reading
-from pdpmean.laws.two_point import Nodes
+from pdpmean.laws.two_point import Bools, Nodes
 
 __all__ = ["FAR_CELLS", "FAR_EDGES", "FAR_PLACE", "PrivateTotal", "PublicTotal", "Sums", "stack_sums"]
 
@@ -27,6 +27,7 @@ FAR_PLACE = 0.85
 """Where values of a far cell lie on average, over its end."""
 
 _PLAIN = 5.0  # nats; one empty far cell in three hundred seems to hold as much
+_AT_A_BOUND = 2.0**-10  # half widths: so near to a bound an end is one
 _LEAST_NATS = 2.0
 _MOST_NATS = 1e12
 
@@ -133,12 +134,13 @@ def stack_sums(
     sums: Sequence[PublicTotal | PrivateTotal],
     summed: Sequence[Counted],
     readings: Sequence[Reading],
-    closed: tuple[bool, bool],
+    clips: Sequence[tuple[float, float]],
+    bounds: tuple[float, float],
 ) -> Sums:
-    """The sums of all groups, which are of one model; on closed sides nothing is far."""
+    """The sums of all groups, which are of one model; nothing is far on a side where the clip ends at a bound."""
     total, people, total_std = np.array(summed, dtype=np.float64).T
     total = np.clip(total, _LEAST_NATS, _MOST_NATS)
-    far = np.array([(group.below, group.above) for group in sums]) * ~np.array(closed)[:, None]
+    far = np.array([(group.below, group.above) for group in sums]) * _may_be_far(clips, bounds)[..., None]
     far_weight = np.where(far > _PLAIN, far, 0.0).sum(axis=(1, 2)) / FAR_PLACE
     earlier = np.array([(reading.missing, reading.nats) for reading in readings]).T
     missing = missing_nodes(np.array([group.missing for group in sums]), total, *earlier)
@@ -159,3 +161,10 @@ def stack_sums(
         total_std=total_std,
         people=np.clip(people, 1.0, _MOST_NATS),
     )
+
+
+def _may_be_far(clips: Sequence[tuple[float, float]], bounds: tuple[float, float]) -> Bools:
+    """By group and side."""
+    low, high = np.array(clips).T
+    least = _AT_A_BOUND * (high / 2 - low / 2)
+    return np.stack([low > bounds[0] + least, high < bounds[1] - least], axis=1)

@@ -6,27 +6,20 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from pdpmean.core.types import Floats
-from pdpmean.laws.far_sums import FAR_CELLS, FAR_EDGES, FAR_PLACE, Sums
-from pdpmean.laws.histogram import CELLS
-from pdpmean.laws.outliers import LONGEST_RUN, evidence
+from pdpmean.laws.far_cells import Geometry, reality
+from pdpmean.laws.far_sums import FAR_EDGES, Sums
 from pdpmean.laws.reading import Reading
-from pdpmean.laws.tail_atoms import TailAtoms, half_octaves, stack_atoms
+from pdpmean.laws.tail_atoms import TailAtoms, stack_atoms
 from pdpmean.laws.two_point import Bools
 
 __all__ = ["Cut", "cut_off"]
 
 _LEARNT_FROM = 12  # far cells that tell tails apart: those farther out are empty in all of them
 _WORST = 6.0  # nats that a single far cell may say against a tail
-# Nats at which a far cell holds something as likely as not. Of ten sides one has a second population far out; half as
-# often for each two octaves farther, and with anything from one nat to thirty.
-_REAL = 5.8
-_FARTHER = 0.4
-_LONGER = 0.4  # and for each further cell of a run
 _MOST_LOST = 2.0**100  # half widths: so that squares are finite
-_TWO_CELLS = 1.4  # scale of the noise where a far cell lies across two cells of the histogram
+_MISFIT = 0.5  # of what is lost: as far as a family may be off beyond what can be seen
 _FURTHEST = 0.998  # what would be lost with a smaller chance than the rest is taken for no more than this quantile
 
 
@@ -64,6 +57,13 @@ class Cut(NamedTuple):
         return np.maximum(variance, 0)
 
     @property
+    def misfit(self) -> Floats:
+        """A variance: no tail is exactly one of those thought of."""
+        means = (self.lost * self.chances).sum(axis=-1)
+        variance: Floats = ((_MISFIT * means) ** 2).sum(axis=-1)
+        return variance
+
+    @property
     def far_variance(self) -> Floats:
         """Of what was measured."""
         each = 2 * self.far_noise**2 + self.far_sampling
@@ -81,9 +81,9 @@ def cut_off(
     readings: Sequence[Reading], clips: Sequence[tuple[float, float]], sums: Sums, bounds: tuple[float, float]
 ) -> Cut:
     """What is cut off each group's mean."""
-    geometry = _Geometry.of(readings, clips, bounds)
+    geometry = Geometry.of(readings, clips, bounds)
     atoms = stack_atoms(readings, geometry.log_unit, geometry.limit).from_other_side(geometry.ends < 0)
-    real = _reality(sums.far, _seen_before(readings, geometry, sums))
+    real = reality(readings, geometry, sums)
     sign = np.array([-1.0, 1.0])[:, None]
     present = sums.present[:, None, None]
     values = sign * np.maximum(sums.far, 0.3) / present * FAR_EDGES[1:]
@@ -91,6 +91,9 @@ def cut_off(
     weight, empty = _learn(losses, atoms, sums)
     measured = (real > 0.5)[:, :, None, :_LEARNT_FROM]
     lost = losses.whole - (losses.cells * measured).sum(axis=-1)
+    if not sums.is_public:  # an unseen far value is not in the total either: it counts as the mean, not as the middle
+        unseen = losses.far - (losses.cells / FAR_EDGES[1 : _LEARNT_FROM + 1] * measured).sum(axis=-1)
+        lost -= np.maximum(unseen, 0) * sign * np.clip(sums.values / sums.present, -1, 1)[:, None, None]
     lost, chances = _with_nothing(np.maximum(lost, 0), weight, empty)
     return Cut(
         measured=np.where(real > 0.5, values, 0).sum(axis=(1, 2)),
@@ -103,36 +106,13 @@ def cut_off(
     )
 
 
-class _Geometry(NamedTuple):
-    """Where things are, in half widths of the clip."""
-
-    ends: Floats
-    """Distances of the clip's ends from the anchor, by group and side; negative where that lies outside."""
-
-    limit: Floats
-    """Distances of the bounds."""
-
-    log_unit: Floats
-    """A half width in half octaves from the first cell."""
-
-    @classmethod
-    def of(
-        cls, readings: Sequence[Reading], clips: Sequence[tuple[float, float]], bounds: tuple[float, float]
-    ) -> _Geometry:
-        low, high = np.array(clips).T
-        anchor = np.array([reading.anchor for reading in readings])
-        half = high / 2 - low / 2
-        outer = np.array([bounds[0] / 2, bounds[1] / 2])
-        limit = np.stack([anchor / 2 - outer[0], outer[1] - anchor / 2], axis=1) / half[:, None] * 2
-        ends = np.stack([anchor / 2 - low / 2, high / 2 - anchor / 2], axis=1) / half[:, None] * 2
-        first = np.array([reading.first for reading in readings])
-        return cls(ends, np.maximum(limit, 0), half_octaves(half) - first)
-
-
 class _Losses(NamedTuple):
     """By group, side and atom."""
 
     whole: Floats
+    far: Floats
+    """Weight in far cells, as a share."""
+
     cells: Floats
     """The part that far cells see, by cell."""
 
@@ -148,7 +128,11 @@ def _losses(atoms: TailAtoms, ends: Floats) -> _Losses:
         weight = np.where(raised[..., None, None], nearer.weight, weight)
         excess = np.where(raised[..., None, None], nearer.excess, excess)
     moment = excess[..., 1:] + weight[..., 1:] * edges
-    return _Losses(whole=excess[..., 0] + weight[..., 1], cells=np.maximum(moment[..., :-1] - moment[..., 1:], 0))
+    return _Losses(
+        whole=excess[..., 0] + weight[..., 1],
+        far=weight[..., 1],
+        cells=np.maximum(moment[..., :-1] - moment[..., 1:], 0),
+    )
 
 
 def _learn(losses: _Losses, atoms: TailAtoms, sums: Sums) -> tuple[Floats, Floats]:
@@ -178,37 +162,3 @@ def _shortened(lost: Floats, chances: Floats) -> Floats:
     at = np.argmax(below >= _FURTHEST, axis=-1)[..., None]
     most = np.take_along_axis(np.take_along_axis(lost, order, axis=-1), at, axis=-1)
     return np.minimum(lost, most)
-
-
-def _seen_before(readings: Sequence[Reading], geometry: _Geometry, sums: Sums) -> Floats:
-    """What the histogram says for each far cell, in nats: it should have seen some of what that seems to hold."""
-    edges = np.maximum(geometry.ends[..., None] + FAR_EDGES - 1, 0)
-    position = np.clip(half_octaves(edges) + geometry.log_unit[:, None, None], 0, CELLS - 0.001)
-    whole = position.astype(np.int64)
-    cells = np.array([reading.cells for reading in readings])
-    below = np.concatenate([np.zeros_like(cells[..., :1]), np.cumsum(cells, axis=-1)], axis=-1)
-    part = (position - whole) * np.take_along_axis(cells, whole, axis=-1)
-    held = np.diff(np.take_along_axis(below, whole, axis=-1) + part, axis=-1)
-    nats = np.array([reading.nats for reading in readings])
-    expected = np.maximum(sums.far, 0) / FAR_PLACE * (nats / sums.total)[:, None, None]
-    return (np.abs(held) - np.abs(held - expected)) / _TWO_CELLS
-
-
-def _reality(far: Floats, seen_before: Floats) -> Floats:
-    """The chance that each far cell holds something, alone or in a run."""
-    odds = evidence(far).log_odds + _sums_of_runs(seen_before)
-    odds -= _REAL + _FARTHER * np.arange(FAR_CELLS)[:, None] + _LONGER * np.arange(odds.shape[-1])
-    best = odds[..., 0].copy()
-    for length in range(2, odds.shape[-1] + 1):
-        for back in range(length):
-            best[..., : FAR_CELLS - back] = np.maximum(best[..., : FAR_CELLS - back], odds[..., back:, length - 1])
-    chances: Floats = expit(best)
-    return chances
-
-
-def _sums_of_runs(cells: Floats) -> Floats:
-    """Of runs of 1, 2 ... cells that end in each cell."""
-    total = np.cumsum(np.pad(cells, ((0, 0), (0, 0), (LONGEST_RUN, 0))), axis=-1)
-    return np.stack(
-        [total[..., LONGEST_RUN:] - total[..., LONGEST_RUN - n : -n] for n in range(1, LONGEST_RUN + 1)], axis=-1
-    )

@@ -5,23 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
+from pdpmean.laws.findings import Finding, findings_of
 from pdpmean.laws.histogram import CELLS, Cells, Histogram
 from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.laws.outliers import evidence, find_lumps
 from pdpmean.laws.tail_fit import Ints, Sides, TailFit, fit_tails
 from pdpmean.laws.two_point import Bools
 
-__all__ = ["Counted", "Finding", "Reading", "closed_sides", "read_histograms"]
+__all__ = ["TOGETHER", "Counted", "Finding", "Reading", "closed_sides", "read_histograms"]
 
-Finding = Literal["found", "nothing", "unseen", "too far"]
-
-_TOGETHER = 16  # groups; the arrays of more would not stay in the processor's cache
+TOGETHER = 16  # groups; the arrays of more would not stay in the processor's cache
 _LEAST_NATS, _MOST_NATS = 1.0, 1e12  # with less a histogram is all noise; with more, doubles add up no better
 
 # Where the scale of a population may lie, in half octaves from the size of its anchor. Narrower ones have a centre of
@@ -32,8 +31,6 @@ _NEXT_TO_ZERO = 40
 _ORDINARY = -8, 34
 _PER_CELL, _PER_CELL_FROM_ZERO = math.log(2) / 2, 0.1  # nats
 
-_SURELY = 0.01  # chance of nothing on either side, below which something was found
-_LOCATED = 0.98  # chance that the bulk lies where it seems to
 _SAME_BULK = 12  # half octaves between scales of one population, and less likely so by
 _PER_CELL_OFF = 0.7  # nats for each further one
 _STANDS_OUT = 5.0  # nats at which a cell is visible,
@@ -42,10 +39,6 @@ _LONGER = 1.0  # and for each further cell of a run
 _NEAR_BULK = 4  # half octaves
 _HEAVY = 0.2  # of the weight in the innermost cell: what falls that steeply has no tail towards the anchor
 _ALL_SEEN = 1.5  # nats that may seem to lie elsewhere
-_ALL_BUT = 5.0  # nats of noise
-_UNSEEN = 0.15  # of the weight may be nowhere to be seen,
-_BY_CHANCE = 3.3  # or so many standard deviations
-_PLAINLY_FAR = 7.0  # nats beyond the last cell
 
 
 class Counted(NamedTuple):
@@ -112,8 +105,8 @@ def read_histograms(
     """What each histogram says, of which `located` is the total."""
     closed = closed_sides(bounds)
     readings: list[Reading] = []
-    for start in range(0, len(histograms), _TOGETHER):
-        end = start + _TOGETHER
+    for start in range(0, len(histograms), TOGETHER):
+        end = start + TOGETHER
         readings += _read(histograms[start:end], located[start:end], closed)
     return readings
 
@@ -134,10 +127,9 @@ def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: t
         log_place=places,
         closed=np.broadcast_to(np.array(closed), (len(histograms), 2)),
     )
-    fit, located = _focused(fit_tails(sides))
+    fit, sure = _focused(fit_tails(sides))
     seen = _stands_out(cells.sides, fit)
-    missed = _missed(cells, present) & (not any(closed))
-    findings = _findings(cells, sides, fit, seen, located, missed)
+    findings = findings_of(cells, sides, fit, seen, sure, may_miss=not any(closed))
     visible = np.where(seen.any(axis=-1), CELLS - np.argmax(seen[..., ::-1], axis=-1), 0)
     innermost = _steep_starts(cells.sides, seen, present)
     for number, group in enumerate(histograms):
@@ -220,36 +212,3 @@ def _steep_starts(sides: Floats, seen: Bools, nats: Floats) -> Floats:
     all_of_them = np.where((cell >= start) & (cell <= last), sides, 0.0).sum(axis=-1)
     steep = seen.any(axis=-1) & (holds > _HEAVY * nats[:, None]) & (all_of_them > nats[:, None] - _ALL_SEEN)
     return np.where(steep, start[..., 0], 0)
-
-
-def _missed(cells: Cells, nats: Floats) -> Bools:
-    """Whether all weight lies in two neighbouring cells of one side: the anchor is no median, but far off for once."""
-    pairs = (cells.sides[..., 1:] + cells.sides[..., :-1]).max(axis=(1, 2))
-    missed: Bools = (pairs > (1 - _UNSEEN) * nats) & (pairs > nats - _ALL_BUT) & (cells.center < _ALL_BUT)
-    return missed
-
-
-def _findings(cells: Cells, sides: Sides, fit: TailFit, seen: Bools, located: Floats, missed: Bools) -> list[Finding]:
-    """Whether the pieces add up."""
-    window = _window(fit, seen)
-    found = cells.center + (cells.sides * window).sum(axis=(1, 2))
-    noise = np.sqrt(2 * (2 + window.sum(axis=(1, 2))) + sides.nats_std**2)
-    off = np.abs(sides.nats - found)
-    unseen = (off > _UNSEEN * sides.nats) & (off > _BY_CHANCE * noise)
-    far = cells.far.max(axis=1) > np.maximum(_PLAINLY_FAR, 0.05 * sides.nats)
-    codes = np.select([far | missed, unseen, (fit.nothing > _SURELY) | (located < _LOCATED)], [3, 2, 1], 0)
-    names: tuple[Finding, ...] = ("found", "nothing", "unseen", "too far")
-    return [names[code] for code in codes.tolist()]
-
-
-def _window(fit: TailFit, seen: Bools) -> Bools:
-    """The cells in which the fit expects weight, and those that stand out."""
-    cell = np.arange(CELLS)
-    weight = fit.weight / np.maximum(fit.weight.sum(axis=-1, keepdims=True), 1e-300)
-    middle = (weight * fit.scale).sum(axis=-1, keepdims=True)
-    expected: Bools = (np.abs(cell - middle + 2) <= 7) & (fit.empty < 0.9)[..., None]
-    first = np.argmax(seen, axis=-1, keepdims=True)
-    last = CELLS - 1 - np.argmax(seen[..., ::-1], axis=-1, keepdims=True)
-    between = (cell >= first) & (cell <= last) & seen.any(axis=-1, keepdims=True)
-    window: Bools = expected | between
-    return window

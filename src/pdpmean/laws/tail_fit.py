@@ -19,18 +19,18 @@ from pdpmean.laws.tails import AFTER, BEFORE, tails
 
 __all__ = ["ATOMS", "Sides", "TailFit", "fit_tails"]
 
-ATOMS = 256  # (family, scale, mass) kept on each side: with more, no interval changes by a percent
-_PAIRS = 96  # (family, scale) that are weighed exactly
-_MASSES = np.array(
-    [0.02, 0.04, 0.07, 0.1, 0.14, 0.19, 0.25, 0.31, 0.37, 0.43, 0.48, 0.53, 0.59, 0.67, 0.76, 0.86, 0.94, 1.0]
-)
+ATOMS = 128  # (family, scale, mass) kept on each side: with more, no interval changes by a percent
+_PAIRS = 64  # (family, scale) that are weighed exactly
+_SCALES = 32  # at these scales at most
+_EVERY = 6  # of the families, which are sorted by kind, one stands for so many at first
+_MASSES = np.array([0.03, 0.07, 0.12, 0.18, 0.25, 0.33, 0.41, 0.5, 0.59, 0.7, 0.85, 1.0])
 _SURPLUS = 1.04  # masses of both sides may add up to this: they are on a grid
 _EMPTY = np.log(1.5 / 2.5)  # prior of a side without any weight
 _SAME_SCALE = 0.3  # prior: nats per half octave between the scales of the two sides
 _OTHER_SCALE = 0.003  # and that they have nothing to do with each other
-_MISFIT = 0.18  # no family is exact: its outer cells are off by this fraction,
-_MISFIT_INWARD = 0.1  # and so much more per half octave further in: tails are read off the outer cells
-_LARGEST_MISFIT = 0.6
+_MISFIT = 0.3  # no family is exact: its outer cells are off by this fraction,
+_MISFIT_INWARD = 0.15  # and so much more per half octave further in: tails are read off the outer cells
+_LARGEST_MISFIT = 1.0
 _PLAIN = 9.0  # nats: what no empty cell of some hundred reaches but once in a hundred histograms
 _ADDING_UP = 0.03  # of the total: masses on a grid add up no better
 
@@ -83,10 +83,8 @@ def fit_tails(sides: Sides) -> TailFit:
     misfit = _misfits(sides)
     family, scale = _shortlist(sides, misfit)
     log = _log_likelihoods(sides, misfit, family, scale)
-    log += (
-        tails().log_prior[family][..., None] + np.take_along_axis(sides.log_place[:, None], scale, axis=-1)[..., None]
-    )
-    log -= np.log(_MASSES.size)
+    place = np.take_along_axis(sides.log_place[:, None], scale, axis=-1)
+    log += (tails().log_prior[family] + place - np.log(_MASSES.size))[..., None]
     log = np.where(sides.closed[..., None, None], -np.inf, log)
     weight, empty, nothing = _together(sides, log, scale)
     return _largest(family, scale, weight, empty, nothing)
@@ -109,20 +107,35 @@ def _windows(cells: Floats) -> NDArray[np.float32]:
 
 
 def _shortlist(sides: Sides, misfit: Floats) -> tuple[Ints, Ints]:
-    """The best families and scales by a normal law, whose variance lets a large cell say no more than Laplace noise."""
-    table = tails()
+    """The best families and scales by a normal law, whose variance lets a large cell say no more than Laplace noise.
+
+    A few families say which scales are worth trying with all of them.
+    """
     size = np.abs(sides.cells)
     precision = 1 / np.maximum(2 * (1 + (misfit * size) ** 2), size / 2)
-    weight = table.cells.T.astype(np.float32)
-    nats = sides.nats[:, None, None, None]
-    slope = nats * (_windows(sides.cells * precision) @ weight)
-    curvature = nats**2 * (_windows(precision) @ weight**2)
-    mass = np.clip(slope / np.maximum(curvature, 1e-9), _MASSES[0], 1.0)
-    score = mass * slope - mass**2 * curvature / 2 + table.log_prior + sides.log_place[:, None, :, None]
-    flat = score.reshape(*score.shape[:2], -1)
-    best = np.argpartition(-flat, _PAIRS, axis=-1)[..., :_PAIRS]
-    scale, family = np.divmod(best, table.cells.shape[0])
-    return family, scale
+    nats = sides.nats[:, None, None]
+    linear = _windows(nats * sides.cells * precision)
+    square = _windows(nats**2 * precision)
+    place = sides.log_place.astype(np.float32)[:, None]
+    few = slice(None, None, _EVERY)
+    roughly = _scores(linear, square, few).max(axis=-1) + place
+    scales = np.argpartition(-roughly, _SCALES, axis=-1)[..., :_SCALES]
+    near = (np.arange(size.shape[0])[:, None, None], np.arange(2)[:, None], scales)
+    score = _scores(linear[near], square[near], slice(None)) + np.take_along_axis(place, scales, axis=-1)[..., None]
+    best = np.argpartition(-score.reshape(*size.shape[:2], -1), _PAIRS, axis=-1)[..., :_PAIRS]
+    number, family = np.divmod(best, score.shape[-1])
+    return family, np.take_along_axis(scales, number, axis=-1)
+
+
+def _scores(linear: NDArray[np.float32], square: NDArray[np.float32], families: slice) -> NDArray[np.float32]:
+    """By group, side, scale and family, each with its best mass."""
+    weight = tails().cells[families].T.astype(np.float32)
+    slope = linear @ weight
+    curvature = square @ weight**2
+    mass = np.clip(slope / np.maximum(curvature, np.float32(1e-9)), np.float32(_MASSES[0]), np.float32(1))
+    prior = tails().log_prior[families].astype(np.float32)
+    scores: NDArray[np.float32] = mass * (slope - mass * curvature / 2) + prior
+    return scores
 
 
 def _log_likelihoods(sides: Sides, misfit: Floats, family: Ints, scale: Ints) -> Floats:
@@ -130,14 +143,14 @@ def _log_likelihoods(sides: Sides, misfit: Floats, family: Ints, scale: Ints) ->
     groups, side = np.ogrid[: family.shape[0], :2]
     window = _windows(sides.cells)[groups[..., None], side[..., None], scale]
     expected = (sides.nats[:, None, None, None] * tails().cells[family]).astype(np.float32)
-    misfit = _windows(misfit)[groups[..., None], side[..., None], scale]
+    inexact = _windows(misfit)[groups[..., None], side[..., None], scale]
     held = np.maximum(window, 0)
     known = _windows(np.ones_like(sides.cells))[groups[..., None], side[..., None], scale]
     nothing = np.abs(window).sum(axis=-1)
     log = np.empty((*family.shape, _MASSES.size))
     for number, mass in enumerate(_MASSES.astype(np.float32)):
         here = mass * expected
-        deviation = np.abs(window - here) / (1 + misfit * np.minimum(here, held))
+        deviation = np.abs(window - here) / (1 + inexact * np.minimum(here, held))
         log[..., number] = nothing - np.einsum("gspc,gspc->gsp", deviation, known)
     return log
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfc, ndtr
+from scipy.special import erfc, gammainc, ndtr
 
 from pdpmean.core.types import Floats
 
@@ -70,6 +70,11 @@ def _counts(unit: float, ratio: float, d: Floats) -> Floats:
     return np.asarray(ratio ** np.maximum(np.floor(d / unit) - 1, 0))
 
 
+def _poisson(unit: float, mean: float, d: Floats) -> Floats:
+    """Whole numbers from 1 on, with a Poisson law: they thin out faster and faster."""
+    return np.asarray(gammainc(np.maximum(np.floor(d / unit), 1), mean) / gammainc(1.0, mean))
+
+
 def _one_cell(more: float, d: Floats) -> Floats:
     """All alike, and perhaps some a little farther out: without those, a bunched column would be cut at its bunch."""
     return np.where(d < 0.75, 1.0, more * np.clip((1.9 - d) / 1.15, 0, 1) ** 1.5)
@@ -108,6 +113,8 @@ def _families() -> Iterator[tuple[float, Survival]]:
     for unit in (0.98, 1.02):
         for ratio in (0.15, 0.3, 0.5, 0.7, 0.85):
             yield 0.012, partial(_counts, unit, ratio)
+        for mean in (1.0, 2.5, 5.0):
+            yield 0.012, partial(_poisson, unit, mean)
     for first in (_bell, partial(_log_normal, 0.4), partial(_one_cell, 0.0)):
         for share in (0.08, 0.2):
             for ratio in (4.0, 9.0):

@@ -24,6 +24,8 @@ _USUAL_PART = 0.25  # of the budget, for both: it is what a few who grant much a
 # With fewer nats than these a histogram hardly ever shows how far a population reaches: from a total budget of about
 # 500 on it does, and with a known bound, from which distances are measured at no cost, of 250.
 _LEAST_HISTOGRAM, _LEAST_FROM_BOUND = 72.0, 44.0
+# With so many nats a centre is worth its price though a bound is known: few populations begin at their bound.
+_ENOUGH_FOR_CENTER = 1000.0
 _FINE_PART = 0.5  # of the centre's prior: the other half is for round numbers
 _CAP_CONSTANT = 25.0  # the squared noise of the sum over the variance, both of one nat: a clip of about 2.5 deviations
 
@@ -89,8 +91,8 @@ class AnyShapePlanner(Locating, Planner):
 
     @property
     def has_anchor(self) -> bool:
-        """Whether distances are measured from a known bound."""
-        return self.bounds.only_one is not None
+        """Whether distances are measured from a known bound: where there is too little budget for a centre as well."""
+        return self.bounds.only_one is not None and self.left * self.useful_total < _ENOUGH_FOR_CENTER
 
     def is_wide_enough(self, plan: Plan) -> bool:
         """Whether there is budget enough to find how far the population reaches."""

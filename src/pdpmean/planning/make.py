@@ -103,7 +103,9 @@ def _refusal(plan: Plan, options: Options, needed: float) -> InsufficientBudgetE
     may_help = not plan.bounds.are_both_known
     bounds = "bounds=(low, high) that all values are publicly known to lie between" if may_help else ""
     share = f", a share above {float(options.share):.3g}" if options.share < 1 else ""
-    helps = f"About {_amount(needed)} would be: more people or larger budgets{share}" + f", or {bounds}" * bool(bounds)
+    people = math.inf if needed == math.inf else plan.people * (needed / plan.total)
+    ways = [f"about {_people(people)} people like these", f"larger budgets{share}", *([bounds] if bounds else [])]
+    helps = f"About {_amount(needed)} would be: {', '.join(ways[:-1])}, or {ways[-1]}"
     if needed == math.inf:
         helps = "No budget would be" + f", but {bounds} may" * bool(bounds)
     about = "about " if plan.census.is_noisy else ""
@@ -112,11 +114,20 @@ def _refusal(plan: Plan, options: Options, needed: float) -> InsufficientBudgetE
         total=plan.total,
         needed=needed,
         failure_probability=chance,
+        people_needed=people,
     )
 
 
 def _amount(total: float) -> str:
     return f"{total:,.0f}" if total >= 10 else f"{total:.3g}"
+
+
+def _people(number: float) -> str:
+    """About so many people, to three digits, and enough of them."""
+    if number == math.inf:
+        return "infinitely many"
+    unit = 10 ** max(len(str(int(number))) - 3, 0)
+    return f"{math.ceil(number / unit) * unit:,}"
 
 
 def plan_groups(censuses: Sequence[Census], options: Options) -> list[Plan | InsufficientBudgetError]:

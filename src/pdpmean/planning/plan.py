@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pdpmean.core.bounds import Bounds
 from pdpmean.core.choices import Choices, GivenShape, given_shape
 from pdpmean.core.html import as_html
 from pdpmean.core.model import Model
@@ -254,6 +256,13 @@ class Plan(Forecast):
     def center_cell(self, center: float) -> float:
         """What a centre is not told apart from, about."""
         return self.center_grain * math.ulp(center)
+
+    @property
+    def ends(self) -> Bounds:
+        """The bounds, as they are taken around a centre: an end that is not known is the largest double."""
+        if "center" not in self.shares or self.bounds.only_one is None:
+            return self.bounds
+        return Bounds(max(self.bounds.low, -sys.float_info.max), min(self.bounds.high, sys.float_info.max))
 
     @property
     def anchor(self) -> float:

@@ -62,8 +62,8 @@ class AnyShapeRelease:
         plan = kept.plans[0]  # all have the same bounds
         values = np.clip(kept.values, *plan.bounds)
         histograms = noisy_histograms(values, kept.weights, kept.sizes, kept.centers, randomness)
-        readings = read_histograms(histograms, [each.behind_histogram for each in kept.plans], plan.bounds)
-        clips = choose_clips(readings, [each.behind_sums for each in kept.plans], plan.bounds)
+        readings = read_histograms(histograms, [each.behind_histogram for each in kept.plans], plan.ends)
+        clips = choose_clips(readings, [each.behind_sums for each in kept.plans], plan.ends)
         return [
             _location(center, reading, plan.bounds if _has_to_be_wide(reading, plan) else clip)
             for center, reading, clip in zip(kept.centers, readings, clips, strict=True)

@@ -51,12 +51,17 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the estimates warn of, and for which groups."""
-        texts = dict.fromkeys(text for estimate in self.estimates.values() for text in estimate.warnings)
-        return tuple(f"{text} (groups: {', '.join(self._warned(text))})" for text in texts)
+        return _with_groups({group: estimate.warnings for group, estimate in self.estimates.items()})
 
-    def _warned(self, text: str) -> list[str]:
-        named = [str(group) for group, estimate in self.estimates.items() if text in estimate.warnings]
-        return named if len(named) <= _NAMED else [*named[:_NAMED], f"and {len(named) - _NAMED} more"]
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """Why some groups have no answer though numbers were released for them, and which."""
+        return _with_groups({group: estimate.contradictions for group, estimate in self.estimates.items()})
+
+    @property
+    def answered(self) -> tuple[Hashable, ...]:
+        """The groups that have an answer: neither refused nor contradicted."""
+        return tuple(group for group, estimate in self.estimates.items() if not estimate.contradicted)
 
     @property
     def guarantee(self) -> str:
@@ -80,9 +85,10 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         return len(self.estimates)
 
     def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """One row per group, as plain numbers and words; those of a refused group are None."""
-        intervals = self.intervals(level)
-        return [self._row(group, *intervals.get(group, (None, None))) for group in self.groups]
+        """One row per group, as plain numbers and words; those of a group without an answer are None."""
+        answered = set(self.answered)
+        ends = {group: interval for group, interval in self.intervals(level).items() if group in answered}
+        return [self._row(group, *ends.get(group, (None, None))) for group in self.groups]
 
     def intervals(self, level: float = 0.95) -> dict[Hashable, tuple[float, float]]:
         """The interval of each group that has an estimate; as `MeanEstimate.interval`, all at once."""
@@ -96,7 +102,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         estimate = self.estimates.get(group)
         return {
             "group": group,
-            "mean": estimate and estimate.mean,
+            "mean": None if estimate is None or estimate.contradicted else estimate.mean,
             "low": low,
             "high": high,
             "std": estimate and estimate.std,
@@ -105,6 +111,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
             "scale": estimate and estimate.scale,
             "missing": estimate and estimate.missing,
             "refused": self.refused.get(group),
+            "contradiction": "; ".join(estimate.contradictions) or None if estimate else None,
             "warning": "; ".join(estimate.warnings) or None if estimate else None,
         }
 
@@ -125,7 +132,8 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         rows = self.rows(level)
         columns: dict[str, Any] = {"group": pa.array([row["group"] for row in rows])}
         columns |= {name: pa.array([row[name] for row in rows], pa.float64()) for name in numbers}
-        columns |= {name: pa.array([row[name] for row in rows], pa.string()) for name in ("refused", "warning")}
+        texts = ("refused", "contradiction", "warning")
+        columns |= {name: pa.array([row[name] for row in rows], pa.string()) for name in texts}
         return pa.table(columns)
 
     def to_pandas(self, level: float = 0.95) -> Any:
@@ -141,12 +149,16 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         if group in self.refused:
             return str(group), "-", "", "", f"refused: {self.refused[group]}"
         estimate = self.estimates[group]
+        if estimate.contradicted:
+            return str(group), "-", "", "", f"NO ANSWER: {'; '.join(estimate.contradictions)}"
         low, high = (rounded(end, estimate.std) for end in ends)
         mean = rounded(estimate.mean, estimate.std)
         return str(group), mean, f"{low} to {high}", short(estimate.std), "; ".join(estimate.warnings)
 
     def __repr__(self) -> str:
-        marks = f", {len(self.refused)} refused" * bool(self.refused) + ", NOT PRIVATE" * (not self.private)
+        contradicted = len(self.estimates) - len(self.answered)
+        marks = f", {len(self.refused)} refused" * bool(self.refused)
+        marks += f", {contradicted} contradicted" * bool(contradicted) + ", NOT PRIVATE" * (not self.private)
         return f"<GroupedEstimate of {len(self.groups)} groups{marks}>"
 
     def __str__(self) -> str:
@@ -161,3 +173,16 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
     def _repr_html_(self) -> str:
         head, *body = self._cells()
         return as_html(body, head, self.guarantee)
+
+
+def _with_groups(texts: Mapping[Hashable, tuple[str, ...]]) -> tuple[str, ...]:
+    """Each text once, with the groups that it is about."""
+    about: dict[str, list[str]] = {}
+    for group, found in texts.items():
+        for text in found:
+            about.setdefault(text, []).append(str(group))
+    return tuple(f"{text} (groups: {', '.join(_few(groups))})" for text, groups in about.items())
+
+
+def _few(groups: list[str]) -> list[str]:
+    return groups if len(groups) <= _NAMED else [*groups[:_NAMED], f"and {len(groups) - _NAMED} more"]

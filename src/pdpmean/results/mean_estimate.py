@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -14,9 +14,11 @@ from pdpmean.core.promise import Promise
 from pdpmean.core.text import as_facts, rounded, short
 from pdpmean.laws.law import Law
 from pdpmean.planning.plan import Plan
+from pdpmean.results.assumed_tails import AssumedTails
 
 __all__ = ["LEVELS", "MeanEstimate"]
 
+_SEEN_NATS = 4.0  # of weight that is missing are told from noise
 LEVELS = (0.8, 0.95, 0.99)  # of the intervals that are shown together
 
 
@@ -37,13 +39,28 @@ class MeanEstimate:
     selection_bound: float
     """How far off the mean is at most, on top of its error, if larger budgets go with larger values."""
     warnings: tuple[str, ...]
-    """What the released numbers say against the assumed shape."""
+    """What to know about the answer, as far as the released numbers tell."""
     missing: float | None = None
     """About the part of the values that is missing, by weight; None where it is not released."""
+    assumed: AssumedTails | None = None
+    """What the interval assumes of values that the budget cannot show; None where it assumes nothing."""
+    contradictions: tuple[str, ...] = ()
+    """Why the released numbers cannot come from a population like the one assumed; then there is no answer."""
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """The interval that holds the population's mean with probability `level`, if the shape is right."""
         return self.law.interval(check_probability("level", level))
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the released numbers speak against the assumed shape, so that mean and interval are no answer."""
+        return bool(self.contradictions)
+
+    @property
+    def cost_of_another(self) -> str:
+        """What to know before another run, in words."""
+        spent = "all of every budget" if self.spent == 1 else f"{float(self.spent):.3g} of every budget"
+        return f"this run has spent {spent}; another spends as much again, on top of it"
 
     @property
     def noise_std(self) -> float:
@@ -82,16 +99,19 @@ class MeanEstimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
-        low, high = self.interval()
         return {
-            "mean": self.mean,
-            "interval_95": [low, high],
+            "mean": None if self.contradicted else self.mean,
+            "interval_95": None if self.contradicted else list(self.interval()),
+            "contradicted": self.contradicted,
+            "contradictions": list(self.contradictions),
+            "released_mean": self.mean,
             "std": self.std,
             "noise_std": self.noise_std,
             "sampling_std": self.sampling_std,
             "center": self.center,
             "scale": self.scale,
             "missing": self.missing,
+            "assumed_tails": self.assumed and asdict(self.assumed),
             "selection_bound": self.selection_bound,
             "model": self.plan.model.name,
             "shape": self.plan.given_shape,
@@ -111,27 +131,45 @@ class MeanEstimate:
             mean, low, high = (rounded(100 * end, 100 * self.std) for end in (self.mean, *self.interval(level)))
             rows = [("as a percentage", f"{mean} %, {100 * level:.6g} % interval {low} to {high} %")]
         if self.missing is not None:
-            rows += [("missing", f"about {100 * self.missing:.2g} % of the values")]
+            rows += [("missing", self._missing_in_words(self.missing))]
         return rows
 
+    def _missing_in_words(self, missing: float) -> str:
+        """About how many, or that hardly any can be."""
+        least = min(_SEEN_NATS / self.plan.mean.weight, 1.0)
+        return f"{'less than' if missing < least else 'about'} {100 * max(missing, least):.2g} % of the values"
+
     def _rows(self, level: float = 0.95) -> list[tuple[str, str]]:
+        rows = self._rows_of_no_answer() if self.contradicted else self._rows_of_answer(level)
+        rows = [*rows, ("guarantee", self.guarantee)]
+        return rows if self.private else [("NOT PRIVATE", "seeded randomness, for simulation only"), *rows]
+
+    def _rows_of_no_answer(self) -> list[tuple[str, str]]:
+        """Why there is none first; then what was released, as what it is."""
+        return [
+            *(("NO ANSWER", text) for text in self.contradictions),
+            ("what to do next", self.cost_of_another),
+            ("released number", f"{rounded(self.mean, self.std)}, which is not the mean"),
+        ]
+
+    def _rows_of_answer(self, level: float) -> list[tuple[str, str]]:
         low, high = (rounded(end, self.std) for end in self.interval(level))
         noise, sampling = short(self.noise_std), short(self.sampling_std)
-        rows = [
+        return [
             ("mean", rounded(self.mean, self.std)),
             (f"{100 * level:.6g} % interval", f"{low} to {high}"),
             *self.further_rows(level),
             ("error (std)", f"{short(self.std)}, of which noise {noise}, sampling {sampling}"),
             ("population's std", short(self.scale, 4)),
+            *([("assumed", str(self.assumed))] if self.assumed else []),
             ("selection", self.selection),
             *(("warning", text) for text in self.warnings),
-            ("guarantee", self.guarantee),
         ]
-        return rows if self.private else [("NOT PRIVATE", "seeded randomness, for simulation only"), *rows]
 
     def __repr__(self) -> str:
         mark = "" if self.private else ", NOT PRIVATE"
-        return f"<MeanEstimate {rounded(self.mean, self.std)} +- {short(self.std)}{mark}>"
+        answer = "NO ANSWER" if self.contradicted else f"{rounded(self.mean, self.std)} +- {short(self.std)}"
+        return f"<MeanEstimate {answer}{mark}>"
 
     def __str__(self) -> str:
         return self.text()

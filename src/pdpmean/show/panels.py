@@ -7,6 +7,7 @@ are public or released.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ __all__ = [
     "draw_error",
     "draw_groups",
     "draw_intervals",
+    "draw_no_answer",
     "draw_parts",
     "draw_weights",
     "empty_figure",
@@ -137,6 +139,13 @@ def draw_intervals(axes: Axes, estimate: MeanEstimate, levels: Iterable[float] =
     _rows(axes, [f"{100 * level:g} %" for level in rows])
 
 
+def draw_no_answer(axes: Axes, estimate: MeanEstimate) -> None:
+    """Why there is none, in words: nothing that could be taken for a mean."""
+    words = [f"{text}." for text in (*estimate.contradictions, estimate.cost_of_another)]
+    axes.text(0.0, 1.0, "\n\n".join(textwrap.fill(text, 90) for text in words), va="top", transform=axes.transAxes)
+    axes.set_axis_off()
+
+
 def draw_parts(axes: Axes, estimate: MeanEstimate) -> None:
     """The standard deviation of the error, and of the two parts whose squares add up to its square."""
     parts = {"together": estimate.std, "sampling": estimate.sampling_std, "noise": estimate.noise_std}
@@ -164,13 +173,14 @@ def draw_groups(axes: Axes, grouped: GroupedEstimate, level: float) -> None:
     unit = _power([row["mean"] for row in rows if row["mean"] is not None])
     for place, row in enumerate(rows):
         if row["mean"] is None:
-            axes.text(0.02, place, "refused", va="center", style="italic", transform=axes.get_yaxis_transform())
+            word = "refused" if row["contradiction"] is None else "no answer"
+            axes.text(0.02, place, word, va="center", style="italic", transform=axes.get_yaxis_transform())
             continue
         axes.plot([row["low"] / unit, row["high"] / unit], [place, place], color=ACCENT, lw=2.4)
         axes.plot(row["mean"] / unit, place, "o", color=ACCENT, ms=7)
     axes.set_yticks(range(len(rows)), [_shown(row["group"]) for row in rows])
     axes.set_ylim(-0.7, len(rows) - 0.3)
-    if grouped.estimates:
+    if grouped.answered:
         axes.locator_params(axis="x", nbins=5)
         axes.grid(axis="x", alpha=0.3)
     else:

@@ -20,6 +20,7 @@ from pdpmean.show.panels import (
     draw_error,
     draw_groups,
     draw_intervals,
+    draw_no_answer,
     draw_parts,
     draw_weights,
     empty_figure,
@@ -75,8 +76,18 @@ def plot_plan(plan: Plan) -> Figure:
 
 def plot_estimate(estimate: MeanEstimate) -> Figure:
     """Two panels: the mean with its intervals, and what its error is made of."""
+    if estimate.contradicted:
+        return _without_answer(estimate)
     panels = {"The mean, with 80, 95 and 99 % intervals": draw_intervals, "What its error is made of": draw_parts}
     figure = _side_by_side(estimate, panels, height=3.0)
+    return figure if estimate.private else _marked(figure)
+
+
+def _without_answer(estimate: MeanEstimate) -> Figure:
+    figure = empty_figure(7.2, 2.2)
+    axes = figure.subplots()
+    draw_no_answer(axes, estimate)
+    axes.set_title("No answer", loc="left", weight="bold", pad=12)
     return figure if estimate.private else _marked(figure)
 
 

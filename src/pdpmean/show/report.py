@@ -107,6 +107,7 @@ def _everywhere(estimate: MeanEstimate | GroupedEstimate, command: str | None) -
     return {
         "private": estimate.private,
         "warnings": estimate.warnings,
+        "contradictions": estimate.contradictions,
         "guarantee": estimate.guarantee,
         "style": _style(),
         "command": command.split() if command else [],
@@ -129,6 +130,8 @@ def _method(estimate: MeanEstimate | GroupedEstimate, plan: Plan | None) -> str:
 
 
 def _one(estimate: MeanEstimate, level: float) -> Context:
+    if estimate.contradicted:
+        return _no_answer(estimate)
     mean = rounded(estimate.mean, estimate.std)
     low, high = (rounded(end, estimate.std) for end in estimate.interval(level))
     return {
@@ -139,6 +142,17 @@ def _one(estimate: MeanEstimate, level: float) -> Context:
         "high": high,
         "method": _method(estimate, estimate.plan),
         "certainty": _certainty(estimate, level),
+        "planned": _planned(estimate.plan),
+    }
+
+
+def _no_answer(estimate: MeanEstimate) -> Context:
+    """What stands in the place of a mean and its intervals where the released numbers contradict themselves."""
+    return {
+        "title": "No answer",
+        "next": estimate.cost_of_another,
+        "released": rounded(estimate.mean, estimate.std),
+        "method": _method(estimate, estimate.plan),
         "planned": _planned(estimate.plan),
     }
 
@@ -222,7 +236,7 @@ def _many(grouped: GroupedEstimate, level: float) -> Context:
         "title": f"Means of {count}",
         "count": count,
         "level": _percent(level),
-        "refused": f" {len(grouped.refused)} refused." if grouped.refused else "",
+        "refused": _without_answer(grouped),
         "method": _method(grouped, _plan(grouped)),
         "drawn": figures.drawn,
         "rows": [_group(row) for row in grouped.rows(level)],
@@ -230,10 +244,19 @@ def _many(grouped: GroupedEstimate, level: float) -> Context:
     }
 
 
+def _without_answer(grouped: GroupedEstimate) -> str:
+    """How many groups have none, and why."""
+    contradicted = len(grouped.estimates) - len(grouped.answered)
+    refused = f" {len(grouped.refused)} refused." if grouped.refused else ""
+    return refused + (f" {contradicted} without an answer." if contradicted else "")
+
+
 def _group(row: dict[str, Any]) -> list[str]:
     name = str(row["group"])
     if row["refused"] is not None:
         return [name, f"refused: {row['refused']}"]
+    if row["contradiction"] is not None:
+        return [name, f"no answer: {row['contradiction']}"]
     return [name, *(rounded(row[number], row["std"]) for number in ("mean", "low", "high")), short(row["std"])]
 
 

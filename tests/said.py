@@ -1,0 +1,13 @@
+"""All that checks of released numbers said against an estimate, or about it."""
+
+from __future__ import annotations
+
+from pdpmean import MeanEstimate
+
+__all__ = ["said"]
+
+
+def said(found: MeanEstimate) -> tuple[str, ...]:
+    """Why there is no answer, or what to know about it; never both."""
+    assert not (found.contradictions and found.warnings)
+    return (*found.contradictions, *found.warnings)
