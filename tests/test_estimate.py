@@ -40,18 +40,22 @@ def assert_close(found: MeanEstimate, truth: float = 50.0) -> None:
     assert found.std < 0.6
 
 
+BELL: dict[str, Any] = {"shape": "gaussian"}
 CELLS: dict[str, dict[str, Any]] = {
     "bounded": {},
     "unbounded": UNBOUNDED,
-    "any": {"shape": "any"},
-    "any unbounded": {"shape": "any", **UNBOUNDED},
+    "a lower bound": {"bounds": (0.0, None)},
+    "an upper bound unbounded": {"bounds": (None, 100.0), **UNBOUNDED},
+    "bell": BELL,
+    "bell unbounded": {**BELL, **UNBOUNDED},
+    "bell from a bound": {**BELL, "bounds": (0.0, None)},
     "bell within bounds": {"shape": "gaussian", "bounds": (0.0, 200.0)},
     "bell within bounds unbounded": {"shape": "gaussian", "bounds": (0.0, 200.0), **UNBOUNDED},
     "bounds": {"bounds": (30.0, 70.0)},
     "bounds unbounded": {"bounds": (30.0, 70.0), **UNBOUNDED},
     "share": {"share": 0.5},
     "third": {"share": Fraction(1, 3), **UNBOUNDED},
-    "chosen": {"choices": Choices(clip_width=3.0, saturation=0.4)},
+    "chosen": {**BELL, "choices": Choices(clip_width=3.0, saturation=0.4)},
 }
 
 
@@ -60,7 +64,8 @@ def test_the_mean_is_found(options: dict[str, Any]) -> None:
     for seed in range(5):
         found = seeded(seed=seed, **options)
         assert_close(found)
-        assert abs(found.center - 50.0) < 4.0
+        centre = found.plan.bounds.only_one if found.plan.shape == "any" else None
+        assert found.center == centre or abs(found.center - 50.0) < 4.0
         assert found.spent == Fraction(math.floor(Fraction(options.get("share", 1)) * 2**20), 2**20)
         assert not found.private
         assert said(found) == ()
@@ -135,6 +140,12 @@ def test_a_public_minority() -> None:
     assert found.plan.expected_std < plan_mean({0.1: 6000}).expected_std
 
 
+def test_public_people_do_not_make_an_answer_refused() -> None:
+    """Few as they are, they are not counted on where the population is located."""
+    for public in (1, 10, 60, 600):
+        assert plan_mean({math.inf: public, 0.1: 6000}).expected_std < plan_mean({0.1: 6000}).expected_std
+
+
 def test_all_public() -> None:
     found = seeded(VALUES[:500], math.inf)
     assert found.noise_std < 0.1 * found.sampling_std
@@ -195,22 +206,32 @@ def test_a_large_sample_is_thinned() -> None:
     assert found.std < 0.005
 
 
-def test_a_skewed_population_warns_and_any_shape_copes() -> None:
+@pytest.mark.parametrize("bounds", [None, (0.0, None)], ids=str)
+@pytest.mark.parametrize("options", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
+def test_a_skewed_population_is_right_without_a_warning(options: dict[str, Any], bounds: Any) -> None:
+    values = np.random.default_rng(5).lognormal(0.0, 0.7, 40_000)
+    mean = math.exp(0.245)
+    for seed in range(5):
+        found = seeded(values, 1.0, seed=seed, bounds=bounds, **options)
+        assert said(found) == ()
+        assert abs(found.mean - mean) < 4.5 * found.std < 0.1
+    assert found.scale == pytest.approx(mean * math.sqrt(math.expm1(0.49)), rel=0.1)
+
+
+def test_a_bell_assumed_of_a_skewed_population_warns() -> None:
     values = np.random.default_rng(5).exponential(size=40_000)
     with pytest.warns(PopulationWarning, match="use shape='any'"):
-        found = seeded(values, 1.0)
+        found = seeded(values, 1.0, shape="gaussian")
     assert said(found)
-    coped = seeded(values, 1.0, shape="any")
-    assert abs(coped.mean - 1.0) < 4.5 * coped.std
-    assert abs(coped.mean - 1.0) < 0.05 < abs(found.mean - 1.0)
+    assert abs(seeded(values, 1.0).mean - 1.0) < 0.05 < abs(found.mean - 1.0)
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
-def test_incomes_nearly_always_warn_and_hours_do_not() -> None:
+def test_of_a_bell_incomes_nearly_always_warn_and_hours_do_not() -> None:
     random = np.random.default_rng(6)
     incomes, hours = random.lognormal(10.3, 0.6, 20_000), random.normal(38.4, 6.0, 20_000).round()
     warned = {
-        name: sum(bool(said(seeded(values, 0.5, seed=seed))) for seed in range(20))
+        name: sum(bool(said(seeded(values, 0.5, seed=seed, shape="gaussian"))) for seed in range(20))
         for name, values in (("incomes", incomes), ("hours", hours))
     }
     assert warned["incomes"] >= 17
@@ -225,7 +246,7 @@ EQUAL = "many values seem to be equal, or nearly so: use shape='any'"
 def test_a_constant_column_is_that_constant_and_warns(value: float, options: dict[str, Any]) -> None:
     for seed in range(10):
         with pytest.warns(PopulationWarning, match="use shape='any'"):
-            found = seeded(np.full(6000, value), 1.0, seed=seed, **options)
+            found = seeded(np.full(6000, value), 1.0, seed=seed, shape="gaussian", **options)
         # Numbers are told apart to 2**-26 of themselves, and zero to far less.
         assert found.mean == pytest.approx(value, rel=2.0**-24, abs=1e-290)
         assert found.center == pytest.approx(value, rel=2.0**-24, abs=1e-290)
@@ -233,17 +254,49 @@ def test_a_constant_column_is_that_constant_and_warns(value: float, options: dic
         assert said(found) == (EQUAL,)
 
 
+NOTHING = "nothing stands out but values equal to one number: all are equal, or what differs is too rare to see"
+
+
 @pytest.mark.parametrize("options", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
 @pytest.mark.parametrize("value", [7.0, 0.0, -3e-7])
-def test_a_constant_column_of_any_shape(value: float, options: dict[str, Any]) -> None:
+def test_a_constant_column_of_any_shape_is_said_to_be_one(value: float, options: dict[str, Any]) -> None:
     for seed in range(10):
-        with pytest.warns(PopulationWarning, match="all values seem to be equal"):
-            found = seeded(np.full(6000, value), 1.0, seed=seed, shape="any", **options)
-        assert found.mean == pytest.approx(value, rel=2.0**-24, abs=1e-290)
+        with pytest.warns(PopulationWarning, match="nothing stands out"):
+            found = seeded(np.full(6000, value), 1.0, seed=seed, **options)
+        low, high = found.interval(0.999)
+        assert low <= value <= high
+        assert found.center == pytest.approx(value, rel=2.0**-20, abs=1e-9)
+        assert said(found) == (NOTHING,)
+
+
+def test_what_is_too_rare_to_see_is_said_and_bounds_help() -> None:
+    """3 in a thousand: without bounds, they may as well be nobody."""
+    values = (np.random.default_rng(7).random(4000) < 0.003).astype(np.float64)
+    for seed in range(5):
+        with pytest.warns(PopulationWarning, match="nothing stands out"):
+            seeded(values, 0.5, seed=seed)
+        found = seeded(values, 0.5, seed=seed, bounds=(0, 1))
+        assert said(found) == ()
+        assert abs(found.mean - 0.003) < 4.5 * found.std < 0.02
+
+
+@pytest.mark.parametrize("value", [5.0, 0.0])
+def test_a_constant_column_at_a_bound(value: float) -> None:
+    """Above the bound it is seen as any other number; at the bound nothing else is."""
+    for seed in range(5):
+        if value > 0:
+            found = seeded(np.full(6000, value), 1.0, seed=seed, bounds=(0.0, None))
+            assert found.mean == pytest.approx(value, abs=max(4.5 * found.std, 0.1))
+        else:
+            with pytest.warns(PopulationWarning, match="nothing stands out"):
+                found = seeded(np.full(6000, value), 1.0, seed=seed, bounds=(0.0, None))
+            assert found.interval(0.999)[0] == 0.0
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
-@pytest.mark.parametrize("options", [{}, UNBOUNDED, {"shape": "any"}], ids=["bounded", "unbounded", "any"])
+@pytest.mark.parametrize(
+    "options", [{}, UNBOUNDED, BELL, BELL | UNBOUNDED], ids=["any", "any unbounded", "bell", "bell unbounded"]
+)
 def test_a_column_without_numbers_warns(options: dict[str, Any]) -> None:
     """Text counts as missing, and nothing is where the population was located, wherever that is."""
     warned = [said(seeded(["38.2 h"] * 10_000, 1.0, seed=seed, **options)) for seed in range(20)]
@@ -273,20 +326,26 @@ def test_a_few_missing_values_do_not_warn() -> None:
 @pytest.mark.parametrize("options", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
 @pytest.mark.parametrize(("people", "budget"), [(10_000, 1.0), (20_000, 0.5)])
 @pytest.mark.parametrize("value", [3.0, 0.0])
-def test_mostly_equal_values_warn(value: float, people: int, budget: float, options: dict[str, Any]) -> None:
-    warned = 0
+def test_mostly_equal_values_warn_of_a_bell(value: float, people: int, budget: float, options: dict[str, Any]) -> None:
+    """Any shape copes."""
+    warned = right = 0
     for seed in range(20):
         generator = np.random.default_rng(seed)
         values = np.where(generator.random(people) < 0.6, value, generator.normal(3.0, 1.0, people))
-        warned += bool(said(seeded(values, budget, seed=seed, **options)))
+        warned += bool(said(seeded(values, budget, seed=seed, shape="gaussian", **options)))
+        found = seeded(values, budget, seed=seed, **options)
+        right += abs(found.mean - (0.6 * value + 1.2)) < 2.5 * found.std and not said(found)
     assert warned >= 18
+    assert right >= 18
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
 def test_a_bell_shape_hardly_ever_warns() -> None:
-    # With little budget, and in the unbounded model: see test_intervals_cover.
+    # With little budget, and in the unbounded model: see test_intervals_of_a_bell_cover.
     generator = np.random.default_rng(12)
-    warned = [bool(said(seeded(generator.normal(3.0, 2.0, 5000), 2.0, seed=seed))) for seed in range(200)]
+    warned = [
+        bool(said(seeded(generator.normal(3.0, 2.0, 5000), 2.0, seed=seed, shape="gaussian"))) for seed in range(200)
+    ]
     assert sum(warned) <= 4
 
 
@@ -294,11 +353,13 @@ def test_many_equal_values_warn() -> None:
     # 90 % at 3, which is then centre and median of the distances: the located scale is nothing.
     values = np.where(np.arange(20_000) % 10 == 0, np.random.default_rng(6).normal(3.0, 1.0, 20_000), 3.0)
     with pytest.warns(PopulationWarning, match="use shape='any'"):
-        seeded(values, 1.0, choices=Choices(center_share=0.2, scale_share=0.2))
+        seeded(values, 1.0, shape="gaussian", choices=Choices(center_share=0.2, scale_share=0.2))
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
-@pytest.mark.parametrize("options", [{}, UNBOUNDED, {"shape": "any"}], ids=["bounded", "unbounded", "any"])
+@pytest.mark.parametrize(
+    "options", [{}, UNBOUNDED, BELL, {"bounds": (0, None)}], ids=["any", "unbounded", "bell", "bound"]
+)
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1.7e308, 0.0, 5e-324, 1e-300, 7.0])
 def test_values_never_raise(value: float, options: dict[str, Any]) -> None:
     for seed in range(3):
@@ -309,7 +370,7 @@ def test_values_never_raise(value: float, options: dict[str, Any]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
-@pytest.mark.parametrize("options", [{}, {"shape": "any"}], ids=["gaussian", "any"])
+@pytest.mark.parametrize("options", [{}, BELL], ids=["any", "bell"])
 def test_two_clusters_at_the_ends_of_all_doubles(options: dict[str, Any]) -> None:
     values = np.where(np.arange(6000) % 2 == 0, 1.7e308, -1.7e308)
     for seed in range(3):
@@ -320,7 +381,7 @@ def test_two_clusters_at_the_ends_of_all_doubles(options: dict[str, Any]) -> Non
 # Equivariance
 
 
-@pytest.mark.parametrize("options", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
+@pytest.mark.parametrize("options", [BELL, BELL | UNBOUNDED], ids=["bounded", "unbounded"])
 @pytest.mark.parametrize("power", [-12, -3, 5, 15])
 def test_a_power_of_two_scales_the_result(power: int, options: dict[str, Any]) -> None:
     # Ordinary exponents stay ordinary, so the private choices nearly coincide; the noise is the same number of steps.
@@ -329,20 +390,25 @@ def test_a_power_of_two_scales_the_result(power: int, options: dict[str, Any]) -
     assert math.ldexp(other.std, -power) == pytest.approx(one.std, rel=0.2)
 
 
-@pytest.mark.parametrize("options", [{}, {"shape": "any"}], ids=["gaussian", "any"])
-@pytest.mark.parametrize("power", [-1000, -600, -100, 100, 600, 1000, 1017])
+@pytest.mark.parametrize(
+    ("power", "options"),
+    [(power, BELL) for power in (-1000, -600, -100, 100, 600, 1000, 1017)]
+    + [(power, {}) for power in (-12, 100, 600, 1000, 1010)],
+)
 def test_extreme_units_are_estimated_all_the_same(power: int, options: dict[str, Any]) -> None:
+    """Those of any shape are not: what is far smaller than ordinary numbers counts as equal."""
     found = seeded(np.ldexp(VALUES, power), 2.0, **options)
     assert abs(found.mean - math.ldexp(50.0, power)) < 4.5 * found.std < math.ldexp(2.0, power)
     low, high = found.interval(0.99)
     assert low < math.ldexp(50.0, power) < high
 
 
-@pytest.mark.parametrize("shape", ["gaussian", "bounds"])
-def test_bounds_scale_exactly(shape: Any) -> None:
+@pytest.mark.parametrize("options", [BELL, {"budgets": 0.01}], ids=["bell", "bounds"])
+def test_bounds_scale_exactly(options: dict[str, Any]) -> None:
     # Between bounds the lattice itself scales by powers of two: everything does, bit for bit.
-    one = seeded(shape=shape, bounds=(0.0, 128.0), seed=9)
-    other = seeded(np.ldexp(VALUES, 40), shape=shape, bounds=(0.0, math.ldexp(128.0, 40)), seed=9)
+    one = seeded(bounds=(0.0, 128.0), seed=9, **options)
+    assert one.plan.shape == ("bounds" if "budgets" in options else "gaussian")
+    other = seeded(np.ldexp(VALUES, 40), bounds=(0.0, math.ldexp(128.0, 40)), seed=9, **options)
     assert other.mean == pytest.approx(math.ldexp(one.mean, 40), rel=1e-12)
     assert other.interval() == pytest.approx(tuple(math.ldexp(end, 40) for end in one.interval()), rel=1e-9)
 
@@ -364,8 +430,8 @@ def test_huge_shifts(mu: float) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
-@pytest.mark.parametrize("options", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
-def test_intervals_cover(options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", [BELL, BELL | UNBOUNDED], ids=["bounded", "unbounded"])
+def test_intervals_of_a_bell_cover(options: dict[str, Any]) -> None:
     generator = np.random.default_rng(11)
     levels = (0.8, 0.95)
     covered = dict.fromkeys(levels, 0)
@@ -388,7 +454,7 @@ def test_intervals_of_a_skewed_population_cover(options: dict[str, Any]) -> None
     """Its mean lies far from the middle of the clip, and so the noise of a private total weight moves it."""
     generator, runs, covered, errors = np.random.default_rng(12), 100, 0, []
     for seed in range(runs):
-        found = seeded(generator.exponential(size=30_000), np.full(30_000, 0.2), seed=seed, shape="any", **options)
+        found = seeded(generator.exponential(size=30_000), np.full(30_000, 0.2), seed=seed, **options)
         low, high = found.interval(0.95)
         covered += low <= 1.0 <= high
         errors.append(found.mean - 1.0)
@@ -401,7 +467,14 @@ def test_intervals_of_a_skewed_population_cover(options: dict[str, Any]) -> None
 
 @pytest.mark.parametrize(
     ("budgets", "options"),
-    [(1e-3, {}), (0.05, {}), (1e-9, {}), (0.1, UNBOUNDED | {"share": 0.1}), (0.1, {"shape": "any"})],
+    [
+        (1e-3, {}),
+        (0.05, BELL),
+        (1e-9, BELL),
+        (0.1, UNBOUNDED | {"share": 0.1}),
+        (0.4, {}),
+        (0.2, {"bounds": (0, None)}),
+    ],
 )
 def test_tiny_budgets_are_refused(budgets: float, options: dict[str, Any]) -> None:
     with pytest.raises(InsufficientBudgetError) as caught:
@@ -445,8 +518,11 @@ def test_a_refusal_reads_no_value() -> None:
         (VALUES, BUDGETS, {"model": "local"}, "model must be"),
         (VALUES, BUDGETS, {"model": "unbounded"}, "needs budget_range"),
         (VALUES, BUDGETS, {"budget_range": (0.1, 1.0)}, "goes with model='unbounded'"),
-        (VALUES, BUDGETS, {"shape": "round"}, "shape must be"),
-        (VALUES, BUDGETS, {"bounds": (3.0, 1.0)}, "bounds must be"),
+        (VALUES, BUDGETS, {"shape": "round"}, "shape must be 'any' or 'gaussian'; got 'round'"),
+        (VALUES, BUDGETS, {"shape": "bounds", "bounds": (0, 1)}, "shape must be 'any' or 'gaussian'; got 'bounds'"),
+        (VALUES, BUDGETS, {"bounds": (3.0, 1.0)}, r"bounds must be \(low, high\) with low < high, and None for an end"),
+        (VALUES, BUDGETS, {"bounds": (None, math.nan)}, r"bounds must be \(low, high\) with low < high"),
+        (VALUES, BUDGETS, {"choices": Choices(clip_width=2.0)}, "are choices for shape='gaussian' alone"),
         (VALUES, BUDGETS, {"share": 2.0}, "share must be above 0 and at most 1; got 2.0"),
         (NAMES, NAMES, {"tiers": {"low": -1.0}}, "tiers must be budgets >= 0; 'low' has -1.0"),
     ],
@@ -463,8 +539,9 @@ def test_the_selection_bound_holds_where_a_few_who_grant_much_are_others(rich: t
     budgets = np.repeat([0.02, 5.0], [19_800, 200])
     for seed in range(6):
         values = np.concatenate([generator.normal(size=19_800), generator.normal(*rich, size=200)])
-        found = seeded(values, budgets, seed=seed)
-        assert abs(found.mean - values.mean()) <= found.selection_bound + 3 * found.std
+        for options in ({}, BELL):
+            found = seeded(values, budgets, seed=seed, **options)
+            assert abs(found.mean - values.mean()) <= found.selection_bound + 3 * found.std
 
 
 @pytest.mark.parametrize("shape", ["gaussian", "any"])
@@ -479,7 +556,7 @@ def test_a_narrow_population_far_from_zero_does_not_warn_within_bounds(shape: An
 def test_a_very_narrow_clip_does_not_warn() -> None:
     values = np.random.default_rng(23).standard_normal(20_000)
     for seed in range(5):
-        assert said(seeded(values, 1.0, seed=seed, choices=Choices(clip_width=0.05))) == ()
+        assert said(seeded(values, 1.0, seed=seed, shape="gaussian", choices=Choices(clip_width=0.05))) == ()
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from said import said
 
 from pdpmean import GroupedEstimate, InvalidInputError, MeanEstimate, PopulationWarning, Randomness, estimate_mean
 
@@ -142,6 +143,19 @@ def test_warnings_name_their_groups() -> None:
     values = np.where(REGION == "south", 7.0, VALUES)
     with pytest.warns(PopulationWarning, match=r"nothing stands out but values equal .*\(groups: south\)"):
         estimate_mean(values, BUDGETS * 4, by=REGION, groups=["north", "south"], randomness=Randomness.seeded(3))
+
+
+@pytest.mark.parametrize("bounds", [(0, None), (0, 1000)], ids=str)
+@pytest.mark.parametrize("groups", [["large", "small", "huge", "tiny"], ["tiny", "huge", "small", "large"]], ids=str)
+def test_groups_of_any_size_are_located_each_in_its_way(groups: list[str], bounds: Any) -> None:
+    """From a bound the large ones have a centre as well, and the small ones none; their order does not matter."""
+    by = np.repeat(["large", "small", "huge", "tiny"], [8000, 700, 20_000, 650])
+    values = np.random.default_rng(9).normal(100.0, 10.0, by.size)
+    found = estimate_mean(values, 0.9, by=by, groups=groups, bounds=bounds, randomness=Randomness.seeded(1))
+    assert len({frozenset(estimate.plan.shares) for estimate in found.values()}) == 2
+    for estimate in found.values():
+        assert said(estimate) == ()
+        assert abs(estimate.mean - 100.0) < 4.5 * estimate.std
 
 
 def test_a_skewed_group_is_right_and_does_not_warn() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pdpmean.core.bounds import Bounds
 from pdpmean.inference.known_bounds import KnownBoundsInference
 from pdpmean.inference.population import Evidence, Population, ShapeInference, averaging_weights, weight_variation
 from pdpmean.laws.far_mean import FarMean, PrivateTotal, PublicTotal, conclude_means
@@ -89,11 +90,12 @@ class AnyShapeInference(ShapeInference):
 
     def populations(self, released: Sequence[Released]) -> list[Population]:
         """The population behind each group; where the clip is two known bounds, as between these."""
-        between = [group for group in released if _is_between_bounds(group)]
-        others = [group for group in released if not _is_between_bounds(group)]
-        found = iter(KnownBoundsInference().populations(between) if between else [])
-        clipped = iter(_clipped_populations(others) if others else [])
-        return [next(found if _is_between_bounds(group) else clipped) for group in released]
+        kinds = [None if _is_between_bounds(group) else group.plan.ends for group in released]
+        found = {
+            ends: iter(_populations([group for group, kind in zip(released, kinds, strict=True) if kind == ends], ends))
+            for ends in set(kinds)
+        }
+        return [next(found[kind]) for kind in kinds]
 
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
         """Whether most values seem to be missing, where there is an answer."""
@@ -115,14 +117,17 @@ def _is_between_bounds(released: Released) -> bool:
     return bounds.are_both_known and half >= bounds.half * (1 - _ROUNDED)
 
 
-def _clipped_populations(released: Sequence[Released]) -> list[Population]:
+def _populations(released: Sequence[Released], ends: Bounds | None) -> list[Population]:
+    """Of groups that all have these ends; or the clip of each is its two bounds."""
+    if ends is None:
+        return KnownBoundsInference().populations(released)
     groups = [_Clipped(group) for group in released]
     means = conclude_means(
         [group.reading for group in groups],
         [_ends(group.released.location) for group in groups],
         [group.sums for group in groups],
         [group.counted for group in groups],
-        groups[0].plan.ends,
+        ends,
     )
     return [_population(group, mean) for group, mean in zip(groups, means, strict=True)]
 

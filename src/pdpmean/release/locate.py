@@ -87,9 +87,10 @@ _Task = tuple[list[_Members], Randomness]
 
 
 def _portions(groups: Sequence[_Members]) -> Iterator[list[_Members]]:
-    """Groups in portions of so many records that they stay in the cache."""
+    """Groups in portions of so many records that they stay in the cache, and all with a centre to seek or none."""
     portions = (np.cumsum([own.size for own, _ in groups]) // _TOGETHER).tolist()
-    together = itertools.groupby(zip(groups, portions, strict=True), key=lambda pair: pair[1])
+    kinds = ((portion, "center" in plan.shares) for portion, (_, plan) in zip(portions, groups, strict=True))
+    together = itertools.groupby(zip(groups, kinds, strict=True), key=lambda pair: pair[1])
     return ([group for group, _ in portion] for _, portion in together)
 
 
