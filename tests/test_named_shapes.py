@@ -17,7 +17,7 @@ SKEWED, YES_OR_NO = NAMED_SHAPES[1:]
 
 def beyond(density: Callable[[Floats], Floats], end: float) -> float:
     """What lies beyond the end of a clip, times how far."""
-    x = end + np.linspace(0.0, 60.0, 60_001)
+    x = end + np.geomspace(1e-6, 1000.0, 60_001)
     return float(np.trapezoid((x - end) * density(x), x))
 
 

@@ -78,9 +78,17 @@ def test_shares_are_exact_and_dyadic(options: dict[str, Any]) -> None:
         assert 2**20 % share.denominator == 0
         assert Fraction(float(share)) == share
     names = {"center", "scale"} if plan.shape == "gaussian" else {"center", "histogram"}
-    names -= {"center"} if plan.bounds.only_one is not None else set()
     private = {"census", "weight_squares"} if "model" in options else set()
     assert set(plan.shares) == {"sum"} | private | (names if plan.needs_locating else set())
+
+
+@pytest.mark.parametrize("bounds", [(0, None), (None, 0)])
+def test_from_a_bound_a_centre_is_sought_only_where_there_is_budget_enough(bounds: Any) -> None:
+    few, many = (pdpmean.plan_mean({0.5: people}, bounds=bounds) for people in (3000, 5000))
+    assert set(few.shares) == {"histogram", "sum"}
+    assert set(many.shares) == {"center", "histogram", "sum"}
+    assert few.failure_probability() == 0 < many.failure_probability(1e4)
+    assert few.anchor == 0
 
 
 @given(st.integers(2**10, 2**20).map(lambda units: Fraction(units, 2**20)), st.booleans())

@@ -95,8 +95,9 @@ def test_more_people_are_drawn_as_they_would_be_planned(plan: Plan) -> None:
     assert (total, error) == pytest.approx((16 * plan.total, half_width(0.75, larger.noise_scale, larger.sampling_std)))
 
 
-def test_too_few_people_are_drawn_as_refused(plan: Plan) -> None:
-    assert "refused" not in plot(plan).axes[0].get_legend_handles_labels()[1]
+def test_too_few_people_are_drawn_as_refused() -> None:
+    large = plan_mean({budget: 10 * people for budget, people in TIERS.items()})
+    assert "refused" not in plot(large).axes[0].get_legend_handles_labels()[1]
     small = plan_mean({budget: people // 10 for budget, people in TIERS.items()})
     errors = plot(small).axes[0]
     (refused,) = (patch for patch in errors.patches if patch.get_label() == "refused")
