@@ -1,0 +1,149 @@
+"""Reservation: what a release costs everybody, written down before anything is drawn, and what became of it.
+
+Reserved counts as spent. A reservation ends as *committed*, with the release it was made for, or as *cancelled*, if
+nothing was drawn. One that nobody ended, because the program did not live to, can be *settled*: as spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pdpmean.core.choices import SHARE_UNIT
+from pdpmean.core.types import Floats
+from pdpmean.errors import InvalidInputError, LedgerError
+from pdpmean.ledger import queries
+from pdpmean.ledger.amount import Amount, budgets_of_columns
+from pdpmean.ledger.log import append
+from pdpmean.ledger.request import Asked, PeopleAsked, Request
+from pdpmean.ledger.schema import make_temporary
+from pdpmean.ledger.store import Row, Store, Transaction
+
+__all__ = ["Reservation", "amount_of_total", "reserve", "settle", "total_of_release"]
+
+_FETCHED = 2**16  # rows at a time
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A release that is reserved: its number, and the budget that each record takes part with, in their order."""
+
+    store: Store
+    number: int
+    budgets: Floats
+
+    def commit(self, details: Mapping[str, Any], part: Fraction = Fraction(1)) -> str:
+        """Write down that it was made; the hash of the entry. A release that ended early cost a `part`, rounded up."""
+        with self.store.writing() as transaction:
+            _check_open(transaction, self.number, ("reserved", "settled"))
+            if part < 1:
+                _keep_part(transaction, self.number, part)
+            content = {**details, **_total_content(transaction, self.number)}
+            return _ended(transaction, self.store, self.number, "committed", content)
+
+    def cancel(self, reason: str) -> None:
+        """Give everybody back what was reserved: only ever if nothing was drawn."""
+        with self.store.writing() as transaction:
+            _check_open(transaction, self.number, ("reserved",))
+            transaction.change(queries.REFUND, self.number)
+            transaction.change("DELETE FROM costs WHERE release = ?", self.number)
+            _ended(transaction, self.store, self.number, "cancelled", {"reason": reason})
+
+
+def reserve(store: Store, people: Iterable[PeopleAsked], request: Request) -> Reservation:
+    """Charge everybody who is asked, in one transaction, with what the request allows."""
+    with store.writing() as transaction:
+        make_temporary(transaction, store)
+        asked = Asked(people)
+        budget = [f"budget_{part}" for part in queries.AMOUNT] if request.budgets_in_data else []
+        transaction.load("asked", ["place", "id", *budget], asked.rows())
+        if not request.people_are_public:
+            transaction.change(queries.LEAVE_OUT_REPEATED)
+        known = transaction.change(queries.TAKE, *request.limits)
+        if request.people_are_public:
+            _check_people(transaction, asked.asked, known, request)
+        number = 1 + int(transaction.value("SELECT COALESCE(MAX(number), 0) FROM releases"))
+        transaction.change("INSERT INTO releases (number, state) VALUES (?, 'reserved')", number)
+        transaction.change(queries.RECORD_COSTS, number)
+        transaction.change(queries.CHARGE, number)
+        about = {"purpose": request.purpose, "analyst": request.analyst, **request.details}
+        append(transaction, store, "reserved", {**about, **_total_content(transaction, number)}, number)
+        budgets = _budgets(transaction, asked.records)
+    return Reservation(store, number, budgets)
+
+
+def _check_people(transaction: Transaction, asked: int, known: int, request: Request) -> None:
+    """Refuse what is wrong with people who are public: some are not known, are there twice, or granted less."""
+    if known < asked:
+        raise InvalidInputError(
+            f"{asked - known:,} of {asked:,} people are not in the ledger. Grant them a budget, 0 for somebody who "
+            "does not take part, or leave their records out",
+            name="person",
+        )
+    people = transaction.value("SELECT COUNT(DISTINCT person) FROM taking")
+    if people < known:
+        raise InvalidInputError("a person has two records or more; merge them first", name="person")
+    if request.budgets_in_data and (above := transaction.value(queries.COUNT_ABOVE_GRANT)):
+        raise InvalidInputError(
+            f"{above:,} of {asked:,} people have a budget in the data that is above what they grant in the ledger",
+            name="budget",
+        )
+
+
+def _budgets(transaction: Transaction, records: int) -> Floats:
+    """The budget of each record, by its place: 0 for those who take part with nothing."""
+    budgets = np.zeros(records)
+    found = transaction.rows(f"SELECT place, {queries.columns('cost')} FROM taking")
+    while rows := [row for row, _ in zip(found, range(_FETCHED), strict=False)]:
+        places, *columns = np.array(rows, dtype=np.int64).T
+        budgets[places] = budgets_of_columns(*columns)
+    return budgets
+
+
+def _keep_part(transaction: Transaction, number: int, part: Fraction) -> None:
+    transaction.change(queries.REFUND, number)
+    transaction.change(queries.keep_part(-(-part.numerator * SHARE_UNIT // part.denominator)), number)
+    transaction.change(queries.CHARGE, number)
+
+
+def settle(store: Store, number: int, reason: str) -> str:
+    """End a reservation that nobody ended, as spent: whether anything was drawn is not known."""
+    with store.writing() as transaction:
+        _check_open(transaction, number, ("reserved",))
+        return _ended(transaction, store, number, "settled", {"reason": reason})
+
+
+def _check_open(transaction: Transaction, number: int, states: tuple[str, ...]) -> None:
+    found = transaction.row("SELECT state FROM releases WHERE number = ?", number)
+    if found is None:
+        raise LedgerError(f"the ledger has no release {number}")
+    if found[0] not in states:
+        raise LedgerError(f"release {number} is {found[0]} already, and stays so")
+
+
+def _ended(transaction: Transaction, store: Store, number: int, state: str, details: Mapping[str, Any]) -> str:
+    transaction.change("UPDATE releases SET state = ? WHERE number = ?", state, number)
+    return append(transaction, store, state, details, number).hash
+
+
+def _total_content(transaction: Transaction, number: int) -> dict[str, Any]:
+    people, total = total_of_release(transaction, number)
+    return {"people": people, "total_units": None if total.infinite else str(total.units)}
+
+
+def total_of_release(transaction: Transaction, number: int) -> tuple[int, Amount]:
+    """How many people a release costs something, and how much all of them together."""
+    found = transaction.row(f"SELECT COUNT(*), {queries.total('cost')} FROM costs WHERE release = ?", number)
+    assert found is not None
+    return int(found[0]), amount_of_total(found[1:])
+
+
+def amount_of_total(sums: Row) -> Amount:
+    """The sums of `queries.total` as one amount."""
+    infinite, *parts = (int(part) for part in sums)
+    nats_high, nats_low, units_high, units_low = parts
+    return Amount.of_columns(infinite, (nats_high << 20) + nats_low, (units_high << 20) + units_low)
