@@ -71,6 +71,6 @@ def running_server() -> Iterator[Server]:
         server.make()
         server.start()
         yield server
-        server.stop()
+        server.stop("immediate")
     finally:
         shutil.rmtree(folder, ignore_errors=True)

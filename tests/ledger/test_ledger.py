@@ -18,7 +18,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pdpmean.core.choices import SHARE_UNIT
 from pdpmean.errors import InvalidInputError, LedgerError
 from pdpmean.ledger.amount import INFINITE, NOTHING, Amount
 from pdpmean.ledger.ledger import Ledger
@@ -37,7 +36,7 @@ def request(**options: Any) -> Request:
 # Amounts, against a ledger kept by hand
 
 GRANTS = st.integers(-40, 40).map(lambda power: Fraction(2) ** power) | st.fractions(0, 2**40) | st.just("inf")
-SHARES = st.integers(2**10, SHARE_UNIT).map(lambda part: Fraction(part, SHARE_UNIT))
+SHARES = st.fractions(Fraction(1, 2**10), 1, max_denominator=2**20)
 STEPS = st.one_of(
     st.tuples(st.just("grant"), st.integers(0, 3), GRANTS),
     st.tuples(st.just("commit"), st.frozensets(st.integers(0, 3), min_size=1), SHARES),

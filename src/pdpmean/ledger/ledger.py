@@ -9,14 +9,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from pdpmean.core.choices import check_share
 from pdpmean.errors import InvalidInputError
 from pdpmean.ledger import queries
 from pdpmean.ledger.amount import INFINITE, NOTHING, Amount
 from pdpmean.ledger.export import export
 from pdpmean.ledger.people import Balance, Grant, balance, change_grant, import_grants
 from pdpmean.ledger.release import Release, releases
-from pdpmean.ledger.request import PeopleAsked, Request
+from pdpmean.ledger.request import PeopleAsked, Request, exact_share
 from pdpmean.ledger.reservation import Reservation, reserve, settle
 from pdpmean.ledger.schema import create_tables
 from pdpmean.ledger.statement import Statement, statement
@@ -121,9 +120,9 @@ class Ledger:
 
         `share` and `spend` as for `estimate_mean`.
         """
-        limits = Request("", share=check_share(share), most=checked_spend(spend, share)).limits
+        limits = Request("", share=exact_share(share), most=checked_spend(spend, share)).limits
         with self._reading() as transaction:
-            found = list(transaction.rows(queries.COUNT_BY_COST, *limits))
+            found = list(transaction.rows(queries.count_by_cost(*limits)))
         budgets: dict[float, int] = {}
         for *cost, people in found:
             budget = _rounded_down(Amount.of_columns(*cost))

@@ -123,4 +123,4 @@ class _PostgresTransaction(Transaction):
 
 
 def _in_postgres(sql: str) -> Any:
-    return sql.replace("?", "%s")
+    return sql.replace("%", "%%").replace("?", "%s")

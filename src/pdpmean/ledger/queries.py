@@ -6,8 +6,10 @@ units into nats by a shift, which rounds down, so that the same words add and su
 
 from __future__ import annotations
 
-from pdpmean.core.choices import SHARE_UNIT
-from pdpmean.ledger.amount import UNIT_BITS, UNITS_PER_NAT
+from collections.abc import Mapping
+from fractions import Fraction
+
+from pdpmean.ledger.amount import ONE_UNIT, UNIT_BITS, UNITS_PER_NAT, Amount
 
 __all__ = [
     "ABOVE_EARLIER_GRANT",
@@ -16,23 +18,23 @@ __all__ = [
     "CHARGE",
     "COSTS_OF_NOBODY",
     "COUNT_ABOVE_GRANT",
-    "COUNT_BY_COST",
+    "LARGEST_DENOMINATOR",
     "LEAVE_OUT_REPEATED",
     "RECORD_COSTS",
     "REFUND",
-    "TAKE",
     "WHAT_IS_LEFT",
     "WRONG_SUMS",
     "added",
     "columns",
+    "count_by_cost",
     "keep_part",
+    "take",
     "total",
 ]
 
 AMOUNT = ("infinite", "nats", "units")
 _UNITS_BEYOND = UNITS_PER_NAT - 1
-_SHARE_BITS = SHARE_UNIT.bit_length() - 1
-_SHARE_BEYOND = SHARE_UNIT - 1
+LARGEST_DENOMINATOR = 2**20  # of a share
 
 
 def columns(name: str) -> str:
@@ -77,56 +79,70 @@ WHAT_IS_LEFT = f"""
          ELSE (granted_units - spent_units) & {_UNITS_BEYOND} END AS left_units"""
 
 
-def _scaled(name: str, share: str, *, up: bool) -> tuple[str, str]:
-    """The nats and units of ``share / SHARE_UNIT`` times an amount, its units rounded down or `up`.
+def _scaled(name: str, share: Fraction, *, up: bool) -> tuple[str, str]:
+    """The nats and units of a share of an amount, its units rounded down or `up`.
 
-    Whole nats are at most 2**40 and a share at most 2**20, so that no product is beyond 64 bits.
+    Whole nats are at most 2**40, and the two numbers of a share at most 2**20, so that nothing is beyond 64 bits.
     """
-    nats = f"({name}_nats * {share})"
-    from_units = f"(({name}_units * {share} + {_SHARE_BEYOND if up else 0}) >> {_SHARE_BITS})"
-    units = f"((({nats} & {_SHARE_BEYOND}) << {UNIT_BITS - _SHARE_BITS}) + {from_units})"
-    return f"({nats} >> {_SHARE_BITS}) + ({units} >> {UNIT_BITS})", f"{units} & {_UNITS_BEYOND}"
+    part, whole = share.as_integer_ratio()
+    assert whole <= LARGEST_DENOMINATOR
+    nats = f"({name}_nats * {part})"
+    exact = f"(({nats} % {whole}) * {UNITS_PER_NAT} + {name}_units * {part} + {whole - 1 if up else 0})"
+    units = f"({exact} / {whole})"
+    return f"{nats} / {whole} + ({units} >> {UNIT_BITS})", f"{units} & {_UNITS_BEYOND}"
 
 
-_BASE = ", ".join(f"COALESCE(budget_{part}, granted_{part}) AS base_{part}" for part in AMOUNT)
-_LIMITS = "CAST(? AS BIGINT) AS share, " + ", ".join(
-    f"CAST(? AS BIGINT) AS {name}_{part}" for name in ("most", "least") for part in AMOUNT
-)
-
-_SHARED_NATS, _SHARED_UNITS = _scaled("base", "share", up=False)
-_SHARED = f"base_infinite AS shared_infinite, {_SHARED_NATS} AS shared_nats, {_SHARED_UNITS} AS shared_units"
-
-# What each person who is asked takes part with: a share of what they grant (or of what the data says), at most what is
-# left and at most `most`; nothing, if that is less than `least`. Parameters: share, most, least.
-_SHARES = f"SELECT place, person, {columns('left')}, {columns('most')}, {columns('least')}, {_SHARED} FROM ({{}}) AS a"
-_WANTED = (
-    f"SELECT place, person, {columns('left')}, {columns('least')}, "
-    f"{_smaller('shared', 'most', 'wanted')} FROM ({{}}) AS b"
-)
-_COST = f"SELECT place, person, {columns('least')}, {_smaller('wanted', 'left', 'cost')} FROM ({{}}) AS c"
-_ENOUGH = f"({columns('cost')}) >= ({columns('least')})"
-_TAKEN = ", ".join(f"CASE WHEN {_ENOUGH} THEN cost_{part} ELSE 0 END AS cost_{part}" for part in AMOUNT)
-_ASKED_PEOPLE = (
-    f"SELECT place, people.number AS person, {_BASE}, {WHAT_IS_LEFT}, {_LIMITS} "
-    "FROM asked JOIN people ON people.id = asked.id"
-)
-_EVERYBODY = (
-    f"SELECT number AS place, number AS person, {', '.join(f'granted_{part} AS base_{part}' for part in AMOUNT)}, "
-    f"{WHAT_IS_LEFT}, {_LIMITS} FROM people"
-)
+def _shared(share: Fraction, base: Mapping[str, str]) -> str:
+    """A share of what is granted, or of what the data says."""
+    nats, units = _scaled("base", share, up=False)
+    infinite = base["infinite"]
+    for part in ("nats", "units"):
+        nats, units = (text.replace(f"base_{part}", base[part]) for text in (nats, units))
+    return f"{infinite} AS shared_infinite, {nats} AS shared_nats, {units} AS shared_units"
 
 
-def _costs_of(people: str) -> str:
-    return f"SELECT place, person, {_TAKEN} FROM ({_COST.format(_WANTED.format(_SHARES.format(people)))}) AS d"
+_GRANTED = {part: f"granted_{part}" for part in AMOUNT}
+_IN_DATA = {part: f"budget_{part}" for part in AMOUNT}
 
 
-TAKE = f"INSERT INTO taking (place, person, {columns('cost')}) {_costs_of(_ASKED_PEOPLE)}"
+def _costs(people: str, most: Amount, least: Amount) -> str:
+    """What each of these people takes part with: the smallest of `shared`, `left` and `most`, or nothing below `least`.
 
-# How many people would take part with how much, if everybody were asked. The same parameters.
-COUNT_BY_COST = (
-    f"SELECT {columns('cost')}, COUNT(*) FROM ({_costs_of(_EVERYBODY)}) AS e "
-    f"GROUP BY {columns('cost')} ORDER BY {columns('cost')}"
-)
+    Each step is kept while the next is worked out: put into each other, they would be worked out many times.
+    """
+    steps = [f"WITH shares AS MATERIALIZED ({people})", "costs_of_shares AS MATERIALIZED ("]
+    steps[1] += f"SELECT place, person, {_smaller('shared', 'left', 'cost')} FROM shares)"
+    last = "costs_of_shares"
+    if not most.infinite:
+        steps.append(f"capped AS MATERIALIZED (SELECT place, person, {_at_most(most)} FROM {last})")
+        last = "capped"
+    enough = f"({columns('cost')}) >= ({', '.join(map(str, least.columns))})"
+    taken = ", ".join(f"CASE WHEN {enough} THEN cost_{part} ELSE 0 END AS cost_{part}" for part in AMOUNT)
+    return f"{', '.join(steps)} SELECT place, person, {taken if least > ONE_UNIT else columns('cost')} FROM {last}"
+
+
+def _at_most(most: Amount) -> str:
+    numbers = dict(zip(AMOUNT, most.columns, strict=True))
+    smaller = f"({columns('cost')}) < ({', '.join(map(str, most.columns))})"
+    return ", ".join(f"CASE WHEN {smaller} THEN cost_{part} ELSE {numbers[part]} END AS cost_{part}" for part in AMOUNT)
+
+
+def take(share: Fraction, most: Amount, least: Amount, *, budgets_in_data: bool) -> str:
+    """Find what everybody who is asked takes part with."""
+    shared = _shared(share, _IN_DATA if budgets_in_data else _GRANTED)
+    people = (
+        f"SELECT place, people.number AS person, {WHAT_IS_LEFT}, {shared} "
+        "FROM asked JOIN people ON people.id = asked.id"
+    )
+    return f"INSERT INTO taking (place, person, {columns('cost')}) {_costs(people, most, least)}"
+
+
+def count_by_cost(share: Fraction, most: Amount, least: Amount) -> str:
+    """How many people would take part with how much, if everybody were asked."""
+    people = f"SELECT number AS place, number AS person, {WHAT_IS_LEFT}, {_shared(share, _GRANTED)} FROM people"
+    cost = columns("cost")
+    return f"SELECT {cost}, COUNT(*) FROM ({_costs(people, most, least)}) AS taken GROUP BY {cost} ORDER BY {cost}"
+
 
 LEAVE_OUT_REPEATED = "DELETE FROM asked WHERE id IN (SELECT id FROM asked GROUP BY id HAVING COUNT(*) > 1)"
 
@@ -145,9 +161,9 @@ CHARGE = f"UPDATE people SET {added('spent', 'cost')} FROM costs WHERE release =
 REFUND = f"UPDATE people SET {added('spent', 'cost', '-')} FROM costs WHERE release = ? AND person = people.number"
 
 
-def keep_part(share: int) -> str:
-    """Of what a release costs, this share, rounded up: `share` is an integer of this program, and no text."""
-    nats, units = _scaled("cost", str(int(share)), up=True)
+def keep_part(part: Fraction) -> str:
+    """Of what a release costs, this part, rounded up."""
+    nats, units = _scaled("cost", part, up=True)
     return f"UPDATE costs SET cost_nats = {nats}, cost_units = {units} WHERE release = ?"
 
 

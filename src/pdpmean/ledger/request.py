@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from pdpmean.core.choices import SHARE_UNIT
+from pdpmean.core.choices import check_share, floor_share
 from pdpmean.core.types import Floats
 from pdpmean.ledger.amount import INFINITE, ONE_UNIT, Amount, columns_of_budgets
+from pdpmean.ledger.queries import LARGEST_DENOMINATOR
 
-__all__ = ["Asked", "PeopleAsked", "Request"]
+__all__ = ["Asked", "PeopleAsked", "Request", "exact_share"]
 
 
 class PeopleAsked(NamedTuple):
@@ -41,9 +42,16 @@ class Request:
     """What the log is to say besides: data, options, versions."""
 
     @property
-    def limits(self) -> tuple[int, ...]:
-        """The parameters of the queries: the share, in its units, the most and the least."""
-        return int(self.share * SHARE_UNIT), *self.most.columns, *self.least.columns
+    def limits(self) -> tuple[Fraction, Amount, Amount]:
+        """What the queries need to know of it."""
+        return self.share, self.most, self.least
+
+
+def exact_share(share: float | Fraction) -> Fraction:
+    """The share as it is written, a third or a tenth; rounded down to a multiple of 2**-20 where that takes more."""
+    check_share(share)
+    exact = Fraction(str(share))
+    return exact if exact.denominator <= LARGEST_DENOMINATOR else floor_share(exact)
 
 
 class Asked:

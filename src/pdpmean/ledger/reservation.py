@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from pdpmean.core.choices import SHARE_UNIT
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError, LedgerError
 from pdpmean.ledger import queries
@@ -63,7 +63,7 @@ def reserve(store: Store, people: Iterable[PeopleAsked], request: Request) -> Re
         transaction.load("asked", ["place", "id", *budget], asked.rows())
         if not request.people_are_public:
             transaction.change(queries.LEAVE_OUT_REPEATED)
-        known = transaction.change(queries.TAKE, *request.limits)
+        known = transaction.change(queries.take(*request.limits, budgets_in_data=request.budgets_in_data))
         if request.people_are_public:
             _check_people(transaction, asked.asked, known, request)
         number = 1 + int(transaction.value("SELECT COALESCE(MAX(number), 0) FROM releases"))
@@ -98,7 +98,7 @@ def _budgets(transaction: Transaction, records: int) -> Floats:
     """The budget of each record, by its place: 0 for those who take part with nothing."""
     budgets = np.zeros(records)
     found = transaction.rows(f"SELECT place, {queries.columns('cost')} FROM taking")
-    while rows := [row for row, _ in zip(found, range(_FETCHED), strict=False)]:
+    while rows := list(islice(found, _FETCHED)):
         places, *columns = np.array(rows, dtype=np.int64).T
         budgets[places] = budgets_of_columns(*columns)
     return budgets
@@ -106,7 +106,7 @@ def _budgets(transaction: Transaction, records: int) -> Floats:
 
 def _keep_part(transaction: Transaction, number: int, part: Fraction) -> None:
     transaction.change(queries.REFUND, number)
-    transaction.change(queries.keep_part(-(-part.numerator * SHARE_UNIT // part.denominator)), number)
+    transaction.change(queries.keep_part(part), number)
     transaction.change(queries.CHARGE, number)
 
 
