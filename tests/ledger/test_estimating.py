@@ -14,7 +14,15 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from pdpmean import InsufficientBudgetError, InvalidInputError, Ledger, LedgerError, Randomness, estimate_mean
+from pdpmean import (
+    InsufficientBudgetError,
+    InvalidInputError,
+    Ledger,
+    LedgerError,
+    Randomness,
+    estimate_mean,
+    plan_mean,
+)
 from pdpmean.ledger.amount import NOTHING, Amount
 from pdpmean.ledger.reservation import Reservation
 from pdpmean.passes.cells import count_budgets
@@ -311,3 +319,30 @@ def test_every_source_charges_the_same(ledger: Ledger, name: str, model: dict[st
 def test_a_file_of_groups_sets_records_aside_at_the_budgets_that_are_reserved(ledger: Ledger, tmp_path: Path) -> None:
     found = ask(ledger, as_parquet(tmp_path), share=0.5, by="region", groups=["a", "b"])
     assert [estimate.mean for estimate in found.values()] == pytest.approx([38, 38], abs=3)
+
+
+# Plans
+
+
+def test_a_plan_is_for_what_is_left(ledger: Ledger) -> None:
+    ask(ledger, share=0.5)
+    expected = plan_mean({2.0: PEOPLE // 2, 0.5: PEOPLE // 2})
+    assert plan_mean(ledger=ledger).expected_std == expected.expected_std
+    assert plan_mean(ledger=ledger, share=0.5).expected_std == expected.expected_std
+    spared = plan_mean({0.25: PEOPLE})
+    assert plan_mean(ledger=ledger, spend=0.25).expected_std == spared.expected_std
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (UNBOUNDED, "what people have left is private"),
+        ({"budgets": {1.0: 100}}, "whose column of ids"),
+        ({"share": 0.5, "spend": 1}, "not both"),
+    ],
+)
+def test_what_goes_with_a_plan_for_a_ledger(ledger: Ledger, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        plan_mean(ledger=ledger, **options)
+    with pytest.raises(InvalidInputError, match="go with a ledger"):
+        plan_mean({1.0: 100}, spend=1)

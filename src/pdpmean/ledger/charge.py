@@ -43,7 +43,7 @@ Records = TypeVar("Records", bound=Chargeable)
 
 
 class Charge:
-    """A release on its way, which knows what part of its cost may have been drawn. Without a ledger, it does nothing."""
+    """A release on its way, which knows what part of its cost may have been drawn; idle where there is no ledger."""
 
     def __init__(self) -> None:
         self._reservation: Reservation | None = None

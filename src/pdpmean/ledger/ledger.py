@@ -16,7 +16,7 @@ from pdpmean.ledger.export import export
 from pdpmean.ledger.people import Balance, Grant, balance, change_grant, import_grants
 from pdpmean.ledger.release import Release, releases
 from pdpmean.ledger.request import PeopleAsked, Request, exact_share
-from pdpmean.ledger.reservation import Reservation, reserve, settle
+from pdpmean.ledger.reservation import Reservation, costs_of, reserve, settle
 from pdpmean.ledger.schema import create_tables
 from pdpmean.ledger.statement import Statement, statement
 from pdpmean.ledger.store import Transaction, open_store
@@ -115,18 +115,23 @@ class Ledger:
         with self._reading() as transaction:
             return int(transaction.value("SELECT COUNT(*) FROM people"))
 
-    def remaining(self, *, share: float | Fraction = 1, spend: Any = None) -> dict[float, int]:
+    def remaining(
+        self, *, share: float | Fraction = 1, spend: Any = None, people: Iterable[PeopleAsked] | None = None
+    ) -> dict[float, int]:
         """How many people could take part in a next release with which budget: what `plan_mean` takes.
 
-        `share` and `spend` as for `estimate_mean`.
+        `share` and `spend` as for `estimate_mean`; of everybody, unless `people` are given.
         """
-        limits = Request("", share=exact_share(share), most=checked_spend(spend, share)).limits
-        with self._reading() as transaction:
-            found = list(transaction.rows(queries.count_by_cost(*limits)))
+        request = Request("a plan", share=exact_share(share), most=checked_spend(spend, share))
+        if people is None:
+            with self._reading() as transaction:
+                found = list(transaction.rows(queries.count_by_cost(*request.limits)))
+        else:
+            found = costs_of(self._store, people, request)
         budgets: dict[float, int] = {}
-        for *cost, people in found:
+        for *cost, count in found:
             budget = _rounded_down(Amount.of_columns(*cost))
-            budgets[budget] = budgets.get(budget, 0) + int(people)
+            budgets[budget] = budgets.get(budget, 0) + int(count)
         return budgets
 
     # Releases

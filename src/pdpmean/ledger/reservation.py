@@ -23,7 +23,7 @@ from pdpmean.ledger.request import Asked, PeopleAsked, Request
 from pdpmean.ledger.schema import make_temporary
 from pdpmean.ledger.store import Row, Store, Transaction
 
-__all__ = ["Reservation", "amount_of_total", "reserve", "settle", "total_of_release"]
+__all__ = ["Reservation", "amount_of_total", "costs_of", "reserve", "settle", "total_of_release"]
 
 _FETCHED = 2**16  # rows at a time
 
@@ -57,23 +57,37 @@ class Reservation:
 def reserve(store: Store, people: Iterable[PeopleAsked], request: Request) -> Reservation:
     """Charge everybody who is asked, in one transaction, with what the request allows."""
     with store.writing() as transaction:
-        make_temporary(transaction, store)
-        asked = Asked(people)
-        budget = [f"budget_{part}" for part in queries.AMOUNT] if request.budgets_in_data else []
-        transaction.load("asked", ["place", "id", *budget], asked.rows())
-        if not request.people_are_public:
-            transaction.change(queries.LEAVE_OUT_REPEATED)
-        known = transaction.change(queries.take(*request.limits, budgets_in_data=request.budgets_in_data))
-        if request.people_are_public:
-            _check_people(transaction, asked.asked, known, request)
+        records = _take(transaction, store, people, request)
         number = 1 + int(transaction.value("SELECT COALESCE(MAX(number), 0) FROM releases"))
         transaction.change("INSERT INTO releases (number, state) VALUES (?, 'reserved')", number)
         transaction.change(queries.RECORD_COSTS, number)
         transaction.change(queries.CHARGE, number)
         about = {"purpose": request.purpose, "analyst": request.analyst, **request.details}
         append(transaction, store, "reserved", {**about, **_total_content(transaction, number)}, number)
-        budgets = _budgets(transaction, asked.records)
+        budgets = _budgets(transaction, records)
     return Reservation(store, number, budgets)
+
+
+def costs_of(store: Store, people: Iterable[PeopleAsked], request: Request) -> list[Row]:
+    """How many of these people would be charged how much; nobody is."""
+    cost = queries.columns("cost")
+    with store.writing() as transaction:
+        _take(transaction, store, people, request)
+        return list(transaction.rows(f"SELECT {cost}, COUNT(*) FROM taking GROUP BY {cost} ORDER BY {cost}"))
+
+
+def _take(transaction: Transaction, store: Store, people: Iterable[PeopleAsked], request: Request) -> int:
+    """Find what everybody who is asked takes part with; how many records there are."""
+    make_temporary(transaction, store)
+    asked = Asked(people)
+    budget = [f"budget_{part}" for part in queries.AMOUNT] if request.budgets_in_data else []
+    transaction.load("asked", ["place", "id", *budget], asked.rows())
+    if not request.people_are_public:
+        transaction.change(queries.LEAVE_OUT_REPEATED)
+    known = transaction.change(queries.take(*request.limits, budgets_in_data=request.budgets_in_data))
+    if request.people_are_public:
+        _check_people(transaction, asked.asked, known, request)
+    return asked.records
 
 
 def _check_people(transaction: Transaction, asked: int, known: int, request: Request) -> None:

@@ -18,7 +18,7 @@ from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.labels import codes_of, entries_of
 from pdpmean.sources.private_columns import budgets_of_tiers, people_of_tiers, records
 
-__all__ = ["read", "read_people"]
+__all__ = ["read", "read_ids", "read_people"]
 
 
 def read(data: Any, budgets: Any, options: Options) -> Source:
@@ -63,6 +63,11 @@ def read_people(budgets: Any, options: Options) -> Source | Mapping[float, float
         return ArraySource(granted, granted)
     levels, counts = np.unique(granted, return_counts=True)
     return dict(zip(levels.tolist(), counts.tolist(), strict=True))
+
+
+def read_ids(data: Any, options: Options) -> Source:
+    """The records of a table of which only the column of ids is read."""
+    return _read_table(data, None, options)
 
 
 def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
