@@ -11,14 +11,15 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
-_OPTIONS = "-k {folder} -c listen_addresses='' -c fsync=off -c max_connections=40"
+_OPTIONS = "-k {folder} -c listen_addresses='' -c max_connections=40"
 
 
 class Server:
     """A running server, which makes one database after the other."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: str) -> None:
         self.folder = folder
+        self.settings = settings
         self._numbers = count()
 
     def address(self, database: str) -> str:
@@ -31,7 +32,7 @@ class Server:
         return self.address(name)
 
     def start(self) -> None:
-        options = _OPTIONS.format(folder=self.folder)
+        options = f"{_OPTIONS.format(folder=self.folder)} {self.settings}"
         self._run(
             "pg_ctl", "-D", str(self.folder / "data"), "-w", "-l", str(self.folder / "log"), "-o", options, "start"
         )
@@ -61,12 +62,12 @@ def _programs() -> Path:
 
 
 @contextmanager
-def running_server() -> Iterator[Server]:
-    """A server for as long as it is needed; its socket's path is short, as it must be."""
+def running_server(settings: str = "-c fsync=off") -> Iterator[Server]:
+    """A server for as long as it is needed; its socket's path is short, as it must be. By default no disk waits."""
     folder = Path(tempfile.mkdtemp(prefix="pg"))
     if os.getuid() == 0:
         shutil.chown(folder, "postgres")
-    server = Server(folder)
+    server = Server(folder, settings)
     try:
         server.make()
         server.start()

@@ -107,7 +107,7 @@ def test_verify_says_what_is_wrong_by_its_exit_code(run: Run, ledger: Path) -> N
     found = run("ledger", "verify", "people.db")
     assert (found.exit_code, "nobody above their grant" in found.stdout) == (0, True)
     with Ledger(ledger) as held, held._store.writing() as transaction:
-        transaction.change("UPDATE people SET spent_nats = 1 WHERE id = '0'")
+        transaction.change("UPDATE balances SET spent_nats = 1 WHERE person = 1")
     found = run("ledger", "verify", "people.db", "--json")
     assert found.exit_code == 1
     assert json.loads(found.stdout)["passed"] is False

@@ -323,8 +323,8 @@ def tampered(ledger: Ledger, sql: str) -> tuple[str, ...]:
         ("UPDATE log SET at = '2020-01-01T00:00:00.000000+00:00' WHERE number = 2", "log entry 2 was changed"),
         ("DELETE FROM log WHERE number = 1", "log entry 1 was changed"),
         ("DELETE FROM log WHERE number = 3", "states of releases are not those of the log"),
-        ("UPDATE people SET spent_units = 0, spent_nats = 0 WHERE id = 'a'", "1 people's spending is not the sum"),
-        ("UPDATE people SET granted_nats = 0 WHERE id = 'a'", "1 people have spent more than they grant"),
+        ("UPDATE balances SET spent_units = 0, spent_nats = 0 WHERE person = 1", "1 people's spending is not the sum"),
+        ("UPDATE balances SET granted_nats = 0 WHERE person = 1", "1 people have spent more than they grant"),
         ("DELETE FROM costs WHERE person = 1", "what release 1 cost is not what the log says"),
         ("UPDATE costs SET person = 99 WHERE person = 1", "1 costs are of people who are not there"),
         ("UPDATE releases SET state = 'cancelled'", "states of releases are not those of the log"),
@@ -332,7 +332,7 @@ def tampered(ledger: Ledger, sql: str) -> tuple[str, ...]:
 )
 def test_what_was_tampered_with_is_found(ledger: Ledger, sql: str, problem: str) -> None:
     ledger.grant_all([("a", 1), ("b", 2)])
-    ledger.reserve(asked("a", "b"), request()).commit({})
+    ledger.reserve(asked("a", "b"), request()).commit({"result": "ab"})
     assert ledger.verify().passed
     assert any(problem in found for found in tampered(ledger, sql))
 

@@ -41,7 +41,8 @@ def _amount(name: str, amount: Amount) -> dict[str, Any]:
 def _people(transaction: Transaction) -> Rows:
     names = ", ".join(queries.columns(name) for name in ("granted", "spent"))
     for person, tier, note, since, withdrawn, *amounts in transaction.rows(
-        f"SELECT id, tier, note, since, withdrawn, {names} FROM people ORDER BY number"
+        f"SELECT id, tier, note, since, withdrawn, {names} FROM people "
+        "JOIN balances ON balances.person = people.number ORDER BY number"
     ):
         granted, spent = Amount.of_columns(*amounts[:3]), Amount.of_columns(*amounts[3:])
         held = _amount("granted", granted) | _amount("spent", spent) | _amount("left", granted.less(spent))

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -85,10 +86,8 @@ class Ledger:
 
     def grant_all(self, grants: Iterable[tuple[str, Any]], *, note: str | None = None) -> tuple[int, int]:
         """Write down what many people grant, pairs of id and budget; how many are new, and how many changed."""
-        rows = (
-            (place, _checked_id(person), None, *Amount.rounded_down(budget).columns)
-            for place, (person, budget) in enumerate(grants)
-        )
+        read = lru_cache(maxsize=1024)(lambda budget: Amount.rounded_down(budget).columns)  # many choose the same tier
+        rows = ((place, _checked_id(person), None, *read(budget)) for place, (person, budget) in enumerate(grants))
         return self.import_rows(rows, note=note)
 
     def import_rows(self, rows: Iterable[Sequence[Any]], *, note: str | None = None) -> tuple[int, int]:

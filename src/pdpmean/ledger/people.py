@@ -17,26 +17,37 @@ from pdpmean.ledger.store import Row, Store, Transaction
 __all__ = ["Balance", "Grant", "balance", "change_grant", "earlier_grants", "import_grants"]
 
 _AMOUNTS = ", ".join(queries.columns(name) for name in ("granted", "spent"))
-# A grant that differs from the one that is known; texts may be missing.
-_DIFFERS = (
-    f"(({queries.columns('budget')}) <> ({queries.columns('granted')}) "
-    "OR COALESCE(asked.tier, '') <> COALESCE(people.tier, '') OR people.withdrawn <> asked.withdrawn)"
+_BALANCES = "people JOIN balances ON balances.person = people.number"
+# Those whose grant differs from the one that is known; texts may be missing.
+_FIND_CHANGED = (
+    "INSERT INTO changed (person, place) SELECT people.number, place "
+    "FROM asked JOIN people ON people.id = asked.id JOIN balances ON balances.person = people.number "
+    f"WHERE ({queries.columns('budget')}) <> ({queries.columns('granted')}) "
+    "OR COALESCE(asked.tier, '') <> COALESCE(people.tier, '') OR people.withdrawn <> asked.withdrawn"
 )
 _REMEMBER = (
     f"INSERT INTO changes (number, person, tier, note, since, until, {_AMOUNTS}, {queries.columns('before')}) "
-    "SELECT ? + ROW_NUMBER() OVER (ORDER BY place), people.number, people.tier, people.note, since, ?, "
-    f"{_AMOUNTS}, {queries.columns('before')} "
-    f"FROM asked JOIN people ON people.id = asked.id WHERE {_DIFFERS}"
+    "SELECT ? + ROW_NUMBER() OVER (ORDER BY place), people.number, tier, note, since, ?, "
+    f"{_AMOUNTS}, {queries.columns('before')} FROM changed JOIN people ON people.number = changed.person "
+    "JOIN balances ON balances.person = changed.person"
 )
-_CHANGE = (
-    "UPDATE people SET tier = asked.tier, note = ?, since = ?, withdrawn = asked.withdrawn, "
+_CHANGE_PEOPLE = (
+    "UPDATE people SET tier = asked.tier, note = ?, since = ?, withdrawn = asked.withdrawn "
+    "FROM changed JOIN asked ON asked.place = changed.place WHERE people.number = changed.person"
+)
+_CHANGE_BALANCES = (
+    "UPDATE balances SET "
     + ", ".join(f"granted_{part} = budget_{part}, before_{part} = spent_{part}" for part in queries.AMOUNT)
-    + f" FROM asked WHERE people.id = asked.id AND {_DIFFERS}"
+    + " FROM changed JOIN asked ON asked.place = changed.place WHERE balances.person = changed.person"
 )
-_ADD = (
-    f"INSERT INTO people (number, id, tier, note, since, withdrawn, {queries.columns('granted')}) "
-    f"SELECT ? + ROW_NUMBER() OVER (ORDER BY place), id, tier, ?, ?, withdrawn, {queries.columns('budget')} "
+_ADD_PEOPLE = (
+    "INSERT INTO people (number, id, tier, note, since, withdrawn) "
+    "SELECT ? + ROW_NUMBER() OVER (ORDER BY place), id, tier, ?, ?, withdrawn "
     "FROM asked WHERE NOT EXISTS (SELECT 1 FROM people WHERE people.id = asked.id)"
+)
+_ADD_BALANCES = (
+    f"INSERT INTO balances (person, {queries.columns('granted')}) SELECT people.number, {queries.columns('budget')} "
+    "FROM asked JOIN people ON people.id = asked.id WHERE people.number > ? ORDER BY people.number"
 )
 
 
@@ -71,7 +82,7 @@ class Balance:
 
 def balance(transaction: Transaction, person: str) -> Balance:
     """The balance of a person."""
-    found = transaction.row(f"SELECT {_AMOUNTS}, tier, note, since, withdrawn FROM people WHERE id = ?", person)
+    found = transaction.row(f"SELECT {_AMOUNTS}, tier, note, since, withdrawn FROM {_BALANCES} WHERE id = ?", person)
     if found is None:
         raise InvalidInputError(f"the ledger knows no person {person!r}", name="person", value=person)
     tier, note, since, withdrawn = found[6:]
@@ -101,7 +112,7 @@ def import_grants(store: Store, rows: Iterable[Sequence[Any]], note: str | None 
     with store.writing() as transaction:
         at = moment(transaction, store)
         added, changed = _apply(transaction, store, ((*row, 0) for row in rows), note, at)
-        total = transaction.row(f"SELECT COUNT(*), {queries.total('granted')} FROM people")
+        total = transaction.row(f"SELECT COUNT(*), {queries.total('granted')} FROM balances")
         assert total is not None
         units = _units(amount_of_total(total[1:]))
         content = {"new": added, "changed": changed, "people": int(total[0]), "units": units, "note": note}
@@ -119,11 +130,13 @@ def _apply(
     )
     if transaction.value("SELECT COUNT(*) FROM asked") > transaction.value("SELECT COUNT(DISTINCT id) FROM asked"):
         raise InvalidInputError("a person is listed twice; each grants one budget", name="person")
-    last_change = transaction.value("SELECT COALESCE(MAX(number), 0) FROM changes")
-    transaction.change(_REMEMBER, last_change, at)
-    changed = transaction.change(_CHANGE, note, at)
+    changed = transaction.change(_FIND_CHANGED)
+    transaction.change(_REMEMBER, transaction.value("SELECT COALESCE(MAX(number), 0) FROM changes"), at)
+    transaction.change(_CHANGE_PEOPLE, note, at)
+    transaction.change(_CHANGE_BALANCES)
     last_person = transaction.value("SELECT COALESCE(MAX(number), 0) FROM people")
-    added = transaction.change(_ADD, last_person, note, at)
+    added = transaction.change(_ADD_PEOPLE, last_person, note, at)
+    transaction.change(_ADD_BALANCES, last_person)
     return added, changed
 
 

@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pdpmean.errors import LedgerError, MissingPackageError
-from pdpmean.ledger.store import Row, Store, Transaction
+from pdpmean.ledger.store import COST_COLUMNS, Row, Store, Transaction
 
 if TYPE_CHECKING:
+    import numpy as np
     import psycopg
+    from numpy.typing import NDArray
 
 __all__ = ["PostgresStore"]
 
@@ -120,6 +122,22 @@ class _PostgresTransaction(Transaction):
         ):
             for row in rows:
                 copy.write_row(row)
+
+    def load_people(self, first: int, ids: Sequence[str | None]) -> None:
+        """Insert ids, by COPY."""
+        places = range(first, first + len(ids))
+        self.load("asked", ["place", "id"], (row for row in zip(places, ids, strict=True) if row[1] is not None))
+
+    def costs(self, release: int) -> Iterator[NDArray[np.int64]]:
+        """What a release costs, by COPY, whose parts end anywhere."""
+        import numpy as np
+
+        sql = f"COPY (SELECT {', '.join(COST_COLUMNS)} FROM costs WHERE release = {int(release)}) TO STDOUT"
+        text = bytearray()
+        with self._connection.cursor() as cursor, cursor.copy(sql) as copy:
+            for part in copy:
+                text += part
+        yield np.fromstring(text.decode(), dtype=np.int64, sep=" ").reshape(-1, len(COST_COLUMNS)).T
 
 
 def _in_postgres(sql: str) -> Any:

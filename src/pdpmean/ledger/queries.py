@@ -18,11 +18,11 @@ __all__ = [
     "CHARGE",
     "COSTS_OF_NOBODY",
     "COUNT_ABOVE_GRANT",
+    "COUNT_UNKNOWN",
+    "FORGET_NOTHING",
     "LARGEST_DENOMINATOR",
     "LEAVE_OUT_REPEATED",
-    "RECORD_COSTS",
     "REFUND",
-    "WHAT_IS_LEFT",
     "WRONG_SUMS",
     "added",
     "columns",
@@ -61,22 +61,24 @@ def total(name: str) -> str:
     return ", ".join(f"COALESCE(SUM({part}), 0)" for part in parts)
 
 
-def _smaller(first: str, second: str, name: str) -> str:
-    """The smaller of two amounts."""
-    smaller = f"({columns(first)}) < ({columns(second)})"
-    return ", ".join(
-        f"CASE WHEN {smaller} THEN {first}_{part} ELSE {second}_{part} END AS {name}_{part}" for part in AMOUNT
-    )
+def _of_what_is_left() -> str:
+    """What is wanted, or what is left if that is less, and nothing if more was spent than granted."""
+    smaller = f"({columns('shared')}) < ({columns('left')})"
+    cost = ["shared_infinite * left_infinite AS cost_infinite"]
+    cost += [
+        f"CASE WHEN left_infinite > 0 THEN shared_{part} WHEN left_nats < 0 THEN 0 "
+        f"WHEN {smaller} THEN shared_{part} ELSE left_{part} END AS cost_{part}"
+        for part in ("nats", "units")
+    ]
+    return ", ".join(cost)
 
 
-# What is left of a grant: all of an infinite one, nothing where as much or more was spent.
-_LEFT_NATS = f"granted_nats - spent_nats + ((granted_units - spent_units) >> {UNIT_BITS})"
-_SPENT_UP = f"spent_infinite > 0 OR {_LEFT_NATS} < 0"
-WHAT_IS_LEFT = f"""
-    granted_infinite AS left_infinite,
-    CASE WHEN granted_infinite > 0 OR {_SPENT_UP} THEN 0 ELSE {_LEFT_NATS} END AS left_nats,
-    CASE WHEN granted_infinite > 0 OR {_SPENT_UP} THEN 0
-         ELSE (granted_units - spent_units) & {_UNITS_BEYOND} END AS left_units"""
+# What is left of a grant, below 0 where more was spent: what is without limit is so much that no finite amount is more.
+_BEYOND_ALL = 42  # bits of nats
+_WHAT_IS_LEFT = f"""granted_infinite AS left_infinite,
+    granted_nats - spent_nats - (spent_infinite << {_BEYOND_ALL})
+        + ((granted_units - spent_units) >> {UNIT_BITS}) AS left_nats,
+    (granted_units - spent_units) & {_UNITS_BEYOND} AS left_units"""
 
 
 def _scaled(name: str, share: Fraction, *, up: bool) -> tuple[str, str]:
@@ -101,6 +103,7 @@ def _shared(share: Fraction, base: Mapping[str, str]) -> str:
     return f"{infinite} AS shared_infinite, {nats} AS shared_nats, {units} AS shared_units"
 
 
+_ASKED_BALANCES = "FROM asked JOIN people ON people.id = asked.id JOIN balances ON balances.person = people.number"
 _GRANTED = {part: f"granted_{part}" for part in AMOUNT}
 _IN_DATA = {part: f"budget_{part}" for part in AMOUNT}
 
@@ -110,15 +113,14 @@ def _costs(people: str, most: Amount, least: Amount) -> str:
 
     Each step is kept while the next is worked out: put into each other, they would be worked out many times.
     """
-    steps = [f"WITH shares AS MATERIALIZED ({people})", "costs_of_shares AS MATERIALIZED ("]
-    steps[1] += f"SELECT place, person, {_smaller('shared', 'left', 'cost')} FROM shares)"
-    last = "costs_of_shares"
+    steps = [people, f"SELECT person, place, {_of_what_is_left()} FROM step0"]
     if not most.infinite:
-        steps.append(f"capped AS MATERIALIZED (SELECT place, person, {_at_most(most)} FROM {last})")
-        last = "capped"
-    enough = f"({columns('cost')}) >= ({', '.join(map(str, least.columns))})"
-    taken = ", ".join(f"CASE WHEN {enough} THEN cost_{part} ELSE 0 END AS cost_{part}" for part in AMOUNT)
-    return f"{', '.join(steps)} SELECT place, person, {taken if least > ONE_UNIT else columns('cost')} FROM {last}"
+        steps.append(f"SELECT person, place, {_at_most(most)} FROM step1")
+    if least > ONE_UNIT:
+        steps.append(f"SELECT person, place, {_at_least(least)} FROM step{len(steps) - 1}")
+    *earlier, last = steps
+    kept = ", ".join(f"step{number} AS MATERIALIZED ({step})" for number, step in enumerate(earlier))
+    return f"WITH {kept} {last}"
 
 
 def _at_most(most: Amount) -> str:
@@ -127,38 +129,40 @@ def _at_most(most: Amount) -> str:
     return ", ".join(f"CASE WHEN {smaller} THEN cost_{part} ELSE {numbers[part]} END AS cost_{part}" for part in AMOUNT)
 
 
-def take(share: Fraction, most: Amount, least: Amount, *, budgets_in_data: bool) -> str:
-    """Find what everybody who is asked takes part with."""
+def _at_least(least: Amount) -> str:
+    enough = f"({columns('cost')}) >= ({', '.join(map(str, least.columns))})"
+    return ", ".join(f"CASE WHEN {enough} THEN cost_{part} ELSE 0 END AS cost_{part}" for part in AMOUNT)
+
+
+def take(release: int, share: Fraction, most: Amount, least: Amount, *, budgets_in_data: bool) -> str:
+    """Write down what a release costs everybody who is asked, each once."""
     shared = _shared(share, _IN_DATA if budgets_in_data else _GRANTED)
-    people = (
-        f"SELECT place, people.number AS person, {WHAT_IS_LEFT}, {shared} "
-        "FROM asked JOIN people ON people.id = asked.id"
+    people = f"SELECT people.number AS person, place, {_WHAT_IS_LEFT}, {shared} {_ASKED_BALANCES}"
+    cost = columns("cost")
+    return (
+        f"INSERT INTO costs (release, person, place, {cost}) SELECT {release}, person, place, {cost} "
+        f"FROM ({_costs(people, most, least)}) AS taken WHERE TRUE ON CONFLICT DO NOTHING"
     )
-    return f"INSERT INTO taking (place, person, {columns('cost')}) {_costs(people, most, least)}"
 
 
 def count_by_cost(share: Fraction, most: Amount, least: Amount) -> str:
     """How many people would take part with how much, if everybody were asked."""
-    people = f"SELECT number AS place, number AS person, {WHAT_IS_LEFT}, {_shared(share, _GRANTED)} FROM people"
+    people = f"SELECT person AS place, person, {_WHAT_IS_LEFT}, {_shared(share, _GRANTED)} FROM balances"
     cost = columns("cost")
     return f"SELECT {cost}, COUNT(*) FROM ({_costs(people, most, least)}) AS taken GROUP BY {cost} ORDER BY {cost}"
 
 
 LEAVE_OUT_REPEATED = "DELETE FROM asked WHERE id IN (SELECT id FROM asked GROUP BY id HAVING COUNT(*) > 1)"
 
-COUNT_ABOVE_GRANT = (
-    "SELECT COUNT(*) FROM asked JOIN people ON people.id = asked.id "
-    f"WHERE ({columns('budget')}) > ({columns('granted')})"
-)
+COUNT_UNKNOWN = "SELECT COUNT(*) FROM asked WHERE NOT EXISTS (SELECT 1 FROM people WHERE people.id = asked.id)"
 
-RECORD_COSTS = (
-    f"INSERT INTO costs (release, person, {columns('cost')}) "
-    f"SELECT ?, person, {columns('cost')} FROM taking "
-    "WHERE cost_infinite > 0 OR cost_nats > 0 OR cost_units > 0 ORDER BY person"
-)
+COUNT_ABOVE_GRANT = f"SELECT COUNT(*) {_ASKED_BALANCES} WHERE ({columns('budget')}) > ({columns('granted')})"
 
-CHARGE = f"UPDATE people SET {added('spent', 'cost')} FROM costs WHERE release = ? AND person = people.number"
-REFUND = f"UPDATE people SET {added('spent', 'cost', '-')} FROM costs WHERE release = ? AND person = people.number"
+FORGET_NOTHING = "DELETE FROM costs WHERE release = ? AND cost_infinite = 0 AND cost_nats = 0 AND cost_units = 0"
+
+_OF_RELEASE = "FROM costs WHERE release = ? AND costs.person = balances.person"
+CHARGE = f"UPDATE balances SET {added('spent', 'cost')} {_OF_RELEASE}"
+REFUND = f"UPDATE balances SET {added('spent', 'cost', '-')} {_OF_RELEASE}"
 
 
 def keep_part(part: Fraction) -> str:
@@ -171,7 +175,7 @@ def keep_part(part: Fraction) -> str:
 _ABOVE = "granted_infinite = 0 AND " + " AND ".join(
     f"({columns('spent')}) > ({columns(name)})" for name in ("granted", "before")
 )
-ABOVE_GRANT = f"SELECT COUNT(*) FROM people WHERE {_ABOVE}"
+ABOVE_GRANT = f"SELECT COUNT(*) FROM balances WHERE {_ABOVE}"
 ABOVE_EARLIER_GRANT = f"SELECT COUNT(*) FROM changes WHERE {_ABOVE}"
 _SUM_NATS = f"CAST(SUM(cost_nats) + (CAST(SUM(cost_units) AS BIGINT) >> {UNIT_BITS}) AS BIGINT)"
 _SUM_UNITS = f"CAST(SUM(cost_units) AS BIGINT) & {_UNITS_BEYOND}"
@@ -180,7 +184,7 @@ _SUMS = (
     f"{_SUM_UNITS} AS sum_units FROM costs GROUP BY person"
 )
 WRONG_SUMS = (
-    f"SELECT COUNT(*) FROM people LEFT JOIN ({_SUMS}) AS sums ON sums.person = people.number WHERE "
+    f"SELECT COUNT(*) FROM balances LEFT JOIN ({_SUMS}) AS sums ON sums.person = balances.person WHERE "
     + " OR ".join(f"spent_{part} <> COALESCE(sum_{part}, 0)" for part in AMOUNT)
 )
-COSTS_OF_NOBODY = "SELECT COUNT(*) FROM costs WHERE person NOT IN (SELECT number FROM people)"
+COSTS_OF_NOBODY = "SELECT COUNT(*) FROM costs WHERE person NOT IN (SELECT person FROM balances)"

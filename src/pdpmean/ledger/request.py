@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from pdpmean.core.choices import check_share, floor_share
 from pdpmean.core.types import Floats
-from pdpmean.ledger.amount import INFINITE, ONE_UNIT, Amount, columns_of_budgets
+from pdpmean.ledger.amount import INFINITE, ONE_UNIT, Amount
 from pdpmean.ledger.queries import LARGEST_DENOMINATOR
 
-__all__ = ["Asked", "PeopleAsked", "Request", "exact_share"]
+__all__ = ["PeopleAsked", "Request", "exact_share"]
 
 
 class PeopleAsked(NamedTuple):
@@ -52,25 +52,3 @@ def exact_share(share: float | Fraction) -> Fraction:
     check_share(share)
     exact = Fraction(str(share))
     return exact if exact.denominator <= LARGEST_DENOMINATOR else floor_share(exact)
-
-
-class Asked:
-    """Records as rows to be loaded into a database, counted on the way."""
-
-    def __init__(self, people: Iterable[PeopleAsked]) -> None:
-        self._people = people
-        self.records = 0
-        """How many there were."""
-        self.asked = 0
-        """How many had an id."""
-
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """A row per record that has an id: its place, the id and, if the data says it, the budget."""
-        for ids, budgets in self._people:
-            places = range(self.records, self.records + len(ids))
-            self.records += len(ids)
-            columns = [] if budgets is None else [column.tolist() for column in columns_of_budgets(budgets)]
-            rows: Iterable[tuple[Any, ...]] = zip(places, ids, *columns, strict=True)
-            missing = sum(1 for person in ids if person is None) if None in ids else 0
-            self.asked += len(ids) - missing
-            yield from (row for row in rows if row[1] is not None) if missing else rows

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,15 @@ import numpy as np
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError, LedgerError
 from pdpmean.ledger import queries
-from pdpmean.ledger.amount import Amount, budgets_of_columns
+from pdpmean.ledger.amount import Amount, budgets_of_columns, columns_of_budgets
 from pdpmean.ledger.log import append
-from pdpmean.ledger.request import Asked, PeopleAsked, Request
+from pdpmean.ledger.request import PeopleAsked, Request
 from pdpmean.ledger.schema import make_temporary
 from pdpmean.ledger.store import Row, Store, Transaction
 
 __all__ = ["Reservation", "amount_of_total", "costs_of", "reserve", "settle", "total_of_release"]
 
-_FETCHED = 2**16  # rows at a time
+_NO_RELEASE = 0  # the number of what is only asked, and undone
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,8 @@ class Reservation:
             _check_open(transaction, self.number, ("reserved", "settled"))
             if part < 1:
                 _keep_part(transaction, self.number, part)
-            content = {**details, **_total_content(transaction, self.number)}
-            return _ended(transaction, self.store, self.number, "committed", content)
+                details = {**details, **_total_content(transaction, self.number)}
+            return _ended(transaction, self.store, self.number, "committed", details)
 
     def cancel(self, reason: str) -> None:
         """Give everybody back what was reserved: only ever if nothing was drawn."""
@@ -57,14 +56,15 @@ class Reservation:
 def reserve(store: Store, people: Iterable[PeopleAsked], request: Request) -> Reservation:
     """Charge everybody who is asked, in one transaction, with what the request allows."""
     with store.writing() as transaction:
-        records = _take(transaction, store, people, request)
         number = 1 + int(transaction.value("SELECT COALESCE(MAX(number), 0) FROM releases"))
         transaction.change("INSERT INTO releases (number, state) VALUES (?, 'reserved')", number)
-        transaction.change(queries.RECORD_COSTS, number)
+        records = _take(transaction, store, number, people, request)
+        budgets = _budgets(transaction, number, records)
+        if not budgets.all():
+            transaction.change(queries.FORGET_NOTHING, number)
         transaction.change(queries.CHARGE, number)
         about = {"purpose": request.purpose, "analyst": request.analyst, **request.details}
         append(transaction, store, "reserved", {**about, **_total_content(transaction, number)}, number)
-        budgets = _budgets(transaction, records)
     return Reservation(store, number, budgets)
 
 
@@ -72,34 +72,48 @@ def costs_of(store: Store, people: Iterable[PeopleAsked], request: Request) -> l
     """How many of these people would be charged how much; nobody is."""
     cost = queries.columns("cost")
     with store.writing() as transaction:
-        _take(transaction, store, people, request)
-        return list(transaction.rows(f"SELECT {cost}, COUNT(*) FROM taking GROUP BY {cost} ORDER BY {cost}"))
+        _take(transaction, store, _NO_RELEASE, people, request)
+        sql = f"SELECT {cost}, COUNT(*) FROM costs WHERE release = ? GROUP BY {cost} ORDER BY {cost}"
+        found = list(transaction.rows(sql, _NO_RELEASE))
+        transaction.change("DELETE FROM costs WHERE release = ?", _NO_RELEASE)
+    return found
 
 
-def _take(transaction: Transaction, store: Store, people: Iterable[PeopleAsked], request: Request) -> int:
-    """Find what everybody who is asked takes part with; how many records there are."""
+def _take(transaction: Transaction, store: Store, number: int, people: Iterable[PeopleAsked], request: Request) -> int:
+    """Write down what everybody who is asked takes part with; how many records there are."""
     make_temporary(transaction, store)
-    asked = Asked(people)
-    budget = [f"budget_{part}" for part in queries.AMOUNT] if request.budgets_in_data else []
-    transaction.load("asked", ["place", "id", *budget], asked.rows())
+    records = asked = 0
+    for block in people:
+        _load(transaction, records, block)
+        records += len(block.ids)
+        asked += len(block.ids) - sum(1 for person in block.ids if person is None)
     if not request.people_are_public:
         transaction.change(queries.LEAVE_OUT_REPEATED)
-    known = transaction.change(queries.take(*request.limits, budgets_in_data=request.budgets_in_data))
+    taking = transaction.change(queries.take(number, *request.limits, budgets_in_data=request.budgets_in_data))
     if request.people_are_public:
-        _check_people(transaction, asked.asked, known, request)
-    return asked.records
+        _check_people(transaction, asked, taking, request)
+    return records
 
 
-def _check_people(transaction: Transaction, asked: int, known: int, request: Request) -> None:
+def _load(transaction: Transaction, first: int, block: PeopleAsked) -> None:
+    if block.budgets is None:
+        transaction.load_people(first, block.ids)
+        return
+    places = range(first, first + len(block.ids))
+    columns = (column.tolist() for column in columns_of_budgets(block.budgets))
+    rows = (row for row in zip(places, block.ids, *columns, strict=True) if row[1] is not None)
+    transaction.load("asked", ["place", "id", *(f"budget_{part}" for part in queries.AMOUNT)], rows)
+
+
+def _check_people(transaction: Transaction, asked: int, taking: int, request: Request) -> None:
     """Refuse what is wrong with people who are public: some are not known, are there twice, or granted less."""
-    if known < asked:
+    if taking < asked and (unknown := transaction.value(queries.COUNT_UNKNOWN)):
         raise InvalidInputError(
-            f"{asked - known:,} of {asked:,} people are not in the ledger. Grant them a budget, 0 for somebody who "
+            f"{unknown:,} of {asked:,} people are not in the ledger. Grant them a budget, 0 for somebody who "
             "does not take part, or leave their records out",
             name="person",
         )
-    people = transaction.value("SELECT COUNT(DISTINCT person) FROM taking")
-    if people < known:
+    if taking < asked:
         raise InvalidInputError("a person has two records or more; merge them first", name="person")
     if request.budgets_in_data and (above := transaction.value(queries.COUNT_ABOVE_GRANT)):
         raise InvalidInputError(
@@ -108,12 +122,10 @@ def _check_people(transaction: Transaction, asked: int, known: int, request: Req
         )
 
 
-def _budgets(transaction: Transaction, records: int) -> Floats:
+def _budgets(transaction: Transaction, number: int, records: int) -> Floats:
     """The budget of each record, by its place: 0 for those who take part with nothing."""
     budgets = np.zeros(records)
-    found = transaction.rows(f"SELECT place, {queries.columns('cost')} FROM taking")
-    while rows := list(islice(found, _FETCHED)):
-        places, *columns = np.array(rows, dtype=np.int64).T
+    for places, *columns in transaction.costs(number):
         budgets[places] = budgets_of_columns(*columns)
     return budgets
 

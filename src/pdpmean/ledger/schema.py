@@ -14,15 +14,21 @@ def _amount(name: str) -> str:
     {name}_units BIGINT NOT NULL DEFAULT 0 CHECK ({name}_units BETWEEN 0 AND {UNITS_PER_NAT - 1})"""
 
 
-# What a person grants and has spent; `before` is what they had spent when they last changed their grant.
-_PEOPLE = f"""
+_PEOPLE = """
 CREATE TABLE IF NOT EXISTS people (
-    number {{key}},
+    number {key},
     id TEXT NOT NULL UNIQUE,
     tier TEXT,
     note TEXT,
     since TEXT NOT NULL,
-    withdrawn INTEGER NOT NULL DEFAULT 0,
+    withdrawn INTEGER NOT NULL DEFAULT 0
+)"""
+
+# What a person grants and has spent; `before` is what they had spent when they last changed their grant. A table of its
+# own, since every release rewrites it: the fewer pages the better.
+_BALANCES = f"""
+CREATE TABLE IF NOT EXISTS balances (
+    person {{key}},
     {_amount("granted")},
     {_amount("spent")},
     {_amount("before")}
@@ -58,11 +64,13 @@ CREATE TABLE IF NOT EXISTS releases (
     state TEXT NOT NULL CHECK (state IN ('reserved', 'committed', 'cancelled', 'settled'))
 )"""
 
-# In the order of releases, so that a release is appended; what concerns a person is one look-up per release.
+# In the order of releases, so that a release is appended; what concerns a person is one look-up per release. The place
+# is that of their record in the data.
 _COSTS = f"""
 CREATE TABLE IF NOT EXISTS costs (
     release BIGINT NOT NULL,
     person BIGINT NOT NULL,
+    place BIGINT NOT NULL,
     {_amount("cost")},
     PRIMARY KEY (release, person)
 ) {{clustered}}"""
@@ -80,24 +88,21 @@ CREATE TEMPORARY TABLE IF NOT EXISTS asked (
     withdrawn INTEGER NOT NULL DEFAULT 0
 ) {temporary}"""
 
-_TAKING = """
-CREATE TEMPORARY TABLE IF NOT EXISTS taking (
-    place {key},
-    person BIGINT NOT NULL,
-    cost_infinite BIGINT NOT NULL,
-    cost_nats BIGINT NOT NULL,
-    cost_units BIGINT NOT NULL
+_CHANGED = """
+CREATE TEMPORARY TABLE IF NOT EXISTS changed (
+    person {key},
+    place BIGINT NOT NULL
 ) {temporary}"""
 
 
 def create_tables(transaction: Transaction, store: Store) -> None:
     """Make the tables where there are none."""
-    for statement in (_PEOPLE, _CHANGES, _LOG, _RELEASES, _COSTS, *_INDEXES):
+    for statement in (_PEOPLE, _BALANCES, _CHANGES, _LOG, _RELEASES, _COSTS, *_INDEXES):
         transaction.change(statement.format(**store.dialect))
 
 
 def make_temporary(transaction: Transaction, store: Store) -> None:
     """Empty tables for what is asked of this transaction, and what it finds."""
-    for name, statement in (("asked", _ASKED), ("taking", _TAKING)):
+    for name, statement in (("asked", _ASKED), ("changed", _CHANGED)):
         transaction.change(statement.format(**store.dialect))
         transaction.change(f"DELETE FROM {name}")

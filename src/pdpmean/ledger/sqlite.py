@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pdpmean.errors import LedgerError
-from pdpmean.ledger.store import Row, Store, Transaction
+from pdpmean.ledger.store import COST_COLUMNS, Row, Store, Transaction
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["SqliteStore"]
 
@@ -21,6 +25,7 @@ _SETTINGS = (
     "PRAGMA cache_size = -131072",  # KiB
     "PRAGMA temp_store = FILE",
 )
+_TOGETHER = 2**17  # rows that go to and fro as one text
 _ADVICE = {
     "SQLITE_FULL": "the disk is full. Make room and try again",
     "SQLITE_READONLY": "it cannot be written. See who may write the file and its folder",
@@ -44,8 +49,7 @@ class SqliteStore(Store):
     def __init__(self, path: str, *, moved: bool = False) -> None:
         super().__init__()
         self.path = os.path.abspath(os.path.expanduser(path))
-        with self._explained():
-            self._check_identity(moved=moved)
+        self._check_identity(moved=moved)
 
     def connect(self) -> sqlite3.Connection:
         """A new connection."""
@@ -94,25 +98,32 @@ class SqliteStore(Store):
             raise LedgerError(f"the ledger {self.path} could not be used: {advice}. Nothing was changed") from error
 
     def _check_identity(self, *, moved: bool) -> None:
-        """Raise if the file is a copy of the one that this ledger was made in."""
-        held = self.connection
-        with self.within("BEGIN IMMEDIATE" if _is_writable(self.path) else "BEGIN", _SqliteTransaction(held)):
-            number = str(os.stat(self.path).st_ino)
-            known = held.execute("SELECT 1 FROM sqlite_master WHERE name = 'file_identity'").fetchone()
-            if not known:
-                held.execute("CREATE TABLE file_identity (number TEXT NOT NULL)")
-            if moved or not known:
-                held.execute("DELETE FROM file_identity")
-                held.execute("INSERT INTO file_identity VALUES (?)", (number,))
-            elif held.execute("SELECT number FROM file_identity").fetchone() != (number,):
-                raise LedgerError(
-                    f"{self.path} is a copy of a ledger: two copies could each spend the same budget. "
-                    "Use the original; or, if it is gone for good and nothing was spent since, say moved=True once"
-                )
+        """Raise if the file is a copy of the one that this ledger was made in. A new or moved one is marked."""
+        with self.reading() as transaction:
+            known = self._known_identity(transaction)
+        if known is None or moved:
+            with self.writing() as transaction:
+                known = self._known_identity(transaction)
+                if known is None or moved:
+                    transaction.change("CREATE TABLE IF NOT EXISTS file_identity (number TEXT NOT NULL)")
+                    transaction.change("DELETE FROM file_identity")
+                    transaction.change("INSERT INTO file_identity VALUES (?)", self._identity)
+                    return
+        if known != self._identity:
+            raise LedgerError(
+                f"{self.path} is a copy of a ledger: two copies could each spend the same budget. "
+                "Use the original; or, if it is gone for good and nothing was spent since, say moved=True once"
+            )
 
+    @property
+    def _identity(self) -> str:
+        """The number of the file: another one for a copy, the same after a new name."""
+        return str(os.stat(self.path).st_ino)
 
-def _is_writable(path: str) -> bool:
-    return os.access(path, os.W_OK) and os.access(Path(path).parent, os.W_OK)
+    def _known_identity(self, transaction: Transaction) -> str | None:
+        if transaction.row("SELECT 1 FROM sqlite_master WHERE name = 'file_identity'") is None:
+            return None
+        return str(transaction.value("SELECT number FROM file_identity"))
 
 
 class _SqliteTransaction(Transaction):
@@ -131,3 +142,21 @@ class _SqliteTransaction(Transaction):
         """Insert many rows."""
         places = ", ".join("?" for _ in columns)
         self._connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", rows)
+
+    def load_people(self, first: int, ids: Sequence[str | None]) -> None:
+        """Insert ids: as one text, which SQLite takes apart much faster than it takes as many parameters."""
+        sql = "INSERT INTO asked (place, id) SELECT key + ?, value FROM json_each(?) WHERE value IS NOT NULL"
+        for start in range(0, len(ids), _TOGETHER):
+            self._connection.execute(sql, (first + start, json.dumps(ids[start : start + _TOGETHER])))
+
+    def costs(self, release: int) -> Iterator[NDArray[np.int64]]:
+        """What a release costs: each column as one text, for the same reason."""
+        import numpy as np
+
+        low, high = self._connection.execute("SELECT MIN(number), MAX(number) FROM people").fetchone()
+        texts = ", ".join(f"GROUP_CONCAT({column})" for column in COST_COLUMNS)
+        sql = f"SELECT {texts} FROM costs WHERE release = ? AND person BETWEEN ? AND ?"
+        for start in range(low, high + 1, _TOGETHER) if low is not None else ():
+            found = self._connection.execute(sql, (release, start, start + _TOGETHER - 1)).fetchone()
+            if found[0] is not None:
+                yield np.array([np.fromstring(text, dtype=np.int64, sep=",") for text in found])

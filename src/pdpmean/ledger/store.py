@@ -8,11 +8,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-__all__ = ["Row", "Store", "Transaction", "open_store"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["COST_COLUMNS", "Row", "Store", "Transaction", "open_store"]
 
 Row = tuple[Any, ...]
+COST_COLUMNS = ("place", "cost_infinite", "cost_nats", "cost_units")
 
 
 class Transaction(ABC):
@@ -29,6 +34,14 @@ class Transaction(ABC):
     @abstractmethod
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Insert many rows, as fast as the database can."""
+
+    @abstractmethod
+    def load_people(self, first: int, ids: Sequence[str | None]) -> None:
+        """Insert ids into the table `asked`, with their places from `first` on, but for those that are None."""
+
+    @abstractmethod
+    def costs(self, release: int) -> Iterator[NDArray[np.int64]]:
+        """What a release costs: places and the three columns of amounts, as arrays of some rows at a time."""
 
     def row(self, sql: str, *parameters: Any) -> Row | None:
         """The first row that a query finds."""
