@@ -144,10 +144,10 @@ def measure(arguments: argparse.Namespace, folder: Path) -> Iterator[str]:
     told = compare(str(folder / "a.db"), lambda: upsert_sqlite(by_hand, people), people, arguments.repeats)
     yield f"- SQLite, {count}, reserve and commit: {told}"
     with running_server("") as server:
-        hand = server.new_database()
-        told = compare(server.new_database(), lambda: upsert_postgres(hand, people), people, arguments.repeats)
+        hand = server.new_ledger()
+        told = compare(server.new_ledger(), lambda: upsert_postgres(hand, people), people, arguments.repeats)
         yield f"- PostgreSQL, {count}, reserve and commit: {told}"
-        for name, where in (("SQLite", str(folder / "race.db")), ("PostgreSQL", server.new_database())):
+        for name, where in (("SQLite", str(folder / "race.db")), ("PostgreSQL", server.new_ledger())):
             spends = int(arguments.spends)
             within = folder / f"race {name}"
             within.mkdir()
@@ -156,7 +156,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> Iterator[str]:
                 f"- {name}, 8 processes, {spends:,} spends on 100 people ({took:.0f} s): nobody above their grant, "
                 "balances are the sums of entries, no entry lost"
             )
-        for name, where in (("SQLite", str(folder / "kill.db")), ("PostgreSQL", server.new_database())):
+        for name, where in (("SQLite", str(folder / "kill.db")), ("PostgreSQL", server.new_ledger())):
             within = folder / f"kill {name}"
             within.mkdir()
             states = kill_releases(where, within, kills=int(arguments.kills), seed=1)

@@ -24,7 +24,7 @@ def where(request: Any, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "people.db")
     server: Server = request.getfixturevalue("server")
-    return server.new_database()
+    return server.new_ledger()
 
 
 @pytest.fixture

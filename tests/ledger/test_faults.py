@@ -144,7 +144,7 @@ def cut(ledger: Ledger, people: Any) -> Iterator[PeopleAsked]:
 
 
 def test_a_lost_connection_is_told_and_the_next_one_works(server: Server) -> None:
-    with filled(server.new_database()) as ledger:
+    with filled(server.new_ledger()) as ledger:
         with pytest.raises(LedgerError, match="could not be used"):
             ledger.reserve(cut(ledger, MANY), REQUEST)
         assert nothing_was_charged(ledger)

@@ -16,7 +16,7 @@ import numpy as np
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError, LedgerError
 from pdpmean.ledger import queries
-from pdpmean.ledger.amount import Amount, budgets_of_columns, columns_of_budgets
+from pdpmean.ledger.amount import NOTHING, Amount, budgets_of_columns, columns_of_budgets
 from pdpmean.ledger.log import append
 from pdpmean.ledger.request import PeopleAsked, Request
 from pdpmean.ledger.schema import make_temporary
@@ -24,6 +24,7 @@ from pdpmean.ledger.store import Row, Store, Transaction
 
 __all__ = ["Reservation", "amount_of_total", "costs_of", "reserve", "settle", "total_of_release"]
 
+_LOW_HALF = 2**20 - 1  # of the bits of a column
 _NO_RELEASE = 0  # the number of what is only asked, and undone
 
 
@@ -41,7 +42,7 @@ class Reservation:
             _check_open(transaction, self.number, ("reserved", "settled"))
             if part < 1:
                 _keep_part(transaction, self.number, part)
-                details = {**details, **_total_content(transaction, self.number)}
+                details = {**details, **_total_content(*total_of_release(transaction, self.number))}
             return _ended(transaction, self.store, self.number, "committed", details)
 
     def cancel(self, reason: str) -> None:
@@ -59,12 +60,12 @@ def reserve(store: Store, people: Iterable[PeopleAsked], request: Request) -> Re
         number = 1 + int(transaction.value("SELECT COALESCE(MAX(number), 0) FROM releases"))
         transaction.change("INSERT INTO releases (number, state) VALUES (?, 'reserved')", number)
         records = _take(transaction, store, number, people, request)
-        budgets = _budgets(transaction, number, records)
-        if not budgets.all():
+        budgets, people_charged, total = _found(transaction, number, records)
+        if people_charged < records:
             transaction.change(queries.FORGET_NOTHING, number)
         transaction.change(queries.CHARGE, number)
         about = {"purpose": request.purpose, "analyst": request.analyst, **request.details}
-        append(transaction, store, "reserved", {**about, **_total_content(transaction, number)}, number)
+        append(transaction, store, "reserved", {**about, **_total_content(people_charged, total)}, number)
     return Reservation(store, number, budgets)
 
 
@@ -86,7 +87,7 @@ def _take(transaction: Transaction, store: Store, number: int, people: Iterable[
     for block in people:
         _load(transaction, records, block)
         records += len(block.ids)
-        asked += len(block.ids) - sum(1 for person in block.ids if person is None)
+        asked += len(block.ids) - list(block.ids).count(None)
     if not request.people_are_public:
         transaction.change(queries.LEAVE_OUT_REPEATED)
     taking = transaction.change(queries.take(number, *request.limits, budgets_in_data=request.budgets_in_data))
@@ -122,12 +123,16 @@ def _check_people(transaction: Transaction, asked: int, taking: int, request: Re
         )
 
 
-def _budgets(transaction: Transaction, number: int, records: int) -> Floats:
-    """The budget of each record, by its place: 0 for those who take part with nothing."""
+def _found(transaction: Transaction, number: int, records: int) -> tuple[Floats, int, Amount]:
+    """The budget of each record, by its place, 0 for those who take part with nothing; how many do not, and the sum."""
     budgets = np.zeros(records)
+    total = NOTHING
     for places, *columns in transaction.costs(number):
         budgets[places] = budgets_of_columns(*columns)
-    return budgets
+        infinite, nats, units = columns
+        halves = (half.sum() for column in (nats, units) for half in (column >> 20, column & _LOW_HALF))
+        total += amount_of_total((infinite.sum(), *halves))
+    return budgets, int(np.count_nonzero(budgets)), total
 
 
 def _keep_part(transaction: Transaction, number: int, part: Fraction) -> None:
@@ -156,8 +161,7 @@ def _ended(transaction: Transaction, store: Store, number: int, state: str, deta
     return append(transaction, store, state, details, number).hash
 
 
-def _total_content(transaction: Transaction, number: int) -> dict[str, Any]:
-    people, total = total_of_release(transaction, number)
+def _total_content(people: int, total: Amount) -> dict[str, Any]:
     return {"people": people, "total_units": None if total.infinite else str(total.units)}
 
 
