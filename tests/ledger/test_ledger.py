@@ -151,9 +151,20 @@ def test_budgets_of_the_data_are_checked_against_grants(ledger: Ledger) -> None:
     data = [PeopleAsked(["a", "b"], np.array([0.5, 1.5]))]
     with pytest.raises(InvalidInputError, match="1 of 2 people have a budget in the data"):
         ledger.reserve(data, request(budgets_in_data=True))
+    assert ledger.releases() == []
     private = request(budgets_in_data=True, people_are_public=False, share=Fraction(1, 2))
     assert ledger.reserve(data, private).budgets.tolist() == [0.25, 0.75]
     assert ledger.reserve(data, private).budgets.tolist() == [0.25, 0.25]
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_a_ledger_is_of_one_model(ledger: Ledger, public: bool) -> None:
+    ledger.grant("a", 1)
+    ledger.reserve(asked("a"), request(people_are_public=not public)).cancel("nothing was drawn")
+    ledger.reserve(asked("a"), request(people_are_public=public, share=Fraction(1, 4)))
+    with pytest.raises(InvalidInputError, match="Keep a ledger for each"):
+        ledger.reserve(asked("a"), request(people_are_public=not public))
+    assert float(ledger.balance("a").spent) == 0.25
 
 
 def test_a_release_needs_a_purpose(ledger: Ledger) -> None:

@@ -58,7 +58,9 @@ def reserve(store: Store, people: Iterable[PeopleAsked], request: Request) -> Re
     """Charge everybody who is asked, in one transaction, with what the request allows."""
     with store.writing() as transaction:
         number = 1 + int(transaction.value("SELECT COALESCE(MAX(number), 0) FROM releases"))
-        transaction.change("INSERT INTO releases (number, state) VALUES (?, 'reserved')", number)
+        _check_model(transaction, public=request.people_are_public)
+        sql = "INSERT INTO releases (number, state, people_are_public) VALUES (?, 'reserved', ?)"
+        transaction.change(sql, number, int(request.people_are_public))
         records = _take(transaction, store, number, people, request)
         budgets, people_charged, total = _found(transaction, number, records)
         if people_charged < records:
@@ -67,6 +69,22 @@ def reserve(store: Store, people: Iterable[PeopleAsked], request: Request) -> Re
         about = {"purpose": request.purpose, "analyst": request.analyst, **request.details}
         append(transaction, store, "reserved", {**about, **_total_content(people_charged, total)}, number)
     return Reservation(store, number, budgets)
+
+
+def _check_model(transaction: Transaction, *, public: bool) -> None:
+    """Raise if an earlier release was in the other model: what is left would then tell who is private.
+
+    In the unbounded model nobody may learn who took part, and so neither what they have left; in the bounded one that
+    is public.
+    """
+    sql = "SELECT COUNT(*) FROM releases WHERE people_are_public <> ? AND state <> 'cancelled'"
+    if transaction.value(sql, int(public)):
+        here, other = ("bounded", "unbounded") if public else ("unbounded", "bounded")
+        raise InvalidInputError(
+            f"this ledger has releases in the {other} model, so that it cannot have any in the {here} one: what people "
+            "have left is public in the bounded model and private in the unbounded one. Keep a ledger for each",
+            name="model",
+        )
 
 
 def costs_of(store: Store, people: Iterable[PeopleAsked], request: Request) -> list[Row]:

@@ -61,7 +61,8 @@ CREATE TABLE IF NOT EXISTS log (
 _RELEASES = """
 CREATE TABLE IF NOT EXISTS releases (
     number {key},
-    state TEXT NOT NULL CHECK (state IN ('reserved', 'committed', 'cancelled', 'settled'))
+    state TEXT NOT NULL CHECK (state IN ('reserved', 'committed', 'cancelled', 'settled')),
+    people_are_public INTEGER NOT NULL
 )"""
 
 # In the order of releases, so that a release is appended; what concerns a person is one look-up per release. The place
