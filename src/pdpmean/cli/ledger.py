@@ -29,6 +29,7 @@ app = typer.Typer(
     epilog="Example: pdpmean ledger init people.db",
 )
 
+_DUST = 1e-6  # nats, and less than that is no budget: what rounding leaves
 _SHOWN = 5  # releases that an overview lists
 
 Db = Annotated[str, typer.Argument(metavar="DB", help="The ledger: a file, or postgresql://...")]
@@ -143,10 +144,14 @@ def show(db: Db, json: given.Json = False) -> None:
         typer.echo(as_json(content | {"releases": len(made), "reserved": open_ones}))
         return
     facts = [
-        ("people", f"{people:,}, of whom {people - left.get(0.0, 0):,} have something left"),
+        ("people", f"{people:,}, of whom {_with_something(left):,} have something left"),
         ("releases", f"{len(made):,}" + f", of which {len(open_ones)} still reserved" * bool(open_ones)),
     ]
     typer.echo(as_facts(facts) + (f"\n\n{_table(made[-_SHOWN:])}" if made else ""))
+
+
+def _with_something(left: dict[float, int]) -> int:
+    return sum(people for budget, people in left.items() if budget > _DUST)
 
 
 def _table(made: list[Release]) -> str:
