@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["PostgresStore"]
 
 _LOCK = 0x7064706D65616E  # "pdpmean"; an advisory lock, so that it can be had before there are tables
+_SETTINGS = (
+    "synchronous_commit TO on",  # a reservation that could be lost would be none
+    "jit TO off",  # compiling takes longer than what is compiled
+    "work_mem TO '64MB'",
+)
+# What would end an entry of COPY, or a line.
+_ESCAPED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 class PostgresStore(Store):
@@ -26,6 +33,7 @@ class PostgresStore(Store):
     dialect: ClassVar[Mapping[str, str]] = {
         "key": "BIGINT PRIMARY KEY",
         "clustered": "",
+        "rewritten": "WITH (fillfactor = 50)",  # so that a new version of a row fits beside the old one
         "temporary": "ON COMMIT DELETE ROWS",
     }
 
@@ -51,7 +59,8 @@ class PostgresStore(Store):
     def writing(self) -> Iterator[Transaction]:
         """A transaction that no other one writes beside."""
         with self._transaction("BEGIN") as transaction:
-            transaction.change("SET LOCAL synchronous_commit TO on")  # a reservation that could be lost would be none
+            for setting in _SETTINGS:
+                transaction.change(f"SET LOCAL {setting}")
             list(transaction.rows("SELECT pg_advisory_xact_lock(?)", _LOCK))
             yield transaction
 
@@ -124,9 +133,12 @@ class _PostgresTransaction(Transaction):
                 copy.write_row(row)
 
     def load_people(self, first: int, ids: Sequence[str | None]) -> None:
-        """Insert ids, by COPY."""
-        places = range(first, first + len(ids))
-        self.load("asked", ["place", "id"], (row for row in zip(places, ids, strict=True) if row[1] is not None))
+        """Insert ids, by COPY: as one text, which is much faster than row by row."""
+        lines = (
+            f"{place}\t{person.translate(_ESCAPED)}\n" for place, person in enumerate(ids, first) if person is not None
+        )
+        with self._connection.cursor() as cursor, cursor.copy("COPY asked (place, id) FROM STDIN") as copy:
+            copy.write("".join(lines))
 
     def costs(self, release: int) -> Iterator[NDArray[np.int64]]:
         """What a release costs, by COPY, whose parts end anywhere."""

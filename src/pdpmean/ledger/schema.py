@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS balances (
     {_amount("granted")},
     {_amount("spent")},
     {_amount("before")}
-)"""
+) {{rewritten}}"""
 
 # What people had granted until they changed it.
 _CHANGES = f"""

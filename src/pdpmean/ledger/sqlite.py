@@ -44,7 +44,12 @@ class SqliteStore(Store):
     system gives to a file; `moved` says that the file was moved to another one, and that nothing uses the old one.
     """
 
-    dialect: ClassVar[Mapping[str, str]] = {"key": "INTEGER PRIMARY KEY", "clustered": "WITHOUT ROWID", "temporary": ""}
+    dialect: ClassVar[Mapping[str, str]] = {
+        "key": "INTEGER PRIMARY KEY",
+        "clustered": "WITHOUT ROWID",
+        "rewritten": "",
+        "temporary": "",
+    }
 
     def __init__(self, path: str, *, moved: bool = False) -> None:
         super().__init__()

@@ -59,7 +59,7 @@ class Store(ABC):
 
     dialect: ClassVar[Mapping[str, str]]
     """The words in which databases differ: how a `key` of numbers is declared, and what ends the definition of a
-    table that lies in the order of its key (`clustered`) or of a `temporary` one."""
+    table that lies in the order of its key (`clustered`), is `rewritten` often, or is `temporary`."""
 
     def __init__(self) -> None:
         self._local = threading.local()
