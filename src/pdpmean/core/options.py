@@ -56,6 +56,13 @@ class Options:
     groups: tuple[Hashable, ...] | None = None
     """The groups that are asked for, in their order."""
     person: Any = None
+    budgets_given: bool = False
+    """Whether the data says what people grant."""
+    ledger: Any = None
+    """A `pdpmean.Ledger`, which this room cannot know."""
+    purpose: str | None = None
+    analyst: str | None = None
+    spend: Any = None
 
 
 def check_options(
@@ -108,6 +115,10 @@ class GivenOptions(TypedDict, total=False):
     budget: str | None
     tiers: Mapping[Any, float] | None
     person: Any
+    ledger: Any
+    purpose: str | None
+    analyst: str | None
+    spend: Any
     model: ModelName
     budget_range: tuple[float, float] | None
     shape: GivenShape

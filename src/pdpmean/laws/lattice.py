@@ -35,8 +35,8 @@ _AROUND_ZERO = 2**40  # so are as many of the smallest doubles: zero is an ordin
 
 
 _ROUND = 2**42  # keys: what is a multiple of it has 10 bits beyond the first, as all whole numbers to 2048 have
-# What 0 counts more, in keys: 16 octaves of them, about a twelfth of all. Where many values are 0, the doubles between it
-# and the next value, most of them tiny, would be found instead.
+# What 0 counts more, in keys: 16 octaves of them, about a twelfth of all. Where many values are 0, the doubles between
+# it and the next value, most of them tiny, would be found instead.
 _ZERO = 2**56
 
 
@@ -98,7 +98,7 @@ class Lattice:
         """How many keys there are below, from 0 on, each as often as it is counted in a piece of multiplicity 1."""
         if not self.with_round:
             return key
-        return key + _rounded_up(key) + (_ZERO if key > 0 else 0)
+        return key + int(_rounded_up(key)) + (_ZERO if key > 0 else 0)
 
     def _key(self, position: int) -> int:
         """The key at this position."""
