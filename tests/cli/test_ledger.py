@@ -144,7 +144,9 @@ def test_plans_are_for_what_is_left(run: Run) -> None:
     assert whole["total_budget"] == pytest.approx(1350, rel=0.02)
     few = Path("few.csv")
     few.write_text("".join(Path("people.csv").read_text().splitlines(keepends=True)[:1501]))
-    part = run("plan", few, "--ledger", "people.db", "--person", "id", "--spend", "0.5", "--json")
+    part = run(
+        "plan", few, "--ledger", "people.db", "--person", "id", "--spend", "0.5", "--bounds", "0", "100", "--json"
+    )
     assert json.loads(part.stdout)["total_budget"] == pytest.approx(425, rel=0.02)
     found = run("plan", "--ledger", "people.db", "--model", "unbounded", "--budget-min", "0.1", "--budget-max", "1")
     assert (found.exit_code, "is private" in found.stderr) == (2, True)

@@ -88,7 +88,8 @@ def estimate(
             from pdpmean.show.report import write_report
 
             write_report(found, page, command=shlex.join(["pdpmean", *context.obj]), level=level)
-    raise typer.Exit(_exit_code(found))
+    if code := _exit_code(found):
+        raise typer.Exit(code)
 
 
 def _exit_code(found: MeanEstimate | GroupedEstimate) -> int:
