@@ -20,6 +20,7 @@ _DEVIATION = 0.7  # a side's standard deviation over its scale, roughly
 _TRIED = np.arange(-5, 20, 0.5)  # ends, in half octaves from the scale
 _BEYOND_VISIBLE = 12  # half octaves: no tail that is thought of asks for an end farther beyond what is visible
 _LIKELIEST = 64  # atoms that decide
+_NEXT_TO_NOTHING = 0.25  # noise over sampling, both standard deviations: together they are 3 % more than sampling alone
 _NARROWEST = 2.0**-38  # of a clip, over the size of its ends
 _LEAST_WIDTH = 2.0**-1000
 _QUIET_CENTER = 4.0  # nats at the anchor; with less the clip may begin beyond it
@@ -69,9 +70,18 @@ def _reaches(readings: Sequence[Reading], summed: Sequence[Counted], limit: Floa
         best = _cost(atoms, noise, people, lost).argmin(axis=-1)[..., None]
         outer = np.take_along_axis(ends, best, axis=-1)[..., 0]
         reach = np.where(nobody, 0.0, np.maximum(outer, at_least))
+    reach = reach * _room_to_spare(atoms, nats, people, reach)
     outermost = visible.max(axis=1, keepdims=True)
     at_most = np.where(outermost > 0, 2 ** ((outermost + _BEYOND_VISIBLE) / 2), np.inf)
     return _raised(readings, atoms, nats, people, np.minimum(np.minimum(reach, at_most), limit))
+
+
+def _room_to_spare(atoms: TailAtoms, nats: Floats, people: Floats, reach: Floats) -> Floats:
+    """How many times wider a clip may be at next to no cost: what lies beyond is never quite as it was thought."""
+    variance = (atoms.weight * atoms.mass * 2**atoms.log_scale).sum(axis=(1, 2))
+    widest = _NEXT_TO_NOTHING * np.sqrt(2 * variance / people) * nats
+    factor: Floats = np.maximum(widest / np.maximum(reach.sum(axis=1), 1e-300), 1.0)
+    return factor[:, None]
 
 
 def _middles(atoms: TailAtoms) -> Floats:
