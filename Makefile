@@ -3,12 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint chromium java docs format clean
+.PHONY: demo test lint chromium java postgres docs format clean
 
 demo: .venv/ready
 	@$(BIN)/pdpmean demo
 
-test: lint chromium java
+test: lint chromium java postgres
 	$(BIN)/python -m pytest -n 2
 
 lint: .venv/tools
@@ -29,6 +29,12 @@ java:
 	@command -v java >/dev/null || test -x "$(JAVA_HOME)/bin/java" || { $(SUDO) apt-get update -qq && \
 	$(SUDO) apt-get install -y -qq --no-install-recommends default-jre-headless >/dev/null; } || \
 	{ echo "The tests need Java 17 or newer as the command java: install it, then run make test again." >&2; exit 1; }
+
+# The ledger of a team is in PostgreSQL, which Debian keeps off the path.
+postgres:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || { $(SUDO) apt-get update -qq && \
+	$(SUDO) apt-get install -y -qq --no-install-recommends postgresql >/dev/null; } || \
+	{ echo "The tests need PostgreSQL's command initdb: install it, then run make test again." >&2; exit 1; }
 
 docs: .venv/tools
 	$(BIN)/python -m sphinx -W --keep-going -n -q docs build/docs

@@ -20,8 +20,17 @@ MARK = "## Reference\n"
 
 def reference() -> str:
     """The section: a heading a command, a table of its options."""
-    commands: dict[str, Any] = vars(get_command(app))["commands"]
-    return MARK + "".join(text for name, command in commands.items() for text in _command(name, command))
+    return MARK + "".join(text for name, command in all_commands() for text in _command(name, command))
+
+
+def all_commands() -> Iterator[tuple[str, Any]]:
+    """Every command and its name; those of a group have two words."""
+    for name, command in vars(get_command(app))["commands"].items():
+        inner: dict[str, Any] = vars(command).get("commands", {})
+        if inner:
+            yield from ((f"{name} {word}", one) for word, one in inner.items())
+        else:
+            yield name, command
 
 
 def _command(name: str, command: Any) -> Iterator[str]:
@@ -32,7 +41,7 @@ def _command(name: str, command: Any) -> Iterator[str]:
 
 def _names(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
-        return f"`{parameter.metavar} ...`"
+        return f"`{parameter.metavar}{' ...' * (parameter.nargs != 1)}`"
     return ", ".join(f"`{name}`" for name in parameter.opts) + (f" {parameter.metavar}" if parameter.metavar else "")
 
 

@@ -116,7 +116,7 @@ def run(column: Column, runs: int, seed: int) -> Runs:
         sums(sample, column.summed_nats, clip, rng, private=column.private, noise=column.noise)
         for sample, clip in zip(samples, clips, strict=True)
     ]
-    return Runs(readings, clips, conclude_means(readings, clips, released, summed, column.bounds))  # type: ignore[arg-type]
+    return Runs(readings, clips, conclude_means(readings, clips, released, summed, column.bounds))
 
 
 def _counted(nats: float, people: int, error: float, rng: np.random.Generator) -> Counted:

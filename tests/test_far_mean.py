@@ -136,5 +136,5 @@ def test_whatever_was_released_the_law_is_one(
     readings = read_histograms(noisy, counted, bounds)
     clips = choose_clips(readings, counted, bounds)
     sums = [released(values, far, private=private)]
-    (mean,) = conclude_means(readings, clips, sums, counted, bounds)  # type: ignore[arg-type]
+    (mean,) = conclude_means(readings, clips, sums, counted, bounds)
     assert is_sound(mean, bounds)

@@ -111,7 +111,8 @@ def test_log_measures_against_exact_integers(lattice: Lattice) -> None:
 
 # Round numbers
 
-ROUND = 4  # one key in so many is round, on small lattices; in 2**42 as shipped
+# On small lattices, one key in so many is round, and 0 counts so many times more; as shipped it is 2**42 and 2**56.
+ROUND, ZERO = 4, 7
 SMALL_LATTICES = [
     SMALL,
     Lattice((-5, 0, 3, 10), (2, 0, 1)),
@@ -123,13 +124,14 @@ SMALL_LATTICES = [
 @pytest.fixture
 def few_round(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lattices, "_ROUND", ROUND)
+    monkeypatch.setattr(lattices, "_ZERO", ZERO)
 
 
 def multiplicity(lattice: Lattice, k: int) -> int:
-    """How often a key counts, as documented: a round one so many times more."""
+    """How often a key counts, as documented: a round one so many times more, and 0 more than that."""
     piece = max(index for index, start in enumerate(lattice.starts) if start <= k)
     own = [*lattice.multiplicities, 0][piece]
-    return own * (1 + ROUND) if lattice.with_round and k % ROUND == 0 else own
+    return own * (1 + ROUND * (k % ROUND == 0) + ZERO * (k == 0)) if lattice.with_round else own
 
 
 def all_counted(lattice: Lattice) -> list[int]:
@@ -163,10 +165,13 @@ def test_log_measures_with_round_numbers_against_every_pair_of_keys(lattice: Lat
 
 @pytest.mark.parametrize("lattice", [everywhere(), positive()])
 def test_half_of_the_measure_is_that_of_round_numbers(lattice: Lattice) -> None:
-    """Whole numbers to 2048 are round, as are their halves, and numbers next to them are not."""
+    """But for 0; whole numbers to 2048 are round, as are their halves, and numbers next to them are not."""
     preferring = lattice.with_round_numbers()
-    assert preferring.total == pytest.approx(2 * lattice.total, rel=1e-3)
-    for number in (0.0, 1.0, 2.0, 37.0, 2047.0, 0.5, 18.5, 1e3, 2.0**60):
+    zero = preferring.below(1) - preferring.below(0)
+    assert zero == (1 + 2**42 + 2**56) * (lattice.below(1) - lattice.below(0))
+    assert 0.04 < zero / preferring.total < 0.1
+    assert preferring.total - zero == pytest.approx(2 * lattice.total, rel=1e-3)
+    for number in (1.0, 2.0, 37.0, 2047.0, 0.5, 18.5, 1e3, 2.0**60):
         for k, times in [(key(number), 2**42 + 1), (key(number) + 1, 1)]:
             assert preferring.below(k + 1) - preferring.below(k) == times * (lattice.below(k + 1) - lattice.below(k))
     for number in (2049.0, 0.1, 1e-3):

@@ -3,6 +3,7 @@
 =====================  ===========================================================================
 `estimate_mean`        the mean, at everybody's own budget, with an interval: a `MeanEstimate`
 `plan_mean`            what to expect of it before any value is read: a `Plan`
+`Ledger`               who grants what, and what every release has cost them
 `plot`                 a picture of a plan, an estimate or a comparison
 `write_report`         an estimate as one HTML page
 `Choices`              what to decide instead of the plan
@@ -19,6 +20,7 @@ from pdpmean.core.version import VERSION
 from pdpmean.errors import (
     InsufficientBudgetError,
     InvalidInputError,
+    LedgerError,
     MissingPackageError,
     PdpMeanError,
     PopulationWarning,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from pdpmean.core.choices import Choices
     from pdpmean.estimate import estimate_mean
     from pdpmean.laws.lower_bound import lower_bound
+    from pdpmean.ledger.ledger import Ledger
     from pdpmean.plan import plan_mean
     from pdpmean.planning.plan import Plan
     from pdpmean.randomness import Randomness
@@ -43,6 +46,8 @@ __all__ = [
     "GroupedEstimate",
     "InsufficientBudgetError",
     "InvalidInputError",
+    "Ledger",
+    "LedgerError",
     "MeanEstimate",
     "MissingPackageError",
     "PdpMeanError",
@@ -64,8 +69,15 @@ if not TYPE_CHECKING:  # a type checker sees the names themselves, and not that 
         """An exported name. NumPy and SciPy take a second to import, so they wait until one is asked for."""
         if name not in __all__:
             raise AttributeError(f"module 'pdpmean' has no attribute {name!r}")
-        globals().update(_shown() if name in ("plot", "write_report") else _computed())
+        globals().update(_found(name))
         return globals()[name]
+
+    def _found(name: str) -> dict[str, Any]:
+        if name == "Ledger":
+            from pdpmean.ledger.ledger import Ledger
+
+            return {"Ledger": Ledger}
+        return _shown() if name in ("plot", "write_report") else _computed()
 
     def _shown() -> dict[str, Any]:
         from pdpmean.show import plot, write_report

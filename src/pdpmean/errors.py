@@ -5,6 +5,7 @@
     PdpMeanError
     ├── InvalidInputError (also a ValueError)        something public is wrong: a budget, a length, an option
     ├── InsufficientBudgetError                      the budgets are not enough for an answer; says what would be
+    ├── LedgerError                                  the ledger cannot be used, or has not recorded a release
     └── MissingPackageError (also an ImportError)    something optional is not installed; says how to
 
 An error is only ever raised because of something public. A private value, however strange, is data.
@@ -16,7 +17,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-__all__ = ["InsufficientBudgetError", "InvalidInputError", "MissingPackageError", "PdpMeanError", "PopulationWarning"]
+__all__ = [
+    "InsufficientBudgetError",
+    "InvalidInputError",
+    "LedgerError",
+    "MissingPackageError",
+    "PdpMeanError",
+    "PopulationWarning",
+]
 
 
 class PdpMeanError(Exception):
@@ -65,6 +73,17 @@ class InsufficientBudgetError(PdpMeanError):
             self.spent = share
             self.args = (f"{self}. Finding out has used {share:.3g} of every budget",)
         return self
+
+
+class LedgerError(PdpMeanError):
+    """The ledger cannot be read or written, or is not what it should be; says what to do.
+
+    `result` is the estimate that the ledger could not record, if there is one: what it cost stays reserved.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.result: Any = None
 
 
 class MissingPackageError(PdpMeanError, ImportError):

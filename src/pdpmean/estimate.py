@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Unpack, overload
 
 from pdpmean.core.bounds import GivenBounds
-from pdpmean.core.choices import Choices, GivenShape
+from pdpmean.core.choices import Choices, GivenShape, MissingName
 from pdpmean.core.model import ModelName
 from pdpmean.core.options import GivenOptions, Options, check_options
 from pdpmean.core.progress import Progress, Watch
@@ -20,8 +21,10 @@ from pdpmean.core.quiet import quiet
 from pdpmean.core.traces import leave_no_trace
 from pdpmean.errors import InsufficientBudgetError, PopulationWarning
 from pdpmean.inference.conclude import conclude
+from pdpmean.ledger.charge import Charge, check_ledger
+from pdpmean.ledger.ledger import Ledger
 from pdpmean.passes.cells import count_budgets
-from pdpmean.planning.census import Census
+from pdpmean.planning.census import CENSUS_PART, Census
 from pdpmean.planning.make import plan_groups, plan_or_none
 from pdpmean.planning.plan import Plan
 from pdpmean.randomness import Randomness, check_randomness
@@ -60,10 +63,15 @@ def estimate_mean(
     by: Any = None,
     groups: Iterable[Hashable] | None = None,
     person: Any = None,
+    ledger: Ledger | None = None,
+    purpose: str | None = None,
+    analyst: str | None = None,
+    spend: Any = None,
     model: ModelName = "bounded",
     budget_range: tuple[float, float] | None = None,
     shape: GivenShape = "any",
     bounds: GivenBounds | None = None,
+    missing: MissingName = "some",
     share: float | Fraction = 1,
     choices: Choices | None = None,
     randomness: Randomness | None = None,
@@ -94,7 +102,15 @@ def estimate_mean(
         A column (in a table, its name), and which of its entries to report: one estimate per group, everybody's whole
         budget spent in their own. The list is public; records of other groups are left out.
     person
-        A column (in a table, its name) of ids, checked to be unique; in the bounded model alone.
+        A column (in a table, its name) of ids, checked to be unique; in the bounded model alone, unless there is a
+        ledger.
+    ledger
+        Who grants what, and has spent how much. Budgets come from there, or from the data and are checked against it;
+        nobody spends more than is left. Everybody's cost is reserved before anything is drawn.
+    purpose, analyst
+        What the release is for, which a ledger must know, and who makes it.
+    spend
+        With a ledger, the most that the release may cost anybody, in nats; instead of `share`.
     model
         "bounded": replacing a value is protected; who takes part, and everybody's budget, are public. "unbounded":
         taking part is protected, too.
@@ -108,8 +124,11 @@ def estimate_mean(
         (low, high): what every value is publicly known to lie between, such as (0, 1) for yes and no, (1, 5) for a
         rating, or (0, None) for money, counts and durations. Values beyond count as the bound. They must be known
         beforehand: bounds that are read off the data tell of it. The more is known, the less budget is needed.
+    missing
+        "none" if everybody is publicly known to have a value, which makes the answer a little more exact where the
+        budget is small; a value that is missing nevertheless counts as the middle of the clip.
     share
-        Use only this part of every budget.
+        Use only this part of every budget; with a ledger, of what was granted, up to what is left of it.
     choices
         What to decide instead of the plan.
     randomness
@@ -122,12 +141,14 @@ def estimate_mean(
     ------
     InvalidInputError
         Something public is wrong. Values never raise.
+    LedgerError
+        The ledger cannot be used; where it could not record a release that was made, `result` has the estimate.
     InsufficientBudgetError
         The budgets are not enough for an answer; says what would be. In the unbounded model the noisy census, a
         sixteenth of the share, has then been used. With groups, those refused are listed in the result instead.
 
     """
-    with quiet():
+    with quiet(), Charge() as charge:
         options = check_options(
             value=value,
             equals=equals,
@@ -140,27 +161,45 @@ def estimate_mean(
             budget_range=budget_range,
             shape=shape,
             bounds=bounds,
+            missing=missing,
             share=share,
             choices=choices,
+            budgets_given=budgets is not None or budget is not None,
+            ledger=ledger,
+            purpose=purpose,
+            analyst=analyst,
+            spend=spend,
         )
         randomness = check_randomness(randomness)
+        check_ledger(options, private=randomness.private)
         if not options.model.budgets_are_public:
             leave_no_trace()
-        source = read(values, budgets, options)
+        source = charge.reserve(read(values, budgets, options), values, options, share)
+        options = replace(options, share=Fraction(1)) if ledger else options  # all of what was reserved
         source.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
         source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
 
         counted = count_budgets(source, options.model)
+        charge.will_draw(Fraction(0) if options.model.budgets_are_public else CENSUS_PART)
         censuses = take_census(counted, options, randomness)
         outcomes = plan_groups(censuses, options)
         _raise_if_refused(outcomes, censuses, options)
         planned = [Group(held, plan_or_none(outcome)) for held, outcome in zip(counted, outcomes, strict=True)]
+        charge.will_draw()
         squared = weight_squares(planned, randomness)
         located = locate(source, squared, randomness)
         averaged = average(source, located, randomness)
-        promise = Promise(options.model, options.share, randomness.private, source.groups, unique=person is not None)
+        promise = Promise(
+            options.model,
+            options.share,
+            randomness.private,
+            source.groups,
+            unique=person is not None,
+            release=charge.release,
+        )
         estimates = conclude([group.released for group in averaged], promise)
         result = _result(estimates, outcomes, promise, options)
+        charge.commit(result)
     for text in result.contradictions:
         warnings.warn(f"no answer: {text}", PopulationWarning, stacklevel=2)
     for text in result.warnings:

@@ -15,22 +15,28 @@ from pdpmean.core.model import ModelName
 from pdpmean.core.options import Options, check_options
 from pdpmean.core.progress import Progress, Watch
 from pdpmean.core.quiet import quietly
+from pdpmean.errors import InvalidInputError
+from pdpmean.ledger.ledger import Ledger
+from pdpmean.ledger.request import PeopleAsked
 from pdpmean.passes.cells import count_budgets
 from pdpmean.passes.source import Source
 from pdpmean.planning.census import CENSUS_PART, Census, census_of_tiers, expected_census
 from pdpmean.planning.make import make_plan
 from pdpmean.planning.plan import Plan
-from pdpmean.sources.read import read_people
+from pdpmean.sources.read import read_ids, read_people
 
 __all__ = ["plan_mean"]
 
 
 @quietly
 def plan_mean(
-    budgets: Any,
+    budgets: Any = None,
     *,
     budget: str | None = None,
     tiers: Mapping[Any, float] | None = None,
+    person: str | None = None,
+    ledger: Ledger | None = None,
+    spend: Any = None,
     model: ModelName = "bounded",
     budget_range: tuple[float, float] | None = None,
     shape: GivenShape = "any",
@@ -53,6 +59,10 @@ def plan_mean(
         The name of the column of budgets, if a table is given; no other is read.
     tiers
         The budget of each tier, by name.
+    ledger, spend, person
+        Instead of budgets: plan for everybody in a ledger or, with a table whose column of ids is `person`, for those
+        in it, at what a next release could cost them; `spend` and `share` as for `estimate_mean`. In the bounded model
+        alone, since balances are private in the unbounded one.
     model, budget_range, shape, bounds, share, choices, progress
         As for `estimate_mean`.
 
@@ -71,8 +81,34 @@ def plan_mean(
         bounds=bounds,
         share=share,
         choices=choices,
+        person=person,
+        ledger=ledger,
+        spend=spend,
     )
+    if ledger is not None or spend is not None or person is not None:
+        budgets = _remaining(budgets, person, options, share)
+        options = replace(options, share=Fraction(1))  # all of what would be reserved
     return make_plan(_expected_census(budgets, options, progress), options)
+
+
+def _remaining(budgets: Any, person: str | None, options: Options, share: float | Fraction) -> Mapping[float, float]:
+    """How many people could take part in a next release, at which budget: all of a ledger, or those in a table."""
+    ledger = options.ledger
+    if ledger is None:
+        raise InvalidInputError("spend and person go with a ledger; without one, use share", name="spend")
+    if options.budget is not None or (budgets is None) != (person is None):
+        raise InvalidInputError(
+            "a plan is for everybody in a ledger, or for those in a table, whose column of ids is person='...'",
+            name="ledger",
+        )
+    if not options.model.budgets_are_public:
+        raise InvalidInputError(
+            "in the unbounded model what people have left is private: plan with the budgets that you expect",
+            name="ledger",
+        )
+    people = None if person is None else (PeopleAsked(ids) for ids, _ in read_ids(budgets, options).people())
+    found: Mapping[float, float] = ledger.remaining(share=share, spend=options.spend, people=people)
+    return found
 
 
 def _expected_census(budgets: Any, options: Options, progress: Progress | None) -> Census:

@@ -19,7 +19,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 from unittest import mock
 
 import numpy as np
@@ -166,6 +166,12 @@ class Crowd(Source):
 
     def duplicate_person(self) -> bool:
         return False
+
+    def people(self) -> NoReturn:
+        raise NotImplementedError
+
+    def charged(self, budgets: Floats) -> NoReturn:
+        raise NotImplementedError
 
     def census(self, rule: Tallying) -> Counts:
         if rule not in self._counted:

@@ -17,7 +17,7 @@ def completed(line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("pdpmean ", {"estimate", "plan", "compare", "demo"}),
+        ("pdpmean ", {"estimate", "plan", "compare", "demo", "ledger"}),
         ("pdpmean est", {"estimate"}),
         ("pdpmean estimate --bu", {"--budget", "--budget-for-all", "--budget-min", "--budget-max"}),
         ("pdpmean plan --model ", {"bounded", "unbounded"}),

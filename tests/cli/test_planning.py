@@ -83,8 +83,7 @@ def test_shape_and_choices_reach_the_plan(run: Run) -> None:
     refused = run("plan", "--tiers", TIERS, *chosen)
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "are choices for --shape gaussian alone" in refused.stderr
-    chosen = ("--shape", "gaussian", *chosen)
-    found = json.loads(run("plan", "--tiers", TIERS, "--json", *chosen).stdout)
+    found = json.loads(run("plan", "--tiers", TIERS, "--json", "--shape", "gaussian", *chosen).stdout)
     assert (found["clip_width"], found["shares"]["center"]) == (2.5, math.floor(0.1 * 2**20) / 2**20)
     assert found["saturation"] == pytest.approx(0.3)
     assert found["shape"] == "gaussian"

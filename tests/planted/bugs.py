@@ -25,6 +25,7 @@ class Bug:
 
 
 COSTS = "tests/audit/test_costs.py::test_no_record_costs_more_than_it_granted"
+LEDGER = "tests/ledger/test_estimating.py::"
 BOUNDS = "tests/exact/test_known_bounds.py::"
 ANY = "tests/exact/test_any_shape.py::"
 
@@ -154,5 +155,28 @@ BUGS = (
         text="return -(-keys // _ROUND) * _ROUND",
         replacement="return keys // _ROUND * _ROUND",
         caught_by=("tests/test_lattice.py::test_every_position_of_a_lattice_with_round_numbers",),
+    ),
+    Bug(
+        name="a release that fails after its census is given back",
+        file="ledger/charge.py",
+        text="if not self._drawn:",
+        replacement="if self._drawn < 1:",
+        caught_by=(
+            f"{LEDGER}test_whatever_fails_once_something_may_be_drawn_is_spent[take_census-unbounded-RuntimeError]",
+        ),
+    ),
+    Bug(
+        name="what is left of a grant caps no release",
+        file="ledger/queries.py",
+        text="THEN shared_{part} ELSE left_{part} END",
+        replacement="THEN shared_{part} ELSE shared_{part} END",
+        caught_by=(f"{LEDGER}test_shares_are_of_what_was_granted_until_nothing_is_left",),
+    ),
+    Bug(
+        name="the ledger does not hear that something is drawn",
+        file="estimate.py",
+        text="        charge.will_draw()\n",
+        replacement="",
+        caught_by=(f"{LEDGER}test_whatever_fails_once_something_may_be_drawn_is_spent[locate-bounded-RuntimeError]",),
     ),
 )

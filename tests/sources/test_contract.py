@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from source_builders import BUILDERS, Rows, build
+from source_builders import BUILDERS, GROUPS, LAYOUT, Rows, build
 
 from pdpmean.core.types import Counts, Floats
+from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.source import Source
 from pdpmean.randomness import Randomness
+from pdpmean.sources.opening import open_table
 
 ROWS = Rows.drawn(500)
 SIZES = {"as they are": None, "tiny": 5}
@@ -123,3 +125,26 @@ def test_budgets_alone(name: str, tmp_path: Path) -> None:
 def test_records_come_in_order(name: str, tmp_path: Path) -> None:
     batches = list(build(name, ROWS, tmp_path).batches())
     assert np.array_equal(np.concatenate([batch.values for batch in batches]), ROWS.values, equal_nan=True)
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("name", BUILDERS)
+def test_people_come_in_order_and_records_at_the_budgets_reserved_for_them(
+    name: str, size: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for constant in CONSTANTS if size else []:
+        monkeypatch.setattr(f"pdpmean.sources.{constant}", size)
+    source = open_table(BUILDERS[name](ROWS, tmp_path), replace(LAYOUT, person="person", budget=0.0))
+    ids = [person for part, _ in source.people() for person in part]
+    assert ids == [str(i) if region in GROUPS else None for i, region in zip(ROWS.ids, ROWS.regions, strict=True)]
+    reserved = np.where(np.isnan(ROWS.budgets), 0.125, ROWS.budgets)
+    expected = replace(ROWS, budgets=reserved).array_source()
+    assert everything(source.charged(reserved)) == everything(expected)
+    assert everything(source.charged(reserved), prepare=True) == everything(expected)
+
+
+@pytest.mark.parametrize("wrong", [499, 501])
+def test_records_that_became_more_or_fewer_are_noticed(wrong: int, tmp_path: Path) -> None:
+    source = build("Parquet, row groups", ROWS, tmp_path).charged(np.ones(wrong))
+    with pytest.raises(InvalidInputError, match="the data changed"):
+        source.sum(Fingerprints(True))

@@ -41,7 +41,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rules import UNCAPPED, clip_of, thinning_of
 from scipy.stats import binomtest
 
-from pdpmean import InsufficientBudgetError, InvalidInputError, Randomness, estimate_mean, plan_mean
+from pdpmean import InsufficientBudgetError, InvalidInputError, Ledger, Randomness, estimate_mean, plan_mean
 from pdpmean.core.bounds import Bounds
 from pdpmean.core.integers import STEPS
 from pdpmean.core.model import BOUNDED, Model, make_model
@@ -802,3 +802,38 @@ def test_modules_in_an_archive_have_the_fingerprint_of_those_in_a_folder(
     archive = shutil.make_archive(str(tmp_path / "sent"), "zip", Path(handshake.__file__).parents[3], "pdpmean")
     monkeypatch.setattr(resources, "files", lambda name: zipfile.Path(archive, f"{name}/"))
     assert handshake.fingerprint() == own
+
+
+@pytest.mark.parametrize("ids", [pa.string(), pa.int64()], ids=["text", "whole numbers"])
+def test_people_are_looked_up_and_records_have_the_budgets_reserved_for_them(
+    session: SparkSession, ids: pa.DataType, tmp_path: Path
+) -> None:
+    """Of the groups asked for alone; who is not in the ledger, or there twice, has none in the unbounded model."""
+    people = pa.array(range(600)).cast(ids)
+    labels = pa.array(["a", "b", "c"] * 200)
+    values = pa.array(np.random.default_rng(1).normal(38, 10, 600))
+    again = pa.table({"id": people[:3], "label": labels[:3], "value": values[:3]})
+    frame = session.createDataFrame(
+        pa.concat_tables([pa.table({"id": people, "label": labels, "value": values}), again])
+    )
+    with Ledger(tmp_path / "people.db") as ledger:
+        ledger.grant_all((str(person), 4) for person in range(590))
+        options: dict[str, Any] = {
+            "value": "value",
+            "person": "id",
+            "ledger": ledger,
+            "purpose": "a test",
+            "share": 0.5,
+        }
+        model: dict[str, Any] = {"model": "unbounded", "budget_range": (0.1, 4.0)}
+        estimate_mean(frame.repartition(3), by="label", groups=["a", "b"], **options, **model)
+        assert ledger.releases()[0].people == 392
+        assert [float(ledger.balance(str(person)).spent) for person in (0, 3, 4, 5)] == [0, 2, 2, 0]
+    with Ledger(tmp_path / "public.db") as ledger:
+        ledger.grant_all((str(person), 4) for person in range(590))
+        options["ledger"] = ledger
+        with pytest.raises(InvalidInputError, match="10 of 603 people are not in the ledger"):
+            estimate_mean(frame, **options)
+        found = estimate_mean(frame.where("id >= 3 and id < 590"), **options)
+        assert found.mean == pytest.approx(38, abs=3)
+        assert ledger.verify().passed

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pdpmean import __version__
-from pdpmean.cli import compare, demo, estimate, plan
+from pdpmean.cli import compare, demo, estimate, ledger, plan
 from pdpmean.cli.console import Command, Commands
 
 __all__ = ["app"]
@@ -25,6 +25,7 @@ app = typer.Typer(
 )
 for command in (estimate.estimate, plan.plan, compare.compare, demo.demo):
     app.command(cls=Command)(command)
+app.add_typer(ledger.app, name="ledger")
 
 
 def _version(asked: bool) -> None:

@@ -7,6 +7,7 @@
    1    refused: the budgets are not enough for an answer
    2    wrong use: an option, a file, a column
    3    no answer: what was released contradicts what was assumed
+   5    the ledger cannot be used, or has not recorded a release
   70    a fault of this program
  130    interrupted
  141    whoever read the output has stopped, such as head
@@ -28,11 +29,23 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from pdpmean.errors import InsufficientBudgetError, InvalidInputError, MissingPackageError
+from pdpmean.errors import InsufficientBudgetError, InvalidInputError, LedgerError, MissingPackageError
 
-__all__ = ["CONTRADICTED", "INTERRUPTED", "REFUSED", "WRONG_USE", "Command", "Commands", "in_options", "note", "warn"]
+__all__ = [
+    "CONTRADICTED",
+    "INTERRUPTED",
+    "LEDGER_FAILED",
+    "REFUSED",
+    "WRONG_USE",
+    "Command",
+    "Commands",
+    "Group",
+    "in_options",
+    "note",
+    "warn",
+]
 
-REFUSED, WRONG_USE, CONTRADICTED, INTERNAL, INTERRUPTED, CUT_SHORT = 1, 2, 3, 70, 130, 141
+REFUSED, WRONG_USE, CONTRADICTED, LEDGER_FAILED, INTERNAL, INTERRUPTED, CUT_SHORT = 1, 2, 3, 5, 70, 130, 141
 
 # What the library says to someone who writes Python, for someone who writes options.
 _OPTIONS = {
@@ -44,7 +57,10 @@ _OPTIONS = {
     r"tiers=\{name: budget\}": "--tiers NAME=BUDGET,...",
     r"\b(shape|model|value|budget|person)='([^']*)'": r"--\1 \2",
     r"\b(clip|center|scale|max)_(width|share|failure|ratio)\b": r"--\1-\2",
-    r"^(share|saturation|person|groups|equals)\b": r"--\1",
+    r"^(share|saturation|person|groups|equals|missing|spend|ledger)\b": r"--\1",
+    r"\buse share$": "use --share",
+    r"\bpurpose='\.\.\.'": "--purpose TEXT",
+    r"\bsay moved=True once": "run pdpmean ledger init --moved once",
     r"^budgets must be >= 0; got": "--budget-for-all must be >= 0; got",
     r"\bbudgets=0\.5": "--budget-for-all 0.5",
     r"\btiers does\b": "--tiers does",
@@ -60,7 +76,15 @@ class Command(TyperCommand):
         return _flags_alone(super().get_params(ctx))
 
 
-class Commands(TyperGroup):
+class Group(TyperGroup):
+    """Commands that belong together."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its options, also those for help and completion."""
+        return _flags_alone(super().get_params(ctx))
+
+
+class Commands(Group):
     """All commands; whatever one raises becomes a line or two on standard error and an exit code."""
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **options: Any) -> NoReturn:
@@ -77,10 +101,6 @@ class Commands(TyperGroup):
         if code == INTERRUPTED:
             note("interrupted; nothing was written")
         sys.exit(code or 0)
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Its options, also those for help and completion."""
-        return _flags_alone(super().get_params(ctx))
 
 
 def _flags_alone(options: list[Any]) -> list[Any]:
@@ -123,6 +143,9 @@ def _explain(error: Exception) -> int:
         case InsufficientBudgetError():
             warn(f"refused: {error}")
             return REFUSED
+        case LedgerError():
+            warn(str(error))
+            return LEDGER_FAILED
         case InvalidInputError() | MissingPackageError():
             warn(str(error))
             return WRONG_USE

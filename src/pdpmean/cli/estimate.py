@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shlex
+import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -14,7 +17,7 @@ from pdpmean.cli.output import as_csv, as_json, wanted
 from pdpmean.cli.progress import Hook, progress
 from pdpmean.cli.tiers import read_list, read_tiers, tier_budgets
 from pdpmean.core.files import PAGES
-from pdpmean.errors import InvalidInputError
+from pdpmean.errors import InvalidInputError, LedgerError
 
 if TYPE_CHECKING:
     from pdpmean import GroupedEstimate, MeanEstimate
@@ -35,7 +38,12 @@ def estimate(
     person: given.Person = None,
     by: given.By = None,
     groups: given.Groups = None,
+    ledger: given.LedgerAt = None,
+    purpose: given.Purpose = None,
+    analyst: given.Analyst = None,
+    spend: given.Spend = None,
     planning: given.Planning,
+    missing: given.Missing = "some",
     seed: given.Seed = None,
     level: given.Level = 0.95,
     json: given.Json = False,
@@ -46,8 +54,8 @@ def estimate(
 ) -> None:
     """Estimate the mean of a column, at every person's own privacy budget, with a confidence interval.
 
-    Every run spends the budgets once more; --share spends a part of them. It ends with code 1 if the budgets are not
-    enough, and with 3 if what was released contradicts what was assumed: then there is no answer.
+    Every run spends the budgets once more; --share spends a part of them, and a --ledger remembers. It ends with code 1
+    if the budgets are not enough, and with 3 if what was released contradicts what was assumed, which is no answer.
 
     Example: pdpmean estimate people.csv --value hours --budget epsilon
     """
@@ -56,16 +64,26 @@ def estimate(
     options = {
         "value": value,
         "equals": equals,
-        **_budgets(budget, budget_for_all),
+        "missing": missing,
+        **_budgets(budget, budget_for_all, in_ledger=ledger is not None),
         "tiers": tier_budgets(listed),
         "person": person,
         **_groups(by, groups),
+        **_ledger(ledger),
+        "purpose": purpose,
+        "analyst": analyst,
+        "spend": spend,
         **planning(tiers=listed),
     }
     with wanted(report, PAGES) as page:
-        with progress(quiet=quiet, counts=options["model"] == "bounded") as hook:
+        with (
+            progress(quiet=quiet, counts=options["model"] == "bounded") as hook,
+            _shown_if_not_recorded(level, json, csv),
+        ):
             found = _estimate(files, options, seed, hook)
         _show(found, level, json=json, csv=csv)  # first: it is paid for, whatever becomes of the page
+        if not ledger and not quiet and found.private and is_terminal():
+            note("nothing remembers what this has spent; --ledger people.db --person COLUMN --purpose TEXT does")
         if page:
             from pdpmean.show.report import write_report
 
@@ -90,7 +108,31 @@ def _check(level: float, *, json: bool, csv: bool) -> None:
         raise InvalidInputError(f"--level must lie strictly between 0 and 1; got {level:g}", name="level", value=level)
 
 
-def _budgets(column: str | None, for_all: float | None) -> dict[str, Any]:
+def is_terminal() -> bool:
+    """Whether somebody sees notes as they are written."""
+    return sys.stderr.isatty()
+
+
+@contextmanager
+def _shown_if_not_recorded(level: float, json: bool, csv: bool) -> Iterator[None]:
+    """Show an estimate that the ledger could not record: it is paid for."""
+    try:
+        yield
+    except LedgerError as error:
+        if error.result is not None:
+            _show(error.result, level, json=json, csv=csv)
+        raise
+
+
+def _ledger(where: str | None) -> dict[str, Any]:
+    from pdpmean.cli.ledger import open_ledger
+
+    return {} if where is None else {"ledger": open_ledger(where)}
+
+
+def _budgets(column: str | None, for_all: float | None, *, in_ledger: bool) -> dict[str, Any]:
+    if column is None and for_all is None and in_ledger:
+        return {}
     if (column is None) == (for_all is None):
         both = "" if column is None else ", not both"
         raise InvalidInputError(f"give the --budget column, or one --budget-for-all{both}", name="budget")

@@ -15,14 +15,15 @@ from pdpmean.cli.tiers import Tier, budget_range
 Planning = Callable[..., dict[str, Any]]  # what `with_planning` hands to a command
 
 COLUMNS, GROUPS, MODEL = "Columns", "Groups", "Who is protected"
-POPULATION, PLAN, OUTPUT = "The population", "Instead of the plan", "Output"
+POPULATION, PLAN, OUTPUT, LEDGER = "The population", "Instead of the plan", "Output", "Ledger"
 
 
 def _option(name: str, help: str, panel: str | None = None, metavar: str | None = None) -> Any:  # noqa: A002
     return typer.Option(name, help=help, rich_help_panel=panel, metavar=metavar)
 
 
-def _column(name: str, help: str) -> Any:  # noqa: A002
+def column(name: str, help: str) -> Any:  # noqa: A002
+    """An option that names a column."""
     return _option(name, help, COLUMNS, "COLUMN")
 
 
@@ -37,16 +38,20 @@ BudgetFiles = Annotated[
     list[str] | None,
     typer.Argument(metavar="FILE", help="Files with a column of budgets; none where --tiers say how many people."),
 ]
-Value = Annotated[str, _column("--value", "The column to average.")]
+Value = Annotated[str, column("--value", "The column to average.")]
 Equals = Annotated[
     str | None,
     _option(
         "--equals", "The share of this entry, such as yes: others are no; missing ones do not count.", COLUMNS, "ENTRY"
     ),
 ]
+Missing = Annotated[
+    Literal["some", "none"],
+    _option("--missing", "none, if everybody is publicly known to have a value.", POPULATION),
+]
 Budget = Annotated[
     str | None,
-    _column("--budget", "The column of budgets, one per person: 0 leaves a person out, inf makes them public."),
+    column("--budget", "The column of budgets, one per person: 0 leaves a person out, inf makes them public."),
 ]
 BudgetForAll = Annotated[float | None, _option("--budget-for-all", "One budget for everybody, instead.", COLUMNS)]
 Tiers = Annotated[
@@ -66,7 +71,22 @@ TiersOrPeople = Annotated[
 People = Annotated[
     list[str], _option("--tiers", "Budgets and people: 0.1:5400,0.5:3700,1:900.", metavar="BUDGET:PEOPLE,...")
 ]
-Person = Annotated[str | None, _column("--person", "Ids, checked to be unique. In the bounded model alone.")]
+Person = Annotated[
+    str | None,
+    column("--person", "Ids, checked to be unique. In the bounded model alone, unless there is a --ledger."),
+]
+PersonInFile = Annotated[str | None, column("--person", "With a --ledger and FILE, the column of ids.")]
+
+LedgerAt = Annotated[
+    str | None,
+    _option("--ledger", "Who grants what, and has spent how much: a file, or postgresql://...", LEDGER, "DB"),
+]
+Purpose = Annotated[str | None, _option("--purpose", "What the release is for; the ledger keeps it.", LEDGER, "TEXT")]
+Analyst = Annotated[str | None, _option("--analyst", "Who makes it; the ledger keeps it.", LEDGER, "NAME")]
+Spend = Annotated[
+    str | None,
+    _option("--spend", "With a ledger, what the release may cost anybody at most, instead of --share.", LEDGER, "NATS"),
+]
 
 By = Annotated[str | None, _option("--by", "One mean for each of --groups.", GROUPS, "COLUMN")]
 Groups = Annotated[

@@ -27,6 +27,10 @@ def plan(
     files: given.BudgetFiles = None,
     budget: given.Budget = None,
     tiers: given.TiersOrPeople = None,
+    person: given.PersonInFile = None,
+    ledger: given.LedgerAt = None,
+    purpose: given.Purpose = None,  # noqa: ARG001  so that a plan takes what its estimate will
+    spend: given.Spend = None,
     planning: given.Planning,
     json: given.Json = False,
     plot: given.Plot = None,
@@ -35,15 +39,18 @@ def plan(
 ) -> None:
     """Show what error to expect, what dominates it and what would help, before anything is spent.
 
-    Only budgets are read, no values. Errors are in standard deviations of the population or, with --bounds, in the
-    values' own unit.
+    Only budgets are read, no values; with a --ledger, what its people have left. Errors are in standard deviations of
+    the population or, with --bounds, in the values' own unit.
 
     Example: pdpmean plan --tiers 0.1:5400,0.5:3700,1:900
     """
     listed = read_tiers(tiers)
     options = planning(tiers=listed)
     with wanted(plot, FIGURES) as figure:
-        made = _of_files(files, budget, listed, options, quiet) if files else _of_tiers(budget, listed, options)
+        if ledger or spend or person:
+            made = _of_ledger(files, person, ledger, options | {"spend": spend, "budget": budget})
+        else:
+            made = _of_files(files, budget, listed, options, quiet) if files else _of_tiers(budget, listed, options)
         if figure:
             from pdpmean import plot as draw
 
@@ -62,6 +69,13 @@ def _of_tiers(budget: str | None, listed: list[Tier], options: dict[str, Any]) -
             "plan needs a FILE with its --budget column, or --tiers with people: 0.1:5400,1:900", name="files"
         )
     return plan_mean(people_of(listed), **options)
+
+
+def _of_ledger(files: list[str] | None, person: str | None, ledger: str | None, options: dict[str, Any]) -> Plan:
+    from pdpmean import plan_mean
+    from pdpmean.cli.ledger import open_ledger
+
+    return plan_mean(files, person=person, ledger=None if ledger is None else open_ledger(ledger), **options)
 
 
 def _of_files(files: list[str], budget: str | None, listed: list[Tier], options: dict[str, Any], quiet: bool) -> Plan:

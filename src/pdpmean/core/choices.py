@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
-from typing import Literal
+from typing import Literal, get_args
 
 from pdpmean.core.bounds import Bounds
 from pdpmean.core.checks import check_positive, check_probability
@@ -16,8 +16,10 @@ __all__ = [
     "ASSUMPTIONS",
     "Choices",
     "GivenShape",
+    "MissingName",
     "ShapeName",
     "check_choices",
+    "check_missing",
     "check_shape",
     "check_share",
     "floor_share",
@@ -35,6 +37,8 @@ ASSUMPTIONS: dict[ShapeName, str] = {
     "bounds": ", for values between known bounds",
 }
 
+MissingName = Literal["some", "none"]
+"""Whether values may be missing."""
 # What each goes by, between two known bounds and otherwise.
 _GO_BY: dict[str, tuple[ShapeName, ShapeName]] = {"any": ("bounds", "any"), "gaussian": ("gaussian", "gaussian")}
 
@@ -110,6 +114,13 @@ def check_choices(choices: Choices | None) -> Choices:
     if choices is not None and not isinstance(choices, Choices):
         raise InvalidInputError(f"choices must be pdpmean.Choices(...); got {choices!r}", name="choices", value=choices)
     return choices or Choices()
+
+
+def check_missing(missing: str) -> bool:
+    """Whether nothing is missing."""
+    if missing not in get_args(MissingName):
+        raise InvalidInputError(f"missing must be 'some' or 'none'; got {missing!r}", name="missing", value=missing)
+    return missing == "none"
 
 
 def check_share(share: float | Fraction) -> Fraction:

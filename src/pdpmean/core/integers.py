@@ -49,7 +49,8 @@ def steps_per_unit(half: float) -> tuple[float, float]:
 
 def weights_of(allowances: Floats, share: Any, cap: Any) -> NDArray[np.int64]:
     """``floor(min(share * allowance, cap))``, exactly or one less."""
-    weights: NDArray[np.int64] = np.floor(np.minimum(allowances * round_down(share), cap)).astype(np.int64)
+    with np.errstate(over="ignore"):  # what overflows is capped
+        weights: NDArray[np.int64] = np.floor(np.minimum(allowances * round_down(share), cap)).astype(np.int64)
     return weights
 
 

@@ -46,7 +46,7 @@ _SHARE, _CAP, _MIDDLE, _LIFT, _PER_UNIT, _NEAR, _FAR_BELOW, _FAR_ABOVE = (
 )
 _FAR_ENDS = np.array(FAR_EDGES)
 _FAR_WEIGHT, _FIRST_FAR = 6, 7  # columns of a table of sums: see `Summing.shape`
-_RUN = 1024  # records whose sums are taken together: where one of them is far, all are looked at again
+_RUN = 512  # records whose sums are taken together: where one of them is far, all are looked at again
 
 
 def _read_only(kind):

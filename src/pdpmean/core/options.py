@@ -13,7 +13,16 @@ from typing import Any, TypedDict
 
 from pdpmean.core.bounds import UNKNOWN, Bounds, GivenBounds, check_bounds
 from pdpmean.core.checks import check_equals
-from pdpmean.core.choices import Choices, GivenShape, ShapeName, check_choices, check_shape, check_share
+from pdpmean.core.choices import (
+    Choices,
+    GivenShape,
+    MissingName,
+    ShapeName,
+    check_choices,
+    check_missing,
+    check_shape,
+    check_share,
+)
 from pdpmean.core.groups import check_groups
 from pdpmean.core.model import BOUNDED, Model, ModelName, make_model
 from pdpmean.core.progress import Progress
@@ -36,6 +45,8 @@ class Options:
     bounds: Bounds = UNKNOWN
     share: Fraction = Fraction(1)
     choices: Choices = field(default_factory=Choices)
+    nothing_missing: bool = False
+    """Whether every value is publicly known to be there."""
     value: str | None = None
     equals: str | None = None
     """The entry that counts as 1, where every other counts as 0."""
@@ -45,6 +56,13 @@ class Options:
     groups: tuple[Hashable, ...] | None = None
     """The groups that are asked for, in their order."""
     person: Any = None
+    budgets_given: bool = False
+    """Whether the data says what people grant."""
+    ledger: Any = None
+    """A `pdpmean.Ledger`, which this room cannot know."""
+    purpose: str | None = None
+    analyst: str | None = None
+    spend: Any = None
 
 
 def check_options(
@@ -55,6 +73,7 @@ def check_options(
     bounds: GivenBounds | None = None,
     share: float | Fraction = 1,
     choices: Choices | None = None,
+    missing: str = "some",
     equals: Any = None,
     by: Any = None,
     groups: Any = None,
@@ -69,6 +88,7 @@ def check_options(
         bounds=limits,
         share=check_share(share),
         choices=check_choices(choices),
+        nothing_missing=check_missing(missing),
         equals=category,
         by=by,
         groups=check_groups(by, groups),
@@ -95,11 +115,16 @@ class GivenOptions(TypedDict, total=False):
     budget: str | None
     tiers: Mapping[Any, float] | None
     person: Any
+    ledger: Any
+    purpose: str | None
+    analyst: str | None
+    spend: Any
     model: ModelName
     budget_range: tuple[float, float] | None
     shape: GivenShape
     bounds: GivenBounds | None
     share: float | Fraction
     choices: Choices | None
+    missing: MissingName
     randomness: Any
     progress: Progress | None

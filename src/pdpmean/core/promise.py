@@ -21,6 +21,8 @@ class Promise:
     """How many groups there is a release of each, if there are groups."""
     unique: bool = False
     """No two records have the same person's id."""
+    release: int | None = None
+    """The number of the release in a ledger, if one was charged."""
 
     def __str__(self) -> str:
         if not self.private:
@@ -30,6 +32,8 @@ class Promise:
     @property
     def _bound(self) -> str:
         factor = "exp(budget)" if self.spent == 1 else f"exp({float(self.spent):.6g} * budget)"
+        if self.release is not None:
+            factor = f"exp(cost), what the ledger has charged them for release {self.release}"
         change = "replacing one person's value" if self._bounded else "adding or removing one person"
         return (
             f"Pure personalized differential privacy, at every person's own budget: {change} changes the probability "

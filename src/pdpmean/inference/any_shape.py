@@ -11,6 +11,7 @@ from pdpmean.core.bounds import Bounds
 from pdpmean.inference.known_bounds import KnownBoundsInference
 from pdpmean.inference.population import Evidence, Population, ShapeInference, averaging_weights, weight_variation
 from pdpmean.laws.far_mean import FarMean, PrivateTotal, PublicTotal, conclude_means
+from pdpmean.laws.missing_weight import MOST_MISSING
 from pdpmean.laws.reading import Counted, Reading
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Location, PrivateTotalSums, PublicTotalSums, Released
@@ -19,7 +20,6 @@ from pdpmean.results.assumed_tails import AssumedTails
 __all__ = ["AnyShapeInference"]
 
 _MANY = 0.5  # of the values may be missing without a warning
-_MOST_MISSING = 0.98  # of the values: some are there, whatever the noise
 _ROUNDED = 2.0**-20  # what may be lost of the width of a clip by rounding
 _MANY_MISSING = "more than half of the values seem to be missing or not numbers: the mean is that of the others"
 _CONTRADICTIONS = {
@@ -43,7 +43,7 @@ class _Clipped(Evidence):
         if isinstance(sums, PublicTotalSums):
             return sums.weight
         assert isinstance(sums, PrivateTotalSums)
-        return max(sums.weight + sums.missing, 1.0)
+        return max(sums.weight + max(sums.missing, 0.0), 1.0)
 
     @property
     def reading(self) -> Reading:
@@ -63,7 +63,7 @@ class _Clipped(Evidence):
     def present(self) -> float:
         """About the part of the weight whose value is not missing."""
         assert isinstance(self.released.averaged, PublicTotalSums | PrivateTotalSums)
-        return 1 - min(max(self.released.averaged.missing / self.released_weight, 0.0), _MOST_MISSING)
+        return 1 - min(max(self.released.averaged.missing / self.released_weight, 0.0), MOST_MISSING)
 
     def missing_share(self, planned: float) -> float:
         """The part of the weight that is missing, which is so much of the planned one."""

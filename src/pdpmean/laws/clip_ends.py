@@ -18,7 +18,8 @@ __all__ = ["choose_clips"]
 _POWER = 0.15  # of the squared error: what is hardly likely and huge shall not decide, as it would in a mean square
 _DEVIATION = 0.7  # a side's standard deviation over its scale, roughly
 _TRIED = np.arange(-5, 20, 0.5)  # ends, in half octaves from the scale
-_LIKELIEST = 48  # atoms that decide
+_BEYOND_VISIBLE = 12  # half octaves: no tail that is thought of asks for an end farther beyond what is visible
+_LIKELIEST = 64  # atoms that decide
 _NARROWEST = 2.0**-38  # of a clip, over the size of its ends
 _LEAST_WIDTH = 2.0**-1000
 _QUIET_CENTER = 4.0  # nats at the anchor; with less the clip may begin beyond it
@@ -68,7 +69,9 @@ def _reaches(readings: Sequence[Reading], summed: Sequence[Counted], limit: Floa
         best = _cost(atoms, noise, people, lost).argmin(axis=-1)[..., None]
         outer = np.take_along_axis(ends, best, axis=-1)[..., 0]
         reach = np.where(nobody, 0.0, np.maximum(outer, at_least))
-    return _raised(readings, atoms, nats, people, np.minimum(reach, limit))
+    outermost = visible.max(axis=1, keepdims=True)
+    at_most = np.where(outermost > 0, 2 ** ((outermost + _BEYOND_VISIBLE) / 2), np.inf)
+    return _raised(readings, atoms, nats, people, np.minimum(np.minimum(reach, at_most), limit))
 
 
 def _middles(atoms: TailAtoms) -> Floats:

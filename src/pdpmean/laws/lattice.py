@@ -35,6 +35,9 @@ _AROUND_ZERO = 2**40  # so are as many of the smallest doubles: zero is an ordin
 
 
 _ROUND = 2**42  # keys: what is a multiple of it has 10 bits beyond the first, as all whole numbers to 2048 have
+# What 0 counts more, in keys: 16 octaves of them, about a twelfth of all. Where many values are 0, the doubles between
+# it and the next value, most of them tiny, would be found instead.
+_ZERO = 2**56
 
 
 def _rounded_up(keys: Any) -> Any:
@@ -61,7 +64,7 @@ class Lattice:
     starts: tuple[int, ...]
     multiplicities: tuple[int, ...]
     with_round: bool = False
-    """Whether round numbers, a key in 2**42, count 2**42 times more: together as much as all others."""
+    """Whether round numbers, a key in 2**42, count 2**42 times more: together as much as all others. And 0 itself."""
 
     def with_round_numbers(self) -> Lattice:
         """The same, half of whose measure is that of round numbers.
@@ -93,12 +96,16 @@ class Lattice:
 
     def _position(self, key: int) -> int:
         """How many keys there are below, from 0 on, each as often as it is counted in a piece of multiplicity 1."""
-        return key + (_rounded_up(key) if self.with_round else 0)
+        if not self.with_round:
+            return key
+        return key + int(_rounded_up(key)) + (_ZERO if key > 0 else 0)
 
     def _key(self, position: int) -> int:
         """The key at this position."""
         if not self.with_round:
             return position
+        if position > 0:  # beyond the start of key 0
+            position = max(position - _ZERO, 0)
         before, beyond = divmod(position, 2 * _ROUND)
         return before * _ROUND + max(beyond - _ROUND, 0)
 
@@ -130,6 +137,7 @@ class Lattice:
         measures = (highs.view(np.uint64) - lows.view(np.uint64)).astype(np.float64)
         if self.with_round:
             measures += (_rounded_up(highs) // _ROUND - _rounded_up(lows) // _ROUND).astype(np.float64) * _ROUND
+            measures += np.where((lows <= 0) & (highs > 0), float(_ZERO), 0.0)
         measures *= counts[pieces]
         with np.errstate(divide="ignore"):
             logs = np.log(measures, out=measures)

@@ -22,15 +22,12 @@ import numpy as np
 
 from pdpmean.core.types import Floats
 from pdpmean.laws.error_law import noisy_normal_density
+from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.laws.two_point import Binomial, Bools, Nodes, variance_shares
 
 __all__ = ["NoisySums", "PrivateTotal", "PublicTotal"]
 
 _LEAST, _MOST = 1e-6, 1e15  # nats or people; beyond, sums of doubles say nothing
-_NONE_MISSING = 0.5  # prior: nothing is missing
-_SOME_MISSING = 4.0  # nats; prior of what is missing otherwise: half of it below
-_MOST_MISSING = 0.98  # of all weight
-_MISSING_REACH, _MISSING_NODES = 8.0, 16  # nats to either side of what was released
 _STEP = 0.25  # of the way from one count to the next: noise believed at least, as unequal weights fall in between
 _APART = 1.03  # ratio of the variances of two Laplace numbers, so that nothing cancels
 _NO_NOISE = 1e-6  # a variance
@@ -93,7 +90,8 @@ class PublicTotal(NoisySums):
         same factor for whatever might be true. So no sum is too large.
         """
         weights = np.clip(weights, _LEAST, _MOST)
-        gone = _missing_nodes(np.clip(missing, 0.0, _MOST_MISSING * weights), weights)
+        nothing_earlier = np.zeros_like(weights)
+        gone = missing_nodes(missing, weights, nothing_earlier, nothing_earlier)
         present = weights - gone.means
         sums = np.clip(sums, -weights, weights)
         z = np.clip(sums / present, -1.0, 1.0)
@@ -134,19 +132,6 @@ class PublicTotal(NoisySums):
         densities = noisy_normal_density(distance, 1.0, sampling)
         likelihood: Floats = (densities @ self.present_chances[:, :, None])[:, :, 0]
         return likelihood
-
-
-def _missing_nodes(released: Floats, weights: Floats) -> Nodes:
-    """The weight of missing values: with good chances nothing (the first node), else anything up to nearly all."""
-    start = np.maximum(released - _MISSING_REACH, 0.0)[:, None]
-    width = (released[:, None] + _MISSING_REACH - start) / _MISSING_NODES
-    some = np.minimum(start + (np.arange(_MISSING_NODES) + 0.5) * width, _MOST_MISSING * weights[:, None])
-    prior = (1 - _NONE_MISSING) * _SOME_MISSING / (_SOME_MISSING + some) ** 2
-    some_likely = prior * width * np.exp(-np.abs(released[:, None] - some))
-    none_likely = _NONE_MISSING * np.exp(-released[:, None])
-    likely = np.concatenate([none_likely, some_likely], axis=1)
-    places = np.concatenate([np.zeros_like(none_likely), some], axis=1)
-    return Nodes(places, likely / np.sum(likely, axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)

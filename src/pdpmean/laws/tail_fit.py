@@ -17,12 +17,11 @@ from pdpmean.core.types import Floats
 from pdpmean.laws.histogram import CELLS
 from pdpmean.laws.tails import AFTER, BEFORE, tails
 
-__all__ = ["ATOMS", "Sides", "TailFit", "fit_tails"]
+__all__ = ["Sides", "TailFit", "fit_tails"]
 
-ATOMS = 128  # (family, scale, mass) kept on each side: with more, no interval changes by a percent
-_PAIRS = 64  # (family, scale) that are weighed exactly
-_SCALES = 32  # at these scales at most
-_EVERY = 6  # of the families, which are sorted by kind, one stands for so many at first
+_PAIRS = 96  # (family, scale) that are weighed exactly
+_SCALES = 40  # at these scales at most
+_EVERY = 5  # of the families, which are sorted by kind, one stands for so many at first
 _MASSES = np.array([0.03, 0.07, 0.12, 0.18, 0.25, 0.33, 0.41, 0.5, 0.59, 0.7, 0.85, 1.0])
 _SURPLUS = 1.04  # masses of both sides may add up to this: they are on a grid
 _EMPTY = np.log(1.5 / 2.5)  # prior of a side without any weight
@@ -81,13 +80,13 @@ class TailFit(NamedTuple):
 def fit_tails(sides: Sides) -> TailFit:
     """The posterior of both sides."""
     misfit = _misfits(sides)
-    family, scale = _shortlist(sides, misfit)
+    family, scale = _shortlist(sides)
     log = _log_likelihoods(sides, misfit, family, scale)
     place = np.take_along_axis(sides.log_place[:, None], scale, axis=-1)
     log += (tails().log_prior[family] + place - np.log(_MASSES.size))[..., None]
     log = np.where(sides.closed[..., None, None], -np.inf, log)
     weight, empty, nothing = _together(sides, log, scale)
-    return _largest(family, scale, weight, empty, nothing)
+    return _without_masses(family, scale, weight, empty, nothing)
 
 
 def _misfits(sides: Sides) -> Floats:
@@ -106,13 +105,13 @@ def _windows(cells: Floats) -> NDArray[np.float32]:
     return sliding_window_view(padded, BEFORE + AFTER, axis=-1)
 
 
-def _shortlist(sides: Sides, misfit: Floats) -> tuple[Ints, Ints]:
+def _shortlist(sides: Sides) -> tuple[Ints, Ints]:
     """The best families and scales by a normal law, whose variance lets a large cell say no more than Laplace noise.
 
     A few families say which scales are worth trying with all of them.
     """
     size = np.abs(sides.cells)
-    precision = 1 / np.maximum(2 * (1 + (misfit * size) ** 2), size / 2)
+    precision = 1 / np.maximum(2.0, size / 2)
     nats = sides.nats[:, None, None]
     linear = _windows(nats * sides.cells * precision)
     square = _windows(nats**2 * precision)
@@ -195,18 +194,14 @@ def _adding_up(sides: Sides) -> Floats:
     return fits
 
 
-def _largest(family: Ints, scale: Ints, weight: Floats, empty: Floats, nothing: Floats) -> TailFit:
-    """The likeliest atoms, which stand for the others, too."""
-    flat = weight.reshape(*weight.shape[:2], -1)
-    best = np.argpartition(-flat, ATOMS, axis=-1)[..., :ATOMS]
-    kept = np.take_along_axis(flat, best, axis=-1)
-    kept = kept * ((1 - empty) / np.maximum(kept.sum(axis=-1), 1e-300))[..., None]
-    pair, mass = np.divmod(best, _MASSES.size)
+def _without_masses(family: Ints, scale: Ints, weight: Floats, empty: Floats, nothing: Floats) -> TailFit:
+    """One atom a pair, with its mean mass: to keep the likeliest masses instead would lose the less likely tails."""
+    chances = weight.sum(axis=-1)
     return TailFit(
-        family=np.take_along_axis(family, pair, axis=-1),
-        scale=np.take_along_axis(scale, pair, axis=-1).astype(np.float64),
-        mass=_MASSES[mass],
-        weight=kept,
+        family=family,
+        scale=scale.astype(np.float64),
+        mass=(weight @ _MASSES) / np.maximum(chances, 1e-300),
+        weight=chances,
         empty=empty,
         nothing=nothing,
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from pdpmean.core.progress import Watch
 from pdpmean.core.threads import in_threads
-from pdpmean.core.types import Counts
+from pdpmean.core.types import Counts, Floats
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch, Keeping, Tallying, joined
 from pdpmean.randomness import Randomness
@@ -41,6 +41,17 @@ class Source(ABC):
     def duplicate_person(self) -> bool:
         """Whether two records have the same person's id, where ids were given."""
 
+    @abstractmethod
+    def people(self) -> Iterator[tuple[list[str | None], Floats]]:
+        """The id of each record, in order, as text, and its budget; None for one that takes no part.
+
+        A record takes no part if its group was not asked for or, where people are private, if it has no id.
+        """
+
+    @abstractmethod
+    def charged(self, budgets: Floats) -> Source:
+        """The same records at these budgets, in the order of `people`."""
+
     def prepare_sample(self, randomness: Randomness) -> None:  # noqa: B027 (most have nothing to prepare)
         """Told before a census that a sample is to follow, so that one reading may serve both."""
 
@@ -68,6 +79,10 @@ class BatchSource(Source):
     @abstractmethod
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
         """All records, a batch at a time, from the start; without `values`, budgets and groups alone."""
+
+    def charged(self, budgets: Floats) -> Source:
+        """The same records at these budgets, in the order of `people`."""
+        return ChargedSource(self, budgets)
 
     def worked(self, make: Callable[[], Work[Result]], *, values: bool) -> Iterator[tuple[int, Result]]:
         """How many records each batch has, in order, and what it comes to; all of that is worked out side by side.
@@ -157,6 +172,42 @@ class BatchSource(Source):
                 self.watch.at(name, seen, self.rows)
         if self.watch:
             self.watch.done(name)
+
+
+class ChargedSource(BatchSource):
+    """The records of another source at other budgets: those that a ledger has reserved for them."""
+
+    def __init__(self, records: BatchSource, budgets: Floats) -> None:
+        self._records, self._budgets = records, budgets
+        self.groups, self.rows = records.groups, budgets.size
+
+    def duplicate_person(self) -> bool:
+        """Whether two records have the same id."""
+        return self._records.duplicate_person()
+
+    def people(self) -> Iterator[tuple[list[str | None], Floats]]:
+        """The id of each record, and its budget."""
+        start = 0
+        for ids, _ in self._records.people():
+            yield ids, self._budgets[start : start + len(ids)]
+            start += len(ids)
+
+    def prepare_sample(self, randomness: Randomness) -> None:
+        """As the other source does."""
+        self._records.prepare_sample(randomness)
+        self.empty_reserve, self._records.empty_reserve = self._records.empty_reserve, None
+
+    def batches(self, *, values: bool = True) -> Iterator[Batch]:
+        """The same batches, at their budgets."""
+        start = 0
+        for batch in self._records.batches(values=values):
+            budgets = self._budgets[start : start + batch.budgets.size]
+            start += batch.budgets.size
+            if start > self._budgets.size:
+                break
+            yield replace(batch, budgets=budgets)
+        if start != self._budgets.size:
+            raise InvalidInputError("the data changed while it was read; start again", name="values")
 
 
 def _then(first: Work[None], second: Work[Result]) -> Work[Result]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from pdpmean.core.choices import SMALLEST_SHARE, ShapeName, check_shape
@@ -63,7 +63,7 @@ def make_plan(census: Census, options: Options, *, earlier: Earlier | None = Non
     earlier.plan = near or plan
     if not planner.accepts(plan):
         raise _refusal(plan, options, earlier.needed_total(planner))
-    return plan
+    return replace(plan, nothing_missing=options.nothing_missing)
 
 
 def _planner(census: Census, options: Options, room: int = LARGEST_SAMPLE) -> Planner:

@@ -60,6 +60,8 @@ class Plan(Forecast):
     """The part of every budget that each step may use, by name, as exact fractions."""
     census: Census = field(compare=False)
     choices: Choices
+    nothing_missing: bool = False
+    """Whether every value is publicly known to be there."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""

@@ -27,7 +27,10 @@ _NEXT_TO = 2.0**-10
 
 @dataclass(frozen=True)
 class FarClip(SquareClip):
-    """Values far beyond the clip are counted apart, unless a known bound lies there: they count as that bound."""
+    """Values far beyond the clip are counted apart, on sides where it does not end at a known bound.
+
+    Values beyond a bound count as the bound where the clip ends there; where it ends before, they are merely far.
+    """
 
     bounds: Bounds = UNKNOWN
 

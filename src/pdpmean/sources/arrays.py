@@ -28,9 +28,11 @@ class ArraySource(BatchSource):
         codes: NDArray[np.int32] | None = None,
         groups: int | None = None,
         people: Sequence[Hashable] = (),
+        *,
+        public: bool = True,
     ) -> None:
         self._values, self._budgets, self._codes, self._people = values, budgets, codes, people
-        self.groups, self.rows = groups, budgets.size
+        self.groups, self.rows, self._public = groups, budgets.size, public
 
     def batches(self, *, values: bool = True) -> Iterator[Batch]:  # noqa: ARG002 (leaving them out saves nothing)
         """Slices of the arrays; nothing is copied."""
@@ -38,6 +40,18 @@ class ArraySource(BatchSource):
             part = slice(start, start + _BATCH)
             codes = None if self._codes is None else self._codes[part]
             yield Batch(self._values[part], self._budgets[part], codes)
+
+    def people(self) -> Iterator[tuple[list[str | None], Floats]]:
+        """The id of each record, and its budget."""
+        import pyarrow as pa
+
+        from pdpmean.sources.people import id_as_text, ids_as_text
+
+        for start in range(0, self._budgets.size, _BATCH):
+            part = slice(start, start + _BATCH)
+            texts = pa.array([id_as_text(entry) for entry in self._people[part]], pa.large_string())
+            taking_part = None if self._codes is None else self._codes[part] < (self.groups or 0)
+            yield ids_as_text(texts, "person", taking_part, public=self._public), self._budgets[part]
 
     def duplicate_person(self) -> bool:
         """Whether two records have the same id."""

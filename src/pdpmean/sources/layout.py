@@ -17,6 +17,7 @@ from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch
 from pdpmean.sources.arrow_columns import Places, check_numeric, equal_to, listed, numbers
+from pdpmean.sources.people import ids_as_text
 
 __all__ = ["Layout"]
 
@@ -50,6 +51,11 @@ class Layout:
         """The roles that need numbers, and their columns."""
         plain = {"value": self.equals is None, "budget": self.tiers is None}
         return {role: name for role, name in self.roles.items() if plain.get(role)}
+
+    @property
+    def names_of_people(self) -> list[str]:
+        """The columns that tell who takes part, and at which budget."""
+        return list(dict.fromkeys(name for role, name in self.roles.items() if role != "value"))
 
     def names(self, *, values: bool) -> list[str]:
         """The columns that a pass reads: one at least, since even one budget for all must be counted."""
@@ -98,6 +104,14 @@ class Layout:
             labels, name = (self.labels, self.by) if role == "groups" else (tuple(self.tier_budgets), self.budget)
             self._known_places[role, kind] = Places(listed(labels, kind, role, str(name)))
         return self._known_places[role, kind]
+
+    def people(self, records: pa.RecordBatch) -> tuple[list[str | None], Floats]:
+        """The id of each record, None for one that takes no part, and its budget."""
+        assert self.person is not None
+        groups = self._groups(records)
+        taking_part = None if groups is None else groups < len(self.labels)
+        ids = ids_as_text(records.column(self.person), self.person, taking_part, public=self.public)
+        return ids, self._budgets(records)
 
     def batch(self, records: pa.RecordBatch, *, values: bool) -> Batch:
         """The records as arrays."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pdpmean.core.traces import load_kernels
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["Ids", "check_ids", "has_repeated"]
+__all__ = ["Ids", "check_ids", "has_repeated", "id_as_text", "ids_as_text"]
 
 Ids = Callable[[], Iterator[pa.Array]]  # the column of ids, in parts, from the start
 Hashes = NDArray[np.uint64]
 
+_SURROGATES = re.compile("[\ud800-\udfff]")  # halves of a character, which no database can hold
 _HELD = 2**25  # hashes at a time: 256 MiB
 _LAST = 2**64 - 1
 _SUSPECTS = 2**16
@@ -38,6 +41,49 @@ def _comparable(kind: pa.DataType, name: str) -> pa.DataType:
     if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
         raise InvalidInputError(f"person={name!r} must be a column of ids; its type is {kind}", name="person")
     return pa.large_binary() if "binary" in str(kind) else pa.large_string()
+
+
+def ids_as_text(
+    column: pa.Array, name: str, taking_part: NDArray[np.bool_] | None, *, public: bool
+) -> list[str | None]:
+    """The ids as text, in which a ledger knows them; None for those who take no part.
+
+    Whoever takes part must have an id if people are public; otherwise, who has none takes no part.
+    """
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_integer(kind) or _is_text(kind)):
+        raise InvalidInputError(
+            f"person={name!r} must be text or whole numbers to be found in a ledger; its type is {kind}", name="person"
+        )
+    texts = column.cast(kind).cast(pa.large_string())
+    usable = _can_be_known(texts)
+    taking_part = np.ones(len(texts), dtype=np.bool_) if taking_part is None else taking_part
+    if public and (taking_part & ~usable).any():
+        raise InvalidInputError(f"person={name!r} must name the person of every record; some have none", name="person")
+    kept = taking_part & usable
+    ids: list[str | None] = (texts if kept.all() else pc.if_else(pa.array(kept), texts, None)).to_pylist()
+    return ids
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _can_be_known(texts: pa.Array) -> NDArray[np.bool_]:
+    """Which ids a ledger can hold: none that is missing or empty, and not all databases can hold all characters."""
+    unusable = pc.or_(pc.equal(texts, ""), pc.match_substring(texts, "\0"))
+    known: NDArray[np.bool_] = pc.invert(unusable).fill_null(False).to_numpy(zero_copy_only=False)
+    return known
+
+
+def id_as_text(entry: object) -> str | None:
+    """An id of a list as text: whole numbers and text are ids, and whatever else an entry is, it names nobody."""
+    if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
+        return str(int(entry))
+    if type(entry) not in (str, np.str_):
+        return None
+    text = str(entry)
+    return None if _SURROGATES.search(text) else text
 
 
 def has_repeated(ids: Ids, name: str) -> bool:

@@ -19,15 +19,15 @@ from pdpmean.sources.categories import Category
 from pdpmean.sources.labels import codes_of, entries_of
 from pdpmean.sources.private_columns import budgets_of_tiers, people_of_tiers, records
 
-__all__ = ["read", "read_people"]
+__all__ = ["read", "read_ids", "read_people"]
 
 
 def read(data: Any, budgets: Any, options: Options) -> Source:
     """The records: columns of a table if they are named, otherwise arrays."""
-    if options.person is not None and not options.model.budgets_are_public:
+    if options.person is not None and options.ledger is None and not options.model.budgets_are_public:
         raise InvalidInputError(
             "person can be checked in the bounded model alone: who takes part is private in the unbounded one. "
-            "See to it that nobody has two records",
+            "See to it that nobody has two records, or give a ledger",
             name="person",
         )
     if options.value is None and options.budget is not None:
@@ -35,7 +35,7 @@ def read(data: Any, budgets: Any, options: Options) -> Source:
     if options.value is not None and options.value == options.budget:
         raise InvalidInputError(f"value and budget name the same column, {options.value!r}", name="budget")
     source = (_read_arrays if options.value is None else _read_table)(data, budgets, options)
-    if options.person is not None and source.duplicate_person():
+    if options.person is not None and options.ledger is None and source.duplicate_person():
         raise InvalidInputError(
             "a person has two records or more; the guarantee is for one record per person. Merge them first",
             name="person",
@@ -66,7 +66,14 @@ def read_people(budgets: Any, options: Options) -> Source | Mapping[float, float
     return dict(zip(levels.tolist(), counts.tolist(), strict=True))
 
 
+def read_ids(data: Any, options: Options) -> Source:
+    """The records of a table of which only the column of ids is read."""
+    return _read_table(data, None, options)
+
+
 def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
+    if budgets is None and options.ledger is not None:
+        budgets = 0.0  # until the ledger has said what they are
     if budgets is None or isinstance(values, (str, os.PathLike)):
         raise InvalidInputError(
             "estimate_mean takes two columns, (values, budgets), or a table with the names of two, "
@@ -86,7 +93,8 @@ def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
     if options.person is not None:
         people = entries_of(_column("person", options.person), "person")
         _check_length("person", len(people), numbers.size)
-    return ArraySource(numbers, granted, codes, None if options.groups is None else len(options.groups), people)
+    groups = None if options.groups is None else len(options.groups)
+    return ArraySource(numbers, granted, codes, groups, people, public=options.model.budgets_are_public)
 
 
 def _column(name: str, column: Any) -> Any:
@@ -133,6 +141,8 @@ def _read_table(data: Any, budgets: Any, options: Options) -> Source:
 
 def _budget_of(budgets: Any, options: Options) -> str | float:
     """The column of budgets, or the one budget for all."""
+    if budgets is None and options.budget is None and options.ledger is not None:
+        return 0.0  # until the ledger has said what they are
     if (budgets is None) == (options.budget is None):
         raise InvalidInputError("name the column of budgets, budget='...', or give one budget for all", name="budget")
     if options.budget is not None:

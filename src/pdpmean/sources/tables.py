@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from pdpmean.core.threads import SMALLEST_BATCH, in_threads
+from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.source import BatchSource
@@ -45,6 +46,10 @@ class TableSource(BatchSource):
         """Slices of the columns; doubles are not copied."""
         convert = partial(self._layout.batch, values=values)
         return in_threads(convert, self._table.to_batches(max_chunksize=_BATCH))
+
+    def people(self) -> Iterator[tuple[list[str | None], Floats]]:
+        """The id of each record, and its budget."""
+        return in_threads(self._layout.people, self._table.to_batches(max_chunksize=_BATCH))
 
     def duplicate_person(self) -> bool:
         """Whether two records have the same id."""

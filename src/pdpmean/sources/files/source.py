@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from pdpmean.core.text import closest
 from pdpmean.core.threads import SMALLEST_BATCH, in_threads, read_ahead
+from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch, joined
 from pdpmean.passes.reserve import Reserve
@@ -142,6 +143,11 @@ class FileSource(BatchSource):
     def _check_unchanged(self) -> None:
         for file in self._files:
             file.check_unchanged()
+
+    def people(self) -> Iterator[tuple[list[str | None], Floats]]:
+        """The id of each record, and its budget."""
+        records = read_ahead(self._streams(self._layout.names_of_people))
+        return self._unchanged(in_threads(self._layout.people, records), lambda people: len(people[0]))
 
     def duplicate_person(self) -> bool:
         """Whether two records have the same id."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import partial
 from typing import Any, Literal
 
@@ -17,7 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from pdpmean.core.rules import SumRule
-from pdpmean.core.types import Counts
+from pdpmean.core.types import Counts, Floats
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch, Keeping, Tallying
 from pdpmean.passes.cells import Cells
@@ -27,7 +28,7 @@ from pdpmean.passes.thinning import Thinning
 from pdpmean.randomness import Randomness
 from pdpmean.sources.arrow_columns import listed
 from pdpmean.sources.layout import Layout
-from pdpmean.sources.people import check_ids
+from pdpmean.sources.people import check_ids, ids_as_text
 from pdpmean.sources.spark.expressions import (
     BLOCK,
     FAR_SUMS,
@@ -88,6 +89,27 @@ class SparkSource(Source):
         if found["missing"]:
             raise InvalidInputError(f"person={name!r} must name the person of every record", name="person")
         return (found["most"] or 0) > 1
+
+    def people(self) -> Iterator[tuple[list[str | None], Floats]]:
+        """The id of each record, and its budget: the only column of records that leaves Spark, to be looked up."""
+        name = self._layout.person
+        assert name is not None
+        found = _collected(self._beside_groups("left").select("person", "budget", *self._by_group)).combine_chunks()
+        taking_part = None if self.groups is None else self._codes(found) < self.groups
+        column = found["person"].combine_chunks()
+        self._ids = ids_as_text(column, name, taking_part, public=self._layout.public)
+        yield self._ids, found["budget"].to_numpy()
+
+    def charged(self, budgets: Floats) -> SparkSource:
+        """The same records at these budgets: Spark itself looks them up, by id."""
+        granted = {person: budget for person, budget in zip(self._ids, budgets.tolist(), strict=True) if budget}
+        ids = pa.array(granted.keys(), pa.string())
+        made = copy(self)
+        name = self._layout.person
+        assert name is not None
+        beside = _beside(self._records, "person", ids, {"charged": pa.array(granted.values(), pa.float64())}, "left")
+        made._records = beside.withColumn("budget", sql.coalesce("charged", sql.lit(0.0))).drop("label", "charged")
+        return made
 
     def prepare_sample(self, randomness: Randomness) -> None:  # noqa: ARG002 (nothing is drawn)
         """Ask workers which pdpmean they have, before a coin is tossed or a noisy number drawn.
@@ -167,6 +189,8 @@ class SparkSource(Source):
             budgets = pa.array(layout.tier_budgets.values(), pa.float64())
             frame = _beside(frame, self._places[layout.budget], tiers, {"tier": budgets}, "left")
             columns["budget"] = _double(sql.col("tier"))
+        if layout.person is not None:
+            columns["person"] = sql.col(self._places[layout.person])
         if layout.by is not None:
             columns["by"] = sql.col(self._places[layout.by])
         return frame.select(*(column.alias(name) for name, column in columns.items()))

@@ -1,0 +1,237 @@
+"""``pdpmean ledger``: who grants what, what every release cost whom, and whether all of it adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from pdpmean.cli import options as given
+from pdpmean.cli.console import REFUSED, Command, Group
+from pdpmean.cli.output import as_json
+from pdpmean.cli.tiers import read_tiers, tier_budgets
+from pdpmean.core.text import as_facts, as_table
+from pdpmean.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from pdpmean import Ledger
+    from pdpmean.ledger.release import Release
+
+__all__ = ["app", "open_ledger"]
+
+app = typer.Typer(
+    help="Keep a ledger of what people grant and of what every release costs them.",
+    cls=Group,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    epilog="Example: pdpmean ledger init people.db",
+)
+
+_DUST = 1e-6  # nats, and less than that is no budget: what rounding leaves
+_SHOWN = 5  # releases that an overview lists
+
+Db = Annotated[str, typer.Argument(metavar="DB", help="The ledger: a file, or postgresql://...")]
+Person = Annotated[str, typer.Argument(metavar="ID", help="The person's id.")]
+Note = Annotated[str | None, typer.Option("--note", help="A note to keep with it.", metavar="TEXT")]
+
+
+def open_ledger(where: str) -> Ledger:
+    """The ledger there; a file that is not there is not made by mistake."""
+    from pdpmean import Ledger
+
+    if not where.startswith(("postgresql://", "postgres://")) and not Path(where).expanduser().exists():
+        raise InvalidInputError(f"there is no ledger {where}; make one: pdpmean ledger init {where}", name="ledger")
+    return Ledger(where)
+
+
+@app.command("init", cls=Command)
+def init(
+    db: Db,
+    moved: Annotated[
+        bool, typer.Option("--moved", help="The file was moved or restored, and no other copy is in use.")
+    ] = False,
+) -> None:
+    """Make a ledger, or say what is in one.
+
+    Example: pdpmean ledger init people.db
+    """
+    from pdpmean import Ledger
+
+    with Ledger(db, moved=moved) as ledger:
+        typer.echo(f"{db} is a ledger of {ledger.people():,} people")
+
+
+@app.command("import", cls=Command)
+def import_people(
+    db: Db,
+    files: given.Files,
+    person: Annotated[str, given.column("--person", "The column of ids.")],
+    budget: Annotated[str, given.column("--budget", "The column of budgets that people grant in all, or of tiers.")],
+    tiers: given.Tiers = None,
+    note: Note = None,
+) -> None:
+    """Write down what many people grant. Who is there already grants this from now on; nobody is removed.
+
+    Example: pdpmean ledger import people.db people.csv --person id --budget epsilon
+    """
+    budgets = tier_budgets(read_tiers(tiers))
+    with open_ledger(db) as ledger:
+        added, changed = ledger.import_rows(_rows(files, person, budget, budgets), note=note)
+    typer.echo(f"{added:,} people added, {changed:,} changed")
+
+
+def _rows(files: list[str], person: str, budget: str, tiers: dict[str, float] | None) -> Iterator[tuple[Any, ...]]:
+    """What people grant: a place, an id, the name of a tier, and the columns of an amount."""
+    from pdpmean.core.checks import check_budgets
+    from pdpmean.ledger.amount import columns_of_budgets
+    from pdpmean.sources.layout import Layout
+    from pdpmean.sources.opening import open_table
+
+    names = {held: name for name, held in (tiers or {}).items()}
+    place = 0
+    for ids, budgets in open_table(files, Layout(None, budget, tiers, person=person)).people():
+        columns = columns_of_budgets(check_budgets(budgets, place))
+        tier = (names.get(held) for held in budgets.tolist())
+        places = range(place, place + len(ids))
+        yield from zip(places, ids, tier, *(column.tolist() for column in columns), strict=True)
+        place += len(ids)
+
+
+@app.command("grant", cls=Command)
+def grant(
+    db: Db,
+    person: Person,
+    budget: Annotated[str, typer.Argument(metavar="BUDGET", help="What they grant in all, in nats, or inf.")],
+    tier: Annotated[str | None, typer.Option("--tier", help="The tier they chose.", metavar="NAME")] = None,
+    note: Note = None,
+) -> None:
+    """Write down what a person grants from now on.
+
+    Example: pdpmean ledger grant people.db 4711 0.5
+    """
+    with open_ledger(db) as ledger:
+        ledger.grant(person, budget, tier=tier, note=note)
+        typer.echo(f"{person}: {ledger.balance(person)}")
+
+
+@app.command("withdraw", cls=Command)
+def withdraw(db: Db, person: Person, note: Note = None) -> None:
+    """Write down that a person withdraws: no further release uses their data.
+
+    Example: pdpmean ledger withdraw people.db 4711
+    """
+    with open_ledger(db) as ledger:
+        ledger.withdraw(person, note=note)
+        typer.echo(f"{person} has withdrawn: {ledger.balance(person)}")
+
+
+@app.command("show", cls=Command)
+def show(db: Db, json: given.Json = False) -> None:
+    """Show how many people there are, what they have left, and the last releases.
+
+    In the unbounded model this is for those alone who may see who takes part.
+
+    Example: pdpmean ledger show people.db
+    """
+    with open_ledger(db) as ledger:
+        left, made = ledger.remaining(), ledger.releases()
+    people = sum(left.values())
+    open_ones = [release.number for release in made if release.state == "reserved"]
+    if json:
+        content = {"people": people, "left": {f"{budget:.9g}": count for budget, count in left.items()}}
+        typer.echo(as_json(content | {"releases": len(made), "reserved": open_ones}))
+        return
+    facts = [
+        ("people", f"{people:,}, of whom {_with_something(left):,} have something left"),
+        ("releases", f"{len(made):,}" + f", of which {len(open_ones)} still reserved" * bool(open_ones)),
+    ]
+    typer.echo(as_facts(facts) + (f"\n\n{_table(made[-_SHOWN:])}" if made else ""))
+
+
+def _with_something(left: dict[float, int]) -> int:
+    return sum(people for budget, people in left.items() if budget > _DUST)
+
+
+def _table(made: list[Release]) -> str:
+    rows = [("release", "date", "state", "people", "total cost", "for what")]
+    rows += [(str(one.number), one.at[:10], one.state, f"{one.people:,}", str(one.total), one.purpose) for one in made]
+    return as_table(rows, right_from=len(rows[0]))
+
+
+@app.command("statement", cls=Command)
+def statement(db: Db, person: Person, json: given.Json = False) -> None:
+    """Tell a person what they may ask for: every release that used their data, and what it cost them.
+
+    Example: pdpmean ledger statement people.db 4711
+    """
+    with open_ledger(db) as ledger:
+        told = ledger.statement(person)
+    typer.echo(as_json(told.to_dict()) if json else str(told))
+
+
+@app.command("releases", cls=Command)
+def releases(db: Db, json: given.Json = False) -> None:
+    """List all releases: when, for what, what they cost, and what became of them.
+
+    Example: pdpmean ledger releases people.db
+    """
+    with open_ledger(db) as ledger:
+        made = ledger.releases()
+    typer.echo(as_json({"releases": [one.to_dict() for one in made]}) if json else _table(made))
+
+
+@app.command("verify", cls=Command)
+def verify(db: Db, json: given.Json = False) -> None:
+    """Check that the log is whole, sums are right and nobody is above their grant; exit code 1 if not.
+
+    Example: pdpmean ledger verify people.db
+    """
+    with open_ledger(db) as ledger:
+        found = ledger.verify()
+    content = {
+        "passed": found.passed,
+        "problems": list(found.problems),
+        "people": found.people,
+        "entries": found.entries,
+        "last_hash": found.last_hash,
+        "reserved": list(found.dangling),
+    }
+    typer.echo(as_json(content) if json else str(found))
+    if not found.passed:
+        raise typer.Exit(REFUSED)
+
+
+@app.command("settle", cls=Command)
+def settle(
+    db: Db,
+    number: Annotated[int, typer.Argument(metavar="NUMBER", help="The number of the release.")],
+    note: Note = None,
+) -> None:
+    """End a release that was cut off while it ran: as spent, since something may have been drawn.
+
+    Example: pdpmean ledger settle people.db 3
+    """
+    with open_ledger(db) as ledger:
+        ledger.settle(number, note or "cut off")
+    typer.echo(f"release {number} is settled as spent")
+
+
+@app.command("export", cls=Command)
+def export(
+    db: Db,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="A file that ends in .csv or .parquet.")],
+    table: Annotated[
+        Literal["people", "releases", "costs"], typer.Option("--table", help="Which of its tables.")
+    ] = "people",
+) -> None:
+    """Write a table as CSV or Parquet.
+
+    Example: pdpmean ledger export people.db balances.csv
+    """
+    if out.exists():
+        raise InvalidInputError(f"{out} is there already; name another file", name="out", value=out)
+    with open_ledger(db) as ledger:
+        ledger.export(out, table)
+    typer.echo(f"{table} written to {out}")

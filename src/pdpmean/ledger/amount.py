@@ -1,0 +1,128 @@
+"""Amounts of privacy budget: whole numbers of 2**-40 nat, and infinity. No arithmetic here is in floating point."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from pdpmean.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pdpmean.core.types import Floats
+
+__all__ = [
+    "INFINITE",
+    "NOTHING",
+    "ONE_UNIT",
+    "UNITS_PER_NAT",
+    "UNIT_BITS",
+    "Amount",
+    "budgets_of_columns",
+    "columns_of_budgets",
+]
+
+UNIT_BITS = 40
+UNITS_PER_NAT = 2**UNIT_BITS
+_LARGEST_NATS = 2**40  # of a finite amount: a larger one protects nothing
+
+
+@dataclass(frozen=True, order=True)
+class Amount:
+    """A number of units of 2**-40 nat, or infinity: it exists so that sums of what was spent are exact.
+
+    Ordered as numbers are, infinity above all. A database holds it as three integers, its `columns`.
+    """
+
+    infinite: bool = False
+    units: int = 0
+
+    @classmethod
+    def rounded_down(cls, number: Any, name: str = "budget") -> Amount:
+        """The largest amount that is at most this number of nats: a Fraction, an int, a float, or text such as "0.1".
+
+        At most 2**40 nats unless infinite.
+        """
+        exact = _exact(number, name)
+        return INFINITE if exact is None else cls(units=math.floor(min(exact, _LARGEST_NATS) * UNITS_PER_NAT))
+
+    @classmethod
+    def of_columns(cls, infinite: int, nats: int, units: int) -> Amount:
+        """The amount that a database holds; whatever is infinite in part is infinite."""
+        return INFINITE if infinite else cls(units=int(nats) * UNITS_PER_NAT + int(units))
+
+    @property
+    def columns(self) -> tuple[int, int, int]:
+        """Whether it is infinite, its whole nats, and its units beyond them: each fits a word of 64 bits."""
+        return int(self.infinite), self.units // UNITS_PER_NAT, self.units % UNITS_PER_NAT
+
+    def __add__(self, other: Amount) -> Amount:
+        return INFINITE if self.infinite or other.infinite else Amount(units=self.units + other.units)
+
+    def less(self, spent: Amount) -> Amount:
+        """What is left of it after so much was spent: nothing at least, and everything of what is infinite."""
+        if self.infinite:
+            return INFINITE
+        return NOTHING if spent.infinite else Amount(units=max(self.units - spent.units, 0))
+
+    @property
+    def exact(self) -> Fraction | float:
+        """The amount in nats, as a fraction; or infinity."""
+        return math.inf if self.infinite else Fraction(self.units, UNITS_PER_NAT)
+
+    def __float__(self) -> float:
+        return float(self.exact)
+
+    def __str__(self) -> str:
+        """The amount in nats, to nine digits: a tenth, rounded down to units, is still read as 0.1."""
+        return f"{float(self):.9g}"
+
+
+INFINITE = Amount(infinite=True)
+NOTHING = Amount()
+ONE_UNIT = Amount(units=1)
+
+
+def _exact(number: Any, name: str) -> Fraction | None:
+    """The number as a fraction; None if it is infinite."""
+    try:
+        text = number.strip().lower() if isinstance(number, str) else number
+        if text in ("inf", "infinity", math.inf):
+            return None
+        exact = Fraction(text if isinstance(text, (str, int, Fraction)) else float(text))
+    except (ArithmeticError, AttributeError, TypeError, ValueError):
+        exact = Fraction(-1)
+    if exact < 0:
+        raise InvalidInputError(f"{name} must be a number >= 0 (or inf); got {number!r}", name=name, value=number)
+    return exact
+
+
+def columns_of_budgets(budgets: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The columns of many budgets, rounded down: the same as one by one.
+
+    Exact, since a double less its whole part is a double, and so is that times a power of two.
+    """
+    import numpy as np
+
+    infinite = np.isinf(budgets)
+    finite = np.where(infinite, 0.0, np.minimum(budgets, float(_LARGEST_NATS)))
+    nats = np.floor(finite)
+    units = np.floor((finite - nats) * UNITS_PER_NAT)
+    return infinite.astype(np.int64), nats.astype(np.int64), units.astype(np.int64)
+
+
+def budgets_of_columns(infinite: NDArray[np.int64], nats: NDArray[np.int64], units: NDArray[np.int64]) -> Floats:
+    """The largest doubles that are at most these amounts: the budgets to use where so much is charged."""
+    import numpy as np
+
+    whole = nats.astype(np.float64)
+    beyond = units.astype(np.float64) / UNITS_PER_NAT
+    nearest = whole + beyond
+    # How far that is above is exact, since the whole nats are 0 or larger than the rest (Dekker's sum).
+    above = (nearest - whole) - beyond > 0
+    below: Floats = np.where(above, np.nextafter(nearest, 0.0), nearest)
+    return np.where(infinite > 0, math.inf, below)

@@ -1,0 +1,107 @@
+"""Export: the tables of a ledger as CSV or Parquet, a few rows at a time."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pdpmean.core.files import replacing
+from pdpmean.errors import InvalidInputError
+from pdpmean.ledger import queries
+from pdpmean.ledger.amount import Amount
+from pdpmean.ledger.release import releases
+from pdpmean.ledger.store import Transaction
+
+__all__ = ["KINDS", "TABLES", "export"]
+
+KINDS = (".csv", ".parquet")
+TABLES = ("people", "releases", "costs")
+_ROWS = 2**16  # at a time
+
+Rows = Iterator[dict[str, Any]]
+
+
+def export(transaction: Transaction, path: Path, table: str) -> None:
+    """Write a table, whole or not at all. Amounts are there in nats and, exactly, in units of 2**-40 nat."""
+    if table not in TABLES:
+        raise InvalidInputError(f"table must be one of {', '.join(TABLES)}; got {table!r}", name="table", value=table)
+    rows = {"people": _people, "releases": _releases, "costs": _costs}[table](transaction)
+    with replacing(path, KINDS) as part:
+        (_write_csv if path.suffix.lower() == ".csv" else _write_parquet)(part, rows, table)
+
+
+def _amount(name: str, amount: Amount) -> dict[str, Any]:
+    return {name: float(amount), f"{name}_units": None if amount.infinite else str(amount.units)}
+
+
+def _people(transaction: Transaction) -> Rows:
+    names = ", ".join(queries.columns(name) for name in ("granted", "spent"))
+    for person, tier, note, since, withdrawn, *amounts in transaction.rows(
+        f"SELECT id, tier, note, since, withdrawn, {names} FROM people "
+        "JOIN balances ON balances.person = people.number ORDER BY number"
+    ):
+        granted, spent = Amount.of_columns(*amounts[:3]), Amount.of_columns(*amounts[3:])
+        held = _amount("granted", granted) | _amount("spent", spent) | _amount("left", granted.less(spent))
+        yield {"id": person, **held, "tier": tier, "since": since, "withdrawn": bool(withdrawn), "note": note}
+
+
+def _releases(transaction: Transaction) -> Rows:
+    for release in releases(transaction):
+        yield {
+            "number": release.number,
+            "at": release.at,
+            "state": release.state,
+            "purpose": release.purpose,
+            "analyst": release.analyst,
+            "people": release.people,
+            **_amount("total", release.total),
+            "details": json.dumps(release.details, ensure_ascii=False),
+            "hash": release.hash,
+        }
+
+
+def _costs(transaction: Transaction) -> Rows:
+    for release, person, *cost in transaction.rows(
+        f"SELECT release, id, {queries.columns('cost')} FROM costs "
+        "JOIN people ON people.number = costs.person ORDER BY release, person"
+    ):
+        yield {"release": release, "id": person, **_amount("cost", Amount.of_columns(*cost))}
+
+
+_TEXT = ("id", "tier", "since", "note", "at", "state", "purpose", "analyst", "details", "hash")
+_COLUMNS = {
+    "people": "id granted granted_units spent spent_units left left_units tier since withdrawn note",
+    "releases": "number at state purpose analyst people total total_units details hash",
+    "costs": "release id cost cost_units",
+}
+
+
+def _write_csv(path: Path, rows: Rows, table: str) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, _COLUMNS[table].split(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _write_parquet(path: Path, rows: Rows, table: str) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([(name, _kind(name)) for name in _COLUMNS[table].split()])
+    with pq.ParquetWriter(path, schema) as writer:
+        while held := list(islice(rows, _ROWS)):
+            writer.write_table(pa.Table.from_pylist(held, schema))
+
+
+def _kind(name: str) -> Any:
+    import pyarrow as pa
+
+    if name in _TEXT or name.endswith("_units"):
+        return pa.string()  # units reach 2**80: beyond a word, and exact as text
+    if name == "withdrawn":
+        return pa.bool_()
+    return pa.int64() if name in ("number", "people", "release") else pa.float64()

@@ -1,0 +1,150 @@
+"""People: what they grant, how that changed, and what is left of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pdpmean.errors import InvalidInputError
+from pdpmean.ledger import queries
+from pdpmean.ledger.amount import Amount
+from pdpmean.ledger.log import append, moment
+from pdpmean.ledger.reservation import amount_of_total
+from pdpmean.ledger.schema import make_temporary
+from pdpmean.ledger.store import Row, Store, Transaction
+
+__all__ = ["Balance", "Grant", "balance", "change_grant", "earlier_grants", "import_grants"]
+
+_AMOUNTS = ", ".join(queries.columns(name) for name in ("granted", "spent"))
+_BALANCES = "people JOIN balances ON balances.person = people.number"
+# Those whose grant differs from the one that is known; texts may be missing.
+_FIND_CHANGED = (
+    "INSERT INTO changed (person, place) SELECT people.number, place "
+    "FROM asked JOIN people ON people.id = asked.id JOIN balances ON balances.person = people.number "
+    f"WHERE ({queries.columns('budget')}) <> ({queries.columns('granted')}) "
+    "OR COALESCE(asked.tier, '') <> COALESCE(people.tier, '') OR people.withdrawn <> asked.withdrawn"
+)
+_REMEMBER = (
+    f"INSERT INTO changes (number, person, tier, note, since, until, {_AMOUNTS}, {queries.columns('before')}) "
+    "SELECT ? + ROW_NUMBER() OVER (ORDER BY place), people.number, tier, note, since, ?, "
+    f"{_AMOUNTS}, {queries.columns('before')} FROM changed JOIN people ON people.number = changed.person "
+    "JOIN balances ON balances.person = changed.person"
+)
+_CHANGE_PEOPLE = (
+    "UPDATE people SET tier = asked.tier, note = ?, since = ?, withdrawn = asked.withdrawn "
+    "FROM changed JOIN asked ON asked.place = changed.place WHERE people.number = changed.person"
+)
+_CHANGE_BALANCES = (
+    "UPDATE balances SET "
+    + ", ".join(f"granted_{part} = budget_{part}, before_{part} = spent_{part}" for part in queries.AMOUNT)
+    + " FROM changed JOIN asked ON asked.place = changed.place WHERE balances.person = changed.person"
+)
+_ADD_PEOPLE = (
+    "INSERT INTO people (number, id, tier, note, since, withdrawn) "
+    "SELECT ? + ROW_NUMBER() OVER (ORDER BY place), id, tier, ?, ?, withdrawn "
+    "FROM asked WHERE NOT EXISTS (SELECT 1 FROM people WHERE people.id = asked.id)"
+)
+_ADD_BALANCES = (
+    f"INSERT INTO balances (person, {queries.columns('granted')}) SELECT people.number, {queries.columns('budget')} "
+    "FROM asked JOIN people ON people.id = asked.id WHERE people.number > ? ORDER BY people.number"
+)
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What a person grants: an id, a budget and, if they chose one, the name of a tier."""
+
+    id: str
+    budget: Amount
+    tier: str | None = None
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What a person grants, what was spent of it (or is reserved), and what is left."""
+
+    granted: Amount
+    spent: Amount
+    tier: str | None = None
+    note: str | None = None
+    since: str = ""
+    withdrawn: bool = False
+
+    @property
+    def left(self) -> Amount:
+        """What the next release may cost them at most."""
+        return self.granted.less(self.spent)
+
+    def __str__(self) -> str:
+        return f"granted {self.granted}, spent {self.spent}, left {self.left}"
+
+
+def balance(transaction: Transaction, person: str) -> Balance:
+    """The balance of a person."""
+    found = transaction.row(f"SELECT {_AMOUNTS}, tier, note, since, withdrawn FROM {_BALANCES} WHERE id = ?", person)
+    if found is None:
+        raise InvalidInputError(f"the ledger knows no person {person!r}", name="person", value=person)
+    tier, note, since, withdrawn = found[6:]
+    granted, spent = Amount.of_columns(*found[:3]), Amount.of_columns(*found[3:6])
+    return Balance(granted, spent, tier, note, since, bool(withdrawn))
+
+
+def change_grant(store: Store, grant: Grant, note: str | None = None, *, withdrawn: bool = False) -> None:
+    """Write down what a person grants from now on; a person who is not known is added."""
+    with store.writing() as transaction:
+        event = "withdrawn" if withdrawn else "granted"
+        content = {"person": grant.id, "units": _units(grant.budget), "tier": grant.tier, "note": note}
+        at = append(transaction, store, event, content).at
+        row = (0, grant.id, grant.tier, *grant.budget.columns, int(withdrawn))
+        _apply(transaction, store, [row], note, at)
+
+
+def _units(amount: Amount) -> str | None:
+    return None if amount.infinite else str(amount.units)
+
+
+def import_grants(store: Store, rows: Iterable[Sequence[Any]], note: str | None = None) -> tuple[int, int]:
+    """Write down what many people grant; how many are new, and how many changed. Nobody is removed.
+
+    A row is (place, id, tier, and the columns of the amount).
+    """
+    with store.writing() as transaction:
+        at = moment(transaction, store)
+        added, changed = _apply(transaction, store, ((*row, 0) for row in rows), note, at)
+        total = transaction.row(f"SELECT COUNT(*), {queries.total('granted')} FROM balances")
+        assert total is not None
+        units = _units(amount_of_total(total[1:]))
+        content = {"new": added, "changed": changed, "people": int(total[0]), "units": units, "note": note}
+        append(transaction, store, "imported", content)
+    return added, changed
+
+
+def _apply(
+    transaction: Transaction, store: Store, rows: Iterable[Sequence[Any]], note: str | None, at: str
+) -> tuple[int, int]:
+    """Add and change people as asked; how many of each."""
+    make_temporary(transaction, store)
+    transaction.load(
+        "asked", ["place", "id", "tier", *(f"budget_{part}" for part in queries.AMOUNT), "withdrawn"], rows
+    )
+    if transaction.value("SELECT COUNT(*) FROM asked") > transaction.value("SELECT COUNT(DISTINCT id) FROM asked"):
+        raise InvalidInputError("a person is listed twice; each grants one budget", name="person")
+    changed = transaction.change(_FIND_CHANGED)
+    transaction.change(_REMEMBER, transaction.value("SELECT COALESCE(MAX(number), 0) FROM changes"), at)
+    transaction.change(_CHANGE_PEOPLE, note, at)
+    transaction.change(_CHANGE_BALANCES)
+    last_person = transaction.value("SELECT COALESCE(MAX(number), 0) FROM people")
+    added = transaction.change(_ADD_PEOPLE, last_person, note, at)
+    transaction.change(_ADD_BALANCES, last_person)
+    return added, changed
+
+
+def earlier_grants(transaction: Transaction, person: str) -> list[Row]:
+    """What a person granted before, oldest first: since when, until when, how much, tier and note."""
+    found = transaction.rows(
+        f"SELECT changes.since, until, {queries.columns('changes.granted')}, changes.tier, changes.note "
+        "FROM changes JOIN people ON people.number = changes.person WHERE people.id = ? ORDER BY changes.number",
+        person,
+    )
+    return [(since, until, Amount.of_columns(*rest[:3]), *rest[3:]) for since, until, *rest in found]

@@ -1,0 +1,76 @@
+"""Releases: what each was for, what it cost, and what became of it, as the log tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pdpmean.ledger.amount import INFINITE, Amount
+from pdpmean.ledger.log import Entry, entries
+from pdpmean.ledger.store import Transaction
+
+__all__ = ["Release", "releases"]
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release that was reserved, and what became of it."""
+
+    number: int
+    at: str
+    """When it was reserved."""
+    state: str
+    """"reserved" while it runs or after it was cut off, "committed", "cancelled" or "settled"."""
+    purpose: str
+    analyst: str | None
+    people: int
+    """How many it cost something."""
+    total: Amount
+    """What it cost all of them together."""
+    details: dict[str, Any] = field(default_factory=dict)
+    """Data, columns, options, plan, shares, versions and the hash of the result."""
+    hash: str = ""
+    """The hash of its last entry in the log, which is that of everything before it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and words, ready for JSON."""
+        return {
+            "number": self.number,
+            "at": self.at,
+            "state": self.state,
+            "purpose": self.purpose,
+            "analyst": self.analyst,
+            "people": self.people,
+            "total": float(self.total),
+            **self.details,
+            "hash": self.hash,
+        }
+
+
+def releases(transaction: Transaction) -> list[Release]:
+    """All releases, oldest first."""
+    events: dict[int, list[Entry]] = {}
+    for entry in entries(transaction, "release IS NOT NULL"):
+        events.setdefault(int(entry.release or 0), []).append(entry)
+    return [_release(number, told) for number, told in events.items()]
+
+
+def _release(number: int, told: list[Entry]) -> Release:
+    """What the entries about a release say together; later ones say more, or better."""
+    said: dict[str, Any] = {}
+    for entry in told:
+        said |= entry.details
+    cancelled = told[-1].event == "cancelled"
+    people, units = said.pop("people"), said.pop("total_units")
+    total = Amount() if cancelled else INFINITE if units is None else Amount(units=int(units))
+    return Release(
+        number,
+        told[0].at,
+        told[-1].event,
+        said.pop("purpose"),
+        said.pop("analyst"),
+        0 if cancelled else people,
+        total,
+        said,
+        told[-1].hash,
+    )

@@ -1,0 +1,54 @@
+"""Request: what a release asks of the people in it, before anything is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from pdpmean.core.choices import check_share, floor_share
+from pdpmean.core.types import Floats
+from pdpmean.ledger.amount import INFINITE, ONE_UNIT, Amount
+from pdpmean.ledger.queries import LARGEST_DENOMINATOR
+
+__all__ = ["PeopleAsked", "Request", "exact_share"]
+
+
+class PeopleAsked(NamedTuple):
+    """Some records, in order: the id of each (None for one that takes no part), and its budget if the data says it."""
+
+    ids: Sequence[str | None]
+    budgets: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a release may cost each person: a share of their grant, at most what is left of it and at most `most`.
+
+    Who would take part with less than `least` takes part with nothing.
+    """
+
+    purpose: str
+    analyst: str | None = None
+    share: Fraction = Fraction(1)
+    most: Amount = INFINITE
+    least: Amount = ONE_UNIT
+    people_are_public: bool = True
+    """Whether it may be told that somebody is not in the ledger, or is there twice: the bounded model."""
+    budgets_in_data: bool = False
+    """Whether the data says what people grant; the ledger then checks that they do."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What the log is to say besides: data, options, versions."""
+
+    @property
+    def limits(self) -> tuple[Fraction, Amount, Amount]:
+        """What the queries need to know of it."""
+        return self.share, self.most, self.least
+
+
+def exact_share(share: float | Fraction) -> Fraction:
+    """The share as it is written, a third or a tenth; rounded down to a multiple of 2**-20 where that takes more."""
+    check_share(share)
+    exact = Fraction(str(share))
+    return exact if exact.denominator <= LARGEST_DENOMINATOR else floor_share(exact)

@@ -1,0 +1,197 @@
+"""Reservation: what a release costs everybody, written down before anything is drawn, and what became of it.
+
+Reserved counts as spent. A reservation ends as *committed*, with the release it was made for, or as *cancelled*, if
+nothing was drawn. One that nobody ended, because the program did not live to, can be *settled*: as spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pdpmean.core.types import Floats
+from pdpmean.errors import InvalidInputError, LedgerError
+from pdpmean.ledger import queries
+from pdpmean.ledger.amount import NOTHING, Amount, budgets_of_columns, columns_of_budgets
+from pdpmean.ledger.log import append
+from pdpmean.ledger.request import PeopleAsked, Request
+from pdpmean.ledger.schema import make_temporary
+from pdpmean.ledger.store import Row, Store, Transaction
+
+__all__ = ["Reservation", "amount_of_total", "costs_of", "reserve", "settle", "total_of_release"]
+
+_LOW_HALF = 2**20 - 1  # of the bits of a column
+_NO_RELEASE = 0  # the number of what is only asked, and undone
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A release that is reserved: its number, and the budget that each record takes part with, in their order."""
+
+    store: Store
+    number: int
+    budgets: Floats
+
+    def commit(self, details: Mapping[str, Any], part: Fraction = Fraction(1)) -> str:
+        """Write down that it was made; the hash of the entry. A release that ended early cost a `part`, rounded up."""
+        with self.store.writing() as transaction:
+            _check_open(transaction, self.number, ("reserved", "settled"))
+            if part < 1:
+                _keep_part(transaction, self.number, part)
+                details = {**details, **_total_content(*total_of_release(transaction, self.number))}
+            return _ended(transaction, self.store, self.number, "committed", details)
+
+    def cancel(self, reason: str) -> None:
+        """Give everybody back what was reserved: only ever if nothing was drawn."""
+        with self.store.writing() as transaction:
+            _check_open(transaction, self.number, ("reserved",))
+            transaction.change(queries.REFUND, self.number)
+            transaction.change("DELETE FROM costs WHERE release = ?", self.number)
+            _ended(transaction, self.store, self.number, "cancelled", {"reason": reason})
+
+
+def reserve(store: Store, people: Iterable[PeopleAsked], request: Request) -> Reservation:
+    """Charge everybody who is asked, in one transaction, with what the request allows."""
+    with store.writing() as transaction:
+        number = 1 + int(transaction.value("SELECT COALESCE(MAX(number), 0) FROM releases"))
+        _check_model(transaction, public=request.people_are_public)
+        sql = "INSERT INTO releases (number, state, people_are_public) VALUES (?, 'reserved', ?)"
+        transaction.change(sql, number, int(request.people_are_public))
+        records = _take(transaction, store, number, people, request)
+        budgets, people_charged, total = _found(transaction, number, records)
+        if people_charged < records:
+            transaction.change(queries.FORGET_NOTHING, number)
+        transaction.change(queries.CHARGE, number)
+        about = {"purpose": request.purpose, "analyst": request.analyst, **request.details}
+        append(transaction, store, "reserved", {**about, **_total_content(people_charged, total)}, number)
+    return Reservation(store, number, budgets)
+
+
+def _check_model(transaction: Transaction, *, public: bool) -> None:
+    """Raise if an earlier release was in the other model: what is left would then tell who is private.
+
+    In the unbounded model nobody may learn who took part, and so neither what they have left; in the bounded one that
+    is public.
+    """
+    sql = "SELECT COUNT(*) FROM releases WHERE people_are_public <> ? AND state <> 'cancelled'"
+    if transaction.value(sql, int(public)):
+        here, other = ("bounded", "unbounded") if public else ("unbounded", "bounded")
+        raise InvalidInputError(
+            f"this ledger has releases in the {other} model, so that it cannot have any in the {here} one: what people "
+            "have left is public in the bounded model and private in the unbounded one. Keep a ledger for each",
+            name="model",
+        )
+
+
+def costs_of(store: Store, people: Iterable[PeopleAsked], request: Request) -> list[Row]:
+    """How many of these people would be charged how much; nobody is."""
+    cost = queries.columns("cost")
+    with store.writing() as transaction:
+        _take(transaction, store, _NO_RELEASE, people, request)
+        sql = f"SELECT {cost}, COUNT(*) FROM costs WHERE release = ? GROUP BY {cost} ORDER BY {cost}"
+        found = list(transaction.rows(sql, _NO_RELEASE))
+        transaction.change("DELETE FROM costs WHERE release = ?", _NO_RELEASE)
+    return found
+
+
+def _take(transaction: Transaction, store: Store, number: int, people: Iterable[PeopleAsked], request: Request) -> int:
+    """Write down what everybody who is asked takes part with; how many records there are."""
+    make_temporary(transaction, store)
+    records = asked = 0
+    for block in people:
+        _load(transaction, records, block)
+        records += len(block.ids)
+        asked += len(block.ids) - list(block.ids).count(None)
+    if not request.people_are_public:
+        transaction.change(queries.LEAVE_OUT_REPEATED)
+    taking = transaction.change(queries.take(number, *request.limits, budgets_in_data=request.budgets_in_data))
+    if request.people_are_public:
+        _check_people(transaction, asked, taking, request)
+    return records
+
+
+def _load(transaction: Transaction, first: int, block: PeopleAsked) -> None:
+    if block.budgets is None:
+        transaction.load_people(first, block.ids)
+        return
+    places = range(first, first + len(block.ids))
+    columns = (column.tolist() for column in columns_of_budgets(block.budgets))
+    rows = (row for row in zip(places, block.ids, *columns, strict=True) if row[1] is not None)
+    transaction.load("asked", ["place", "id", *(f"budget_{part}" for part in queries.AMOUNT)], rows)
+
+
+def _check_people(transaction: Transaction, asked: int, taking: int, request: Request) -> None:
+    """Refuse what is wrong with people who are public: some are not known, are there twice, or granted less."""
+    if taking < asked and (unknown := transaction.value(queries.COUNT_UNKNOWN)):
+        raise InvalidInputError(
+            f"{unknown:,} of {asked:,} people are not in the ledger. Grant them a budget, 0 for somebody who "
+            "does not take part, or leave their records out",
+            name="person",
+        )
+    if taking < asked:
+        raise InvalidInputError("a person has two records or more; merge them first", name="person")
+    if request.budgets_in_data and (above := transaction.value(queries.COUNT_ABOVE_GRANT)):
+        raise InvalidInputError(
+            f"{above:,} of {asked:,} people have a budget in the data that is above what they grant in the ledger",
+            name="budget",
+        )
+
+
+def _found(transaction: Transaction, number: int, records: int) -> tuple[Floats, int, Amount]:
+    """The budget of each record, by its place, 0 for those who take part with nothing; how many do not, and the sum."""
+    budgets = np.zeros(records)
+    total = NOTHING
+    for places, *columns in transaction.costs(number):
+        budgets[places] = budgets_of_columns(*columns)
+        infinite, nats, units = columns
+        halves = (half.sum() for column in (nats, units) for half in (column >> 20, column & _LOW_HALF))
+        total += amount_of_total((infinite.sum(), *halves))
+    return budgets, int(np.count_nonzero(budgets)), total
+
+
+def _keep_part(transaction: Transaction, number: int, part: Fraction) -> None:
+    transaction.change(queries.REFUND, number)
+    transaction.change(queries.keep_part(part), number)
+    transaction.change(queries.CHARGE, number)
+
+
+def settle(store: Store, number: int, reason: str) -> str:
+    """End a reservation that nobody ended, as spent: whether anything was drawn is not known."""
+    with store.writing() as transaction:
+        _check_open(transaction, number, ("reserved",))
+        return _ended(transaction, store, number, "settled", {"reason": reason})
+
+
+def _check_open(transaction: Transaction, number: int, states: tuple[str, ...]) -> None:
+    found = transaction.row("SELECT state FROM releases WHERE number = ?", number)
+    if found is None:
+        raise LedgerError(f"the ledger has no release {number}")
+    if found[0] not in states:
+        raise LedgerError(f"release {number} is {found[0]} already, and stays so")
+
+
+def _ended(transaction: Transaction, store: Store, number: int, state: str, details: Mapping[str, Any]) -> str:
+    transaction.change("UPDATE releases SET state = ? WHERE number = ?", state, number)
+    return append(transaction, store, state, details, number).hash
+
+
+def _total_content(people: int, total: Amount) -> dict[str, Any]:
+    return {"people": people, "total_units": None if total.infinite else str(total.units)}
+
+
+def total_of_release(transaction: Transaction, number: int) -> tuple[int, Amount]:
+    """How many people a release costs something, and how much all of them together."""
+    found = transaction.row(f"SELECT COUNT(*), {queries.total('cost')} FROM costs WHERE release = ?", number)
+    assert found is not None
+    return int(found[0]), amount_of_total(found[1:])
+
+
+def amount_of_total(sums: Row) -> Amount:
+    """The sums of `queries.total` as one amount."""
+    infinite, *parts = (int(part) for part in sums)
+    nats_high, nats_low, units_high, units_low = parts
+    return Amount.of_columns(infinite, (nats_high << 20) + nats_low, (units_high << 20) + units_low)

@@ -1,0 +1,88 @@
+"""Verify: that the log is whole, that sums are right, and that nobody has spent more than they granted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pdpmean.ledger import queries
+from pdpmean.ledger.log import BEGINNING, entries, hash_of
+from pdpmean.ledger.release import Release, releases
+from pdpmean.ledger.reservation import total_of_release
+from pdpmean.ledger.store import Transaction
+
+__all__ = ["Verification", "verify"]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found: nothing wrong, or what is; and reservations that nobody ended."""
+
+    people: int
+    entries: int
+    last_hash: str
+    """Keep it, and later compare: it changes if anything above it in the log was changed."""
+    problems: tuple[str, ...]
+    dangling: tuple[int, ...]
+    """Releases that still run or were cut off. They count as spent."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def __str__(self) -> str:
+        lines = [f"WRONG: {problem}" for problem in self.problems] or [
+            f"{self.people:,} people, nobody above their grant; sums are right; "
+            f"{self.entries:,} log entries, chained without a gap.",
+            f"The last entry's hash is {self.last_hash}",
+        ]
+        if self.dangling:
+            numbers = ", ".join(map(str, self.dangling))
+            lines.append(f"Reserved, and neither committed nor cancelled: {numbers}. They count as spent.")
+        return "\n".join(lines)
+
+
+def verify(transaction: Transaction) -> Verification:
+    """Check everything that can be checked."""
+    known = releases(transaction)
+    last_hash, number, problems = _chain(transaction)
+    problems += [*_sums(transaction), *_states(transaction, known)]
+    people = int(transaction.value("SELECT COUNT(*) FROM people"))
+    dangling = tuple(release.number for release in known if release.state == "reserved")
+    return Verification(people, number, last_hash, tuple(problems), dangling)
+
+
+def _chain(transaction: Transaction) -> tuple[str, int, list[str]]:
+    """The last hash, how many entries there are, and the first that does not fit the one before."""
+    previous, number = BEGINNING, 0
+    problems: list[str] = []
+    for entry in entries(transaction):
+        number += 1
+        computed = hash_of(entry.number, entry.at, entry.event, entry.release, entry.content, previous)
+        if not problems and (entry.number != number or entry.hash != computed):
+            problems = [f"log entry {number} was changed, or one before it was left out"]
+        previous = entry.hash
+    return previous, number, problems
+
+
+def _sums(transaction: Transaction) -> Iterator[str]:
+    checks = {
+        queries.ABOVE_GRANT: "people have spent more than they grant",
+        queries.ABOVE_EARLIER_GRANT: "people had spent more than they granted then",
+        queries.WRONG_SUMS: "people's spending is not the sum of what releases cost them",
+        queries.COSTS_OF_NOBODY: "costs are of people who are not there",
+    }
+    for sql, words in checks.items():
+        if count := int(transaction.value(sql)):
+            yield f"{count:,} {words}"
+
+
+def _states(transaction: Transaction, known: list[Release]) -> Iterator[str]:
+    """Whether the tables say what the log says of every release."""
+    states = {int(number): str(state) for number, state in transaction.rows("SELECT number, state FROM releases")}
+    if states != {release.number: release.state for release in known}:
+        yield "the states of releases are not those of the log"
+    for release in known:
+        if total_of_release(transaction, release.number) != (release.people, release.total):
+            yield f"what release {release.number} cost is not what the log says"

@@ -1,0 +1,387 @@
+"""The contract of a ledger, on both databases: against amounts kept by hand, in every order of what can happen."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import pickle
+import re
+import threading
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pdpmean.errors import InvalidInputError, LedgerError
+from pdpmean.ledger.amount import INFINITE, NOTHING, Amount
+from pdpmean.ledger.ledger import Ledger
+from pdpmean.ledger.request import PeopleAsked, Request
+from pdpmean.ledger.reservation import Reservation
+
+
+def asked(*ids: str | None) -> list[PeopleAsked]:
+    return [PeopleAsked(ids)]
+
+
+def request(**options: Any) -> Request:
+    return Request("a test", **options)
+
+
+# Amounts, against a ledger kept by hand
+
+GRANTS = st.integers(-40, 40).map(lambda power: Fraction(2) ** power) | st.fractions(0, 2**40) | st.just("inf")
+SHARES = st.fractions(Fraction(1, 2**10), 1, max_denominator=2**20)
+STEPS = st.one_of(
+    st.tuples(st.just("grant"), st.integers(0, 3), GRANTS),
+    st.tuples(st.just("commit"), st.frozensets(st.integers(0, 3), min_size=1), SHARES),
+    st.tuples(st.just("cancel"), st.frozensets(st.integers(0, 3), min_size=1), SHARES),
+    st.tuples(st.just("part"), st.frozensets(st.integers(0, 3), min_size=1), SHARES),
+    st.tuples(st.just("leave"), st.frozensets(st.integers(0, 3), min_size=1), SHARES),
+    st.tuples(st.just("spend"), st.frozensets(st.integers(0, 3), min_size=1), GRANTS.filter(bool)),
+)
+
+
+class ByHand:
+    """What a ledger should hold, as fractions and lists."""
+
+    def __init__(self) -> None:
+        self.granted = dict.fromkeys(range(4), NOTHING)
+        self.costs: list[dict[int, Amount]] = []
+
+    def spent(self, person: int) -> Amount:
+        return sum((costs.get(person, NOTHING) for costs in self.costs), NOTHING)
+
+    def cost(self, person: int, share: Fraction, most: Amount) -> Amount:
+        granted = self.granted[person]
+        shared = INFINITE if granted.infinite else Amount(units=math.floor(granted.units * share))
+        return min(shared, most, granted.less(self.spent(person)))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(STEPS, max_size=12))
+def test_amounts_are_those_kept_by_hand(ledger: Ledger, steps: list[tuple[str, Any, Any]]) -> None:
+    kept = ByHand()
+    names = [f"{len(ledger.releases())}-{ledger.people()}-{person}" for person in range(4)]
+    ledger.grant_all((name, 0) for name in names)
+    for step, who, amount in steps:
+        if step == "grant":
+            ledger.grant(names[who], amount)
+            kept.granted[who] = Amount.rounded_down(amount)
+            continue
+        share, most = (Fraction(1), amount) if step == "spend" else (amount, "inf")
+        largest = Amount.rounded_down(most)
+        costs = {person: kept.cost(person, share, largest) for person in sorted(who)}
+        made = ledger.reserve(asked(*(names[person] for person in costs)), request(share=share, most=largest))
+        assert [Fraction(b) if b < math.inf else b for b in made.budgets.tolist()] == pytest.approx(
+            [cost.exact for cost in costs.values()], rel=1e-15
+        )
+        assert all(b <= cost.exact for b, cost in zip(made.budgets.tolist(), costs.values(), strict=True))
+        if step == "part":
+            made.commit({}, Fraction(1, 16))
+            costs = {
+                person: cost if cost.infinite else Amount(units=-(-cost.units // 16)) for person, cost in costs.items()
+            }
+        elif step == "cancel":
+            made.cancel("nothing was drawn")
+        elif step != "leave":
+            made.commit({})
+        if step != "cancel":
+            kept.costs.append(costs)
+    for person, name in enumerate(names):
+        held = ledger.balance(name)
+        assert (held.granted, held.spent) == (kept.granted[person], kept.spent(person))
+    found = ledger.verify()
+    assert found.passed, found
+
+
+# Reservations
+
+
+def test_a_share_is_of_what_was_granted_and_at_most_what_is_left(ledger: Ledger) -> None:
+    ledger.grant_all([("a", 1), ("b", "0.25")])
+    half = Fraction(1, 2)
+    budgets = [ledger.reserve(asked("a", "b"), request(share=half)).budgets.tolist() for _ in range(3)]
+    assert budgets == [[0.5, 0.125], [0.5, 0.125], [0, 0]]
+    assert ledger.balance("a").left == NOTHING
+
+
+def test_records_that_take_no_part_cost_nothing(ledger: Ledger) -> None:
+    ledger.grant_all([("a", 1), ("b", 1)])
+    made = ledger.reserve([PeopleAsked(["b", None]), PeopleAsked([None, "a"])], request(share=Fraction(1, 4)))
+    assert made.budgets.tolist() == [0.25, 0, 0, 0.25]
+
+
+def test_what_would_be_less_than_the_least_is_nothing(ledger: Ledger) -> None:
+    ledger.grant_all([("a", 1), ("b", "0.05")])
+    limits = {"least": Amount.rounded_down("0.1"), "most": Amount.rounded_down("0.5"), "people_are_public": False}
+    assert ledger.reserve(asked("a", "b"), request(**limits)).budgets.tolist() == [0.5, 0]
+    assert ledger.balance("b").spent == NOTHING
+
+
+def test_people_who_are_not_known_are_counted_and_nothing_is_charged(ledger: Ledger) -> None:
+    ledger.grant("a", 1)
+    with pytest.raises(InvalidInputError, match=r"^2 of 3 people are not in the ledger"):
+        ledger.reserve(asked("a", "x", "y"), request())
+    assert ledger.balance("a").spent == NOTHING
+    assert ledger.releases() == []
+
+
+def test_people_who_are_private_are_left_out_where_not_known_or_there_twice(ledger: Ledger) -> None:
+    ledger.grant_all([("a", 1), ("b", 1)])
+    made = ledger.reserve(asked("a", "b", "x", "b"), request(people_are_public=False))
+    assert made.budgets.tolist() == [1, 0, 0, 0]
+    assert ledger.balance("b").spent == NOTHING
+
+
+def test_a_person_there_twice_is_refused_where_people_are_public(ledger: Ledger) -> None:
+    ledger.grant("a", 1)
+    with pytest.raises(InvalidInputError, match="two records"):
+        ledger.reserve(asked("a", "a"), request())
+    assert ledger.balance("a").spent == NOTHING
+
+
+def test_budgets_of_the_data_are_checked_against_grants(ledger: Ledger) -> None:
+    ledger.grant_all([("a", 1), ("b", 1)])
+    data = [PeopleAsked(["a", "b"], np.array([0.5, 1.5]))]
+    with pytest.raises(InvalidInputError, match="1 of 2 people have a budget in the data"):
+        ledger.reserve(data, request(budgets_in_data=True))
+    assert ledger.releases() == []
+    private = request(budgets_in_data=True, people_are_public=False, share=Fraction(1, 2))
+    assert ledger.reserve(data, private).budgets.tolist() == [0.25, 0.75]
+    assert ledger.reserve(data, private).budgets.tolist() == [0.25, 0.25]
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_a_ledger_is_of_one_model(ledger: Ledger, public: bool) -> None:
+    ledger.grant("a", 1)
+    ledger.reserve(asked("a"), request(people_are_public=not public)).cancel("nothing was drawn")
+    ledger.reserve(asked("a"), request(people_are_public=public, share=Fraction(1, 4)))
+    with pytest.raises(InvalidInputError, match="Keep a ledger for each"):
+        ledger.reserve(asked("a"), request(people_are_public=not public))
+    assert float(ledger.balance("a").spent) == 0.25
+
+
+def test_a_release_needs_a_purpose(ledger: Ledger) -> None:
+    with pytest.raises(InvalidInputError, match="what the release is for"):
+        ledger.reserve(asked(), Request(" "))
+
+
+def test_what_ended_stays_as_it_ended(ledger: Ledger) -> None:
+    ledger.grant("a", 1)
+    made = ledger.reserve(asked("a"), request())
+    made.commit({})
+    for end in (lambda: made.cancel("changed my mind"), lambda: made.commit({}), lambda: ledger.settle(made.number)):
+        with pytest.raises(LedgerError, match="is committed already"):
+            end()
+    with pytest.raises(LedgerError, match="no release 7"):
+        ledger.settle(7)
+    assert ledger.balance("a").left == NOTHING
+
+
+def test_a_dangling_reservation_is_listed_and_settled_as_spent_alone(ledger: Ledger) -> None:
+    ledger.grant("a", 1)
+    made = ledger.reserve(asked("a"), request())
+    assert ledger.verify().dangling == (1,)
+    ledger.settle(1)
+    with pytest.raises(LedgerError, match="is settled already"):
+        made.cancel("too late")
+    assert ledger.balance("a").left == NOTHING
+    assert ledger.verify().dangling == ()
+    made.commit({})  # it was not dead after all: that costs nothing more
+    assert ledger.releases()[0].state == "committed"
+    assert ledger.verify().passed
+
+
+def test_nothing_is_charged_where_reading_the_data_fails(ledger: Ledger) -> None:
+    ledger.grant("a", 1)
+
+    def failing() -> Any:
+        yield PeopleAsked(["a"])
+        raise InvalidInputError("the file changed", name="values")
+
+    with pytest.raises(InvalidInputError, match="the file changed"):
+        ledger.reserve(failing(), request())
+    assert ledger.balance("a").spent == NOTHING
+    assert ledger.verify().passed
+
+
+# People
+
+
+def test_grants_change_and_history_is_kept(ledger: Ledger) -> None:
+    ledger.grant("a", "0.5", tier="open", note="by letter")
+    ledger.reserve(asked("a"), request()).commit({})
+    ledger.grant("a", 2)
+    assert str(ledger.balance("a")) == "granted 2, spent 0.5, left 1.5"
+    ledger.grant("a", "0.1")
+    assert ledger.balance("a").left == NOTHING
+    assert [float(granted) for _, _, granted in ledger.statement("a").earlier] == pytest.approx([0.5, 2])
+    assert ledger.verify().passed
+
+
+def test_who_withdraws_takes_no_further_part(ledger: Ledger) -> None:
+    ledger.grant_all([("a", 1), ("b", 0)])
+    for person in "ab":
+        ledger.withdraw(person)
+        assert ledger.balance(person).withdrawn
+    assert ledger.reserve(asked("a"), request()).budgets.tolist() == [0]
+    ledger.grant("a", 1)
+    assert not ledger.balance("a").withdrawn
+    with pytest.raises(InvalidInputError, match="knows no person 'x'"):
+        ledger.withdraw("x")
+
+
+def test_an_import_adds_and_changes_and_removes_nobody(ledger: Ledger) -> None:
+    assert ledger.grant_all([("a", 1), ("b", 1), ("c", 1)]) == (3, 0)
+    assert ledger.grant_all([("b", 2), ("c", 1), ("d", 1)]) == (1, 1)
+    assert ledger.people() == 4
+    with pytest.raises(InvalidInputError, match="listed twice"):
+        ledger.grant_all([("e", 1), ("e", 2)])
+
+
+@pytest.mark.parametrize("wrong", ["", None, 1.5, True, "a\0b"])
+def test_an_id_is_text_or_a_whole_number(ledger: Ledger, wrong: Any) -> None:
+    with pytest.raises(InvalidInputError, match="id must be text or a whole number"):
+        ledger.grant(wrong, 1)
+
+
+def test_whole_numbers_are_ids(ledger: Ledger) -> None:
+    ledger.grant(17, 1)  # type: ignore[arg-type]
+    assert ledger.balance("17").granted == Amount.rounded_down(1)
+
+
+def test_ids_are_any_text(ledger: Ledger) -> None:
+    ids = ["Zoë", "a'b", 'say "x"', "; DROP TABLE people", "tab\there", "new\nline", "%s ?", " a", "A", "a"]
+    assert ledger.grant_all((name, 1) for name in ids) == (len(ids), 0)
+    assert ledger.reserve(asked(*ids), request()).budgets.tolist() == [1] * len(ids)
+
+
+# What is told
+
+
+def test_what_remains_is_what_a_next_release_would_have(ledger: Ledger) -> None:
+    ledger.grant_all([("a", 1), ("b", 1), ("c", "0.5"), ("d", "inf"), ("e", 0)])
+    ledger.reserve(asked("a"), request(share=Fraction(1, 4)))
+    assert ledger.remaining() == {0: 1, 0.5: 1, 0.75: 1, 1: 1, math.inf: 1}
+    assert ledger.remaining(share=0.5) == {0: 1, 0.25: 1, 0.5: 2, math.inf: 1}
+    assert ledger.remaining(spend=0.25) == {0: 1, 0.25: 4}
+    with pytest.raises(InvalidInputError, match="not both"):
+        ledger.remaining(share=0.5, spend=0.25)
+    with pytest.raises(InvalidInputError, match="spend must be above 0"):
+        ledger.remaining(spend=0)
+
+
+def test_a_statement_tells_everything_in_words_and_as_json(ledger: Ledger) -> None:
+    ledger.grant_all([("a", 1), ("b", 1)])
+    ledger.reserve(asked("a", "b"), Request("hours at work", "Ada", share=Fraction(1, 4))).commit({})
+    ledger.reserve(asked("b"), Request("not a's business", share=Fraction(1, 4))).commit({})
+    ledger.reserve(asked("a"), Request("cancelled", share=Fraction(1, 4))).cancel("no need")
+    told = ledger.statement("a")
+    content = json.loads(json.dumps(told.to_dict()))
+    assert [(use["purpose"], use["analyst"], use["cost"]) for use in content["releases"]] == [
+        ("hours at work", "Ada", 0.25)
+    ]
+    assert (content["granted"], content["spent"], content["left"]) == (1, 0.25, 0.75)
+    assert re.search(r"1 +\d{4}-\d\d-\d\d +0\.25 +hours at work", str(told))
+    assert "business" not in str(told)
+
+
+def test_releases_are_told_with_what_they_were_for(ledger: Ledger) -> None:
+    ledger.grant_all([("a", 1), ("b", 1)])
+    details = {"dataset": "survey.csv", "columns": {"value": "hours"}}
+    ledger.reserve(asked("a", "b"), request(details=details)).commit({"result": "ab12", "shares": {"sum": 1.0}})
+    (told,) = ledger.releases()
+    assert (told.state, told.people, float(told.total)) == ("committed", 2, 2)
+    assert told.details == details | {"result": "ab12", "shares": {"sum": 1.0}}
+    assert json.loads(json.dumps(told.to_dict()))["dataset"] == "survey.csv"
+
+
+def test_tables_are_exported_whole_and_exactly(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.grant_all([("a", "0.1"), ("b", "inf")])
+    ledger.reserve(asked("a"), request()).commit({})
+    for table in ("people", "releases", "costs"):
+        ledger.export(tmp_path / "out.csv", table)
+        ledger.export(tmp_path / "out.parquet", table)
+        with (tmp_path / "out.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        same = pq.read_table(tmp_path / "out.parquet").to_pylist()
+        assert [{name: "" if entry is None else str(entry) for name, entry in row.items()} for row in same] == rows
+    assert rows == [{"release": "1", "id": "a", "cost": rows[0]["cost"], "cost_units": str(2**40 // 10)}]
+    for wrong, table in (("out.txt", "people"), ("out.csv", "secrets")):
+        with pytest.raises(InvalidInputError):
+            ledger.export(tmp_path / wrong, table)
+
+
+# Verification
+
+
+def tampered(ledger: Ledger, sql: str) -> tuple[str, ...]:
+    with ledger._store.writing() as transaction:
+        assert transaction.change(sql) > 0
+    return ledger.verify().problems
+
+
+@pytest.mark.parametrize(
+    ("sql", "problem"),
+    [
+        ("UPDATE log SET content = '{}' WHERE number = 3", "log entry 3 was changed"),
+        ("UPDATE log SET at = '2020-01-01T00:00:00.000000+00:00' WHERE number = 2", "log entry 2 was changed"),
+        ("DELETE FROM log WHERE number = 1", "log entry 1 was changed"),
+        ("DELETE FROM log WHERE number = 3", "states of releases are not those of the log"),
+        ("UPDATE balances SET spent_units = 0, spent_nats = 0 WHERE person = 1", "1 people's spending is not the sum"),
+        ("UPDATE balances SET granted_nats = 0 WHERE person = 1", "1 people have spent more than they grant"),
+        ("DELETE FROM costs WHERE person = 1", "what release 1 cost is not what the log says"),
+        ("UPDATE costs SET person = 99 WHERE person = 1", "1 costs are of people who are not there"),
+        ("UPDATE releases SET state = 'cancelled'", "states of releases are not those of the log"),
+    ],
+)
+def test_what_was_tampered_with_is_found(ledger: Ledger, sql: str, problem: str) -> None:
+    ledger.grant_all([("a", 1), ("b", 2)])
+    ledger.reserve(asked("a", "b"), request()).commit({"result": "ab"})
+    assert ledger.verify().passed
+    assert any(problem in found for found in tampered(ledger, sql))
+
+
+def test_the_last_hash_covers_everything_before(ledger: Ledger) -> None:
+    hashes = [ledger.verify().last_hash]
+    ledger.grant("a", 1)
+    hashes.append(ledger.verify().last_hash)
+    hashes.append(ledger.reserve(asked("a"), request()).commit({}))
+    assert len(set(hashes)) == 3
+    assert ledger.verify().last_hash == ledger.releases()[0].hash == hashes[-1]
+
+
+# Uses
+
+
+def test_a_ledger_is_there_when_it_is_opened_again(where: str) -> None:
+    with Ledger(where) as first:
+        first.grant("a", 1)
+    with Ledger(where) as second:
+        assert second.people() == 1
+        copied: Ledger = pickle.loads(pickle.dumps(second))
+        with copied:
+            assert copied.people() == 1
+
+
+def test_threads_share_a_ledger(ledger: Ledger) -> None:
+    ledger.grant("a", 1)
+    made: list[Reservation] = []
+
+    def spend() -> None:
+        made.extend(ledger.reserve(asked("a"), request(share=Fraction(1, 4))) for _ in range(4))
+        ledger.close()
+
+    threads = [threading.Thread(target=spend) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(float(one.budgets[0]) for one in made) == [0] * 8 + [0.25] * 4
+    assert ledger.verify().passed

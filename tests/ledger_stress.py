@@ -1,0 +1,169 @@
+"""What a ledger must survive: many processes at once, and death at any moment. Benchmarks do it at full size."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from pdpmean import Ledger, Randomness, estimate_mean
+from pdpmean.ledger.amount import Amount, columns_of_budgets
+from pdpmean.ledger.request import PeopleAsked, Request
+
+PURPOSE = "a test"
+
+
+def in_child(work: Callable[[], None]) -> int:
+    """Run it in a forked process; the process's number."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        work()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def all_well(children: list[int]) -> bool:
+    """Whether all of them ended as they should."""
+    return all(os.waitpid(child, 0)[1] == 0 for child in children)
+
+
+# Races
+
+
+def race(where: str, folder: Path, *, processes: int, spends: int, people: int, seed: int) -> None:
+    """Many processes spend at random on overlapping people; each keeps a journal of what it was given, and no more.
+
+    Afterwards nobody is above their grant, balances are the sums of all journals, and no entry is lost.
+    """
+    with Ledger(where) as ledger:
+        rng = np.random.default_rng(seed)
+        ledger.grant_all((f"p{number}", Fraction(int(rng.integers(1, 2**20)), 2**19)) for number in range(people))
+    works = [
+        _spender(where, folder / f"journal{one}", spends // processes, people, seed + one) for one in range(processes)
+    ]
+    assert all_well([in_child(work) for work in works])
+    _check_journals(where, folder, people)
+
+
+def _spender(where: str, journal: Path, spends: int, people: int, seed: int) -> Callable[[], None]:
+    def work() -> None:
+        rng = np.random.default_rng(seed)
+        with Ledger(where) as ledger, journal.open("w") as file:
+            for _ in range(spends):
+                _spend(ledger, rng, people, file)
+
+    return work
+
+
+def _spend(ledger: Ledger, rng: np.random.Generator, people: int, file: Any) -> None:
+    who = rng.choice(people, size=int(rng.integers(1, 6)), replace=False).tolist()
+    share = Fraction(int(rng.integers(2**10, 2**14)), 2**20)
+    made = ledger.reserve([PeopleAsked([f"p{number}" for number in who])], Request(PURPOSE, share=share))
+    end = rng.random()
+    if end < 0.1:
+        made.cancel("nothing was drawn")
+        print(f"{made.number} cancelled", file=file)
+        return
+    state = "reserved"
+    if end < 0.9:
+        made.commit({})
+        state = "committed"
+    units = [str(Amount.of_columns(*row).units) for row in zip(*columns_of_budgets(made.budgets), strict=True)]
+    print(made.number, state, *(f"{number}:{cost}" for number, cost in zip(who, units, strict=True)), file=file)
+
+
+def _check_journals(where: str, folder: Path, people: int) -> None:
+    lines = [line.split() for journal in folder.glob("journal*") for line in journal.read_text().splitlines()]
+    spent: Counter[int] = Counter()
+    for _, _, *costs in lines:
+        for person, units in (cost.split(":") for cost in costs):
+            spent[int(person)] += int(units)
+    with Ledger(where) as ledger:
+        found = ledger.verify()
+        assert found.passed, found
+        states = {release.number: release.state for release in ledger.releases()}
+        assert states == {int(number): state for number, state, *_ in lines}
+        for number in range(people):
+            held = ledger.balance(f"p{number}")
+            assert held.spent == Amount(units=spent[number])
+            assert held.spent <= held.granted
+
+
+# Death at any moment
+
+
+def kill_releases(where: str, folder: Path, *, kills: int, seed: int) -> Counter[str]:
+    """Start estimates and kill each at a random moment; what became of them, by state.
+
+    A journal says which releases began to draw. All of them are charged in full, at the end as at the moment of death.
+    """
+    rng = np.random.default_rng(seed)
+    people = [f"p{number}" for number in range(50)]
+    values = rng.normal(38, 10, len(people))
+    with Ledger(where) as ledger:
+        ledger.grant_all((person, 2**20) for person in people)
+    journal = folder / "drawn"
+    journal.touch()
+    estimate_mean(values, 2.0, bounds=(0, 100))  # imports what it needs, so that no child has to
+    importlib.import_module("pdpmean.sources.people")
+    duration = _duration(lambda: _release(where, values, people, journal))
+    for _ in range(kills):
+        child = in_child(lambda: _release(where, values, people, journal))
+        time.sleep(float(rng.uniform(0, 1.2 * duration)))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return _check_deaths(where, journal, people)
+
+
+def _duration(work: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    assert all_well([in_child(work)])
+    return time.perf_counter() - start
+
+
+def _release(where: str, values: Any, people: list[str], journal: Path) -> None:
+    """An estimate that says, before it draws anything, what number its release has."""
+    drawn: set[int] = set()
+    original = Randomness.add_laplace
+    with Ledger(where) as ledger, journal.open("ab", buffering=0) as file:
+
+        def add_laplace(self: Randomness, *numbers: Any) -> Any:
+            if not drawn:
+                drawn.add(max(ledger.verify().dangling))
+                file.write(f"{max(drawn)}\n".encode())
+            return original(self, *numbers)
+
+        with mock.patch.object(Randomness, "add_laplace", add_laplace):
+            estimate_mean(values, person=people, ledger=ledger, purpose=PURPOSE, spend=2, bounds=(0, 100))
+
+
+def _check_deaths(where: str, journal: Path, people: list[str]) -> Counter[str]:
+    drawn = {int(line) for line in journal.read_text().split()}
+    with Ledger(where) as ledger:
+        found = ledger.verify()
+        assert found.passed, found
+        made = {release.number: release for release in ledger.releases()}
+        assert all(made[number].state in ("reserved", "committed") for number in drawn)
+        charged = [release for release in made.values() if release.state != "cancelled"]
+        assert found.dangling == tuple(release.number for release in charged if release.state == "reserved")
+        assert {ledger.balance(person).spent.units for person in people} == {2 * len(charged) * 2**40}
+        for number in found.dangling:
+            ledger.settle(number)
+        settled = ledger.verify()
+        assert settled.passed
+        assert settled.dangling == ()
+        assert {ledger.balance(person).spent.units for person in people} == {2 * len(charged) * 2**40}
+    return Counter(release.state for release in made.values())
