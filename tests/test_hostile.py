@@ -131,6 +131,7 @@ def bounds_of(options: dict[str, Any]) -> dict[str, Any]:
 FIELDS = {
     *("mean", "interval_95", "std", "noise_std", "sampling_std", "center", "scale", "selection_bound", "model"),
     *("spent", "bounds", "budget_range", "missing", "contradicted", "contradictions", "released_mean"),
+    "assumed_tails",
     *("shape", "shares", "warnings", "private", "guarantee"),
 }
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pdpmean.core.bounds import Bounds
+from pdpmean.core.numbers import finite
 from pdpmean.inference.known_bounds import KnownBoundsInference
 from pdpmean.inference.population import Evidence, Population, ShapeInference, averaging_weights, weight_variation
 from pdpmean.laws.far_mean import FarMean, PrivateTotal, PublicTotal, conclude_means
@@ -22,6 +23,7 @@ __all__ = ["AnyShapeInference"]
 _MANY = 0.5  # of the values may be missing without a warning
 _ROUNDED = 2.0**-20  # what may be lost of the width of a clip by rounding
 _MANY_MISSING = "more than half of the values seem to be missing or not numbers: the mean is that of the others"
+_TOO_FEW_LEFT = "more than half of the values seem to be missing or not numbers, and the others tell too little"
 _CONTRADICTIONS = {
     "nothing": "nothing stands out but values equal to one number: all are equal, or what differs is too rare to see",
     "unseen": "much of the weight is nowhere to be seen: the values are spread too widely for this budget",
@@ -103,8 +105,9 @@ class AnyShapeInference(ShapeInference):
         return (_MANY_MISSING,) if many else ()
 
     def contradictions(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
-        """What does not fit together in the histogram and in the sums."""
-        return population.contradictions
+        """What does not fit together in the histogram and in the sums; of next to no values, that there are none."""
+        mostly_missing = (population.missing or 0.0) > _MANY
+        return (_TOO_FEW_LEFT,) if population.contradictions and mostly_missing else population.contradictions
 
     def unevenness(self, plan: Plan) -> float:
         """Of the weights in the sums."""
@@ -133,7 +136,7 @@ def _populations(released: Sequence[Released], ends: Bounds | None) -> list[Popu
 
 
 def _ends(location: Location) -> tuple[float, float]:
-    return location.middle - location.half, location.middle + location.half
+    return finite(location.middle - location.half), finite(location.middle + location.half)
 
 
 def _population(group: _Clipped, mean: FarMean) -> Population:
