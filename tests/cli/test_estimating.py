@@ -218,6 +218,15 @@ def test_a_report_is_written_with_its_command(run: Run, people: Path, tmp_path: 
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_report_is_never_overwritten_and_nothing_is_spent(run: Run, people: Path, tmp_path: Path) -> None:
+    path = tmp_path / "out.html"
+    path.write_text("an earlier release")
+    found = run("estimate", people, *COLUMNS, "--report", path)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "is there already" in found.stderr
+    assert path.read_text() == "an earlier release"
+
+
 def test_a_report_of_groups(run: Run, people: Path, tmp_path: Path) -> None:
     found = run("estimate", people, *COLUMNS, *GROUPS, "--report", tmp_path / "out.html")
     assert found.exit_code == 0
@@ -296,3 +305,22 @@ def test_yes_and_no_between_bounds(run: Run, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert run(*words, "--report", page).exit_code == 0
     assert "as a percentage" in page.read_text(encoding="utf-8")
+
+
+def test_budgets_that_look_wrong_are_told_and_refused_by_strict(run: Run, people: Path) -> None:
+    words = ("estimate", people, "--value", "hours", "--budget", "id")
+    found = run(*words)
+    assert found.exit_code == 0
+    assert "warning: budgets look wrong: 4,3" in found.stderr
+    found = run(*words, "--strict")
+    assert (found.exit_code, found.stdout) == (4, "")
+    assert "Nothing was spent" in found.stderr
+
+
+def test_strict_shows_the_answer_that_it_warns_of(run: Run, people: Path) -> None:
+    words = ("estimate", people, "--value", "income", "--budget-for-all", 5, "--shape", "gaussian")
+    assert run(*words).exit_code == 0
+    found = run(*words, "--strict")
+    assert found.exit_code == 4
+    assert "95 % interval" in found.stdout
+    assert run("estimate", people, *COLUMNS, "--bounds", 0, 100, "--strict").exit_code == 0

@@ -6,6 +6,7 @@
    0    an answer was given
    1    refused: the budgets are not enough for an answer
    2    wrong use: an option, a file, a column
+   4    a warning, which --strict takes for an error
    5    the ledger cannot be used, or has not recorded a release
   70    a fault of this program
  130    interrupted
@@ -28,12 +29,13 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from pdpmean.errors import InsufficientBudgetError, InvalidInputError, LedgerError, MissingPackageError
+from pdpmean.errors import BudgetWarning, InsufficientBudgetError, InvalidInputError, LedgerError, MissingPackageError
 
 __all__ = [
     "INTERRUPTED",
     "LEDGER_FAILED",
     "REFUSED",
+    "WARNED",
     "WRONG_USE",
     "Command",
     "Commands",
@@ -43,7 +45,7 @@ __all__ = [
     "warn",
 ]
 
-REFUSED, WRONG_USE, LEDGER_FAILED, INTERNAL, INTERRUPTED, CUT_SHORT = 1, 2, 5, 70, 130, 141
+REFUSED, WRONG_USE, WARNED, LEDGER_FAILED, INTERNAL, INTERRUPTED, CUT_SHORT = 1, 2, 4, 5, 70, 130, 141
 
 # What the library says to someone who writes Python, for someone who writes options.
 _OPTIONS = {
@@ -141,6 +143,9 @@ def _explain(error: Exception) -> int:
         case InsufficientBudgetError():
             warn(f"refused: {error}")
             return REFUSED
+        case BudgetWarning():
+            warn(f"{error} Nothing was spent")
+            return WARNED
         case LedgerError():
             warn(str(error))
             return LEDGER_FAILED
