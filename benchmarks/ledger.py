@@ -173,7 +173,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
-    lines = [f"# Ledger\n\n`python benchmarks/ledger.py`, pdpmean {pdpmean.__version__}, 2 cores.\n"]
+    command = " ".join(["python benchmarks/ledger.py", *(word for word in sys.argv[1:] if word != "--write")])
+    lines = [f"# Ledger\n\n`{command}`, pdpmean {pdpmean.__version__}, 2 cores.\n"]
     with tempfile.TemporaryDirectory() as folder:
         for line in measure(arguments, Path(folder)):
             print(line, flush=True)

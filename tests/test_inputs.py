@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rude import RUDE, boxed, rude_entry
 
+from pdpmean import estimate_mean
 from pdpmean.core.checks import (
     LARGEST_BUDGET,
     SMALLEST_BUDGET,
@@ -551,3 +552,21 @@ def test_what_is_not_positive_and_finite_is_refused(number: Any) -> None:
         check_positive("sigma", number)
     assert caught.value.name == "sigma"
     assert caught.value.value is number
+
+
+# Columns of pandas
+
+
+@pytest.mark.parametrize("model", ["bounded", "unbounded"])
+def test_columns_of_pandas_whose_indexes_differ_are_refused(model: Any) -> None:
+    values = pd.Series(np.random.default_rng(1).normal(38, 6, 2000))
+    budgets = pd.Series(np.full(2000, 1.0))
+    options: Any = {"model": model, "budget_range": None if model == "bounded" else (0.1, 1.0)}
+    assert estimate_mean(values, budgets, **options).mean == pytest.approx(38, abs=2)
+    assert estimate_mean(values, budgets[::-1].to_numpy(), **options).mean == pytest.approx(38, abs=2)
+    for name, columns in {
+        "budgets": {"budgets": budgets[::-1]},
+        "by": {"budgets": budgets, "by": budgets[::-1], "groups": [1.0]},
+    }.items():
+        with pytest.raises(InvalidInputError, match=f"values and {name} are columns of pandas whose indexes differ"):
+            estimate_mean(values, **columns, **options)

@@ -278,7 +278,10 @@ def test_without_matplotlib_there_are_no_pictures() -> None:
 def test_a_report_is_written_whole(estimate: MeanEstimate, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text("before")
-    write_report(estimate, path, command=COMMAND)
+    with pytest.raises(InvalidInputError, match="is there already"):
+        write_report(estimate, path, command=COMMAND)
+    assert path.read_text() == "before"
+    write_report(estimate, path, command=COMMAND, overwrite=True)
     assert path.read_text(encoding="utf-8") == report_html(estimate, command=COMMAND)
     assert list(tmp_path.iterdir()) == [path]
 
@@ -296,7 +299,7 @@ def test_a_report_that_cannot_be_written_leaves_nothing(
 
     monkeypatch.setattr(Path, "replace", fail)
     with pytest.raises(InvalidInputError, match="No space left on device"):
-        write_report(estimate, path)
+        write_report(estimate, path, overwrite=True)
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pdpmean.core.version import VERSION
 from pdpmean.errors import (
+    BudgetWarning,
     InsufficientBudgetError,
     InvalidInputError,
     LedgerError,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 __all__ = [
+    "BudgetWarning",
     "Choices",
     "GroupedEstimate",
     "InsufficientBudgetError",

@@ -9,7 +9,8 @@
     └── MissingPackageError (also an ImportError)    something optional is not installed; says how to
 
 An error is only ever raised because of something public. A private value, however strange, is data.
-`PopulationWarning` is a warning, given when *released* numbers do not look like the shape that was assumed.
+`PopulationWarning` is a warning, given when *released* numbers do not look like the shape that was assumed;
+`BudgetWarning` is given before anything is drawn, when public budgets do not look like budgets.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import math
 from typing import Any
 
 __all__ = [
+    "BudgetWarning",
     "InsufficientBudgetError",
     "InvalidInputError",
     "LedgerError",
@@ -96,6 +98,10 @@ class MissingPackageError(PdpMeanError, ImportError):
 
 class PopulationWarning(UserWarning):
     """The released numbers do not look like the population that was assumed; says what to do instead."""
+
+
+class BudgetWarning(UserWarning):
+    """Public budgets do not look like budgets; nothing has been drawn yet."""
 
 
 def _rebuilt(kind: type[PdpMeanError], words: tuple[Any, ...], attributes: dict[str, Any]) -> PdpMeanError:

@@ -13,17 +13,18 @@ from typing import Any, Unpack, overload
 
 from pdpmean.core.bounds import GivenBounds
 from pdpmean.core.choices import Choices, GivenShape, MissingName
+from pdpmean.core.likely_budgets import doubtful_budgets
 from pdpmean.core.model import ModelName
 from pdpmean.core.options import GivenOptions, Options, check_options
 from pdpmean.core.progress import Progress, Watch
 from pdpmean.core.promise import Promise
 from pdpmean.core.quiet import quiet
 from pdpmean.core.traces import leave_no_trace
-from pdpmean.errors import InsufficientBudgetError, PopulationWarning
+from pdpmean.errors import BudgetWarning, InsufficientBudgetError, PopulationWarning
 from pdpmean.inference.conclude import conclude
 from pdpmean.ledger.charge import Charge, check_ledger
 from pdpmean.ledger.ledger import Ledger
-from pdpmean.passes.cells import count_budgets
+from pdpmean.passes.cells import Held, count_budgets
 from pdpmean.planning.census import CENSUS_PART, Census
 from pdpmean.planning.make import plan_groups, plan_or_none
 from pdpmean.planning.plan import Plan
@@ -180,6 +181,7 @@ def estimate_mean(
         source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
 
         counted = count_budgets(source, options.model)
+        _warn_of_budgets(counted, options)
         charge.will_draw(Fraction(0) if options.model.budgets_are_public else CENSUS_PART)
         censuses = take_census(counted, options, randomness)
         outcomes = plan_groups(censuses, options)
@@ -205,6 +207,14 @@ def estimate_mean(
     for text in result.warnings:
         warnings.warn(text, PopulationWarning, stacklevel=2)
     return result
+
+
+def _warn_of_budgets(counted: Sequence[Held], options: Options) -> None:
+    """Say, before anything is drawn, if public budgets do not look like budgets."""
+    doubts = (doubtful_budgets(options.model, held.levels, held.counts) for held in counted)
+    text = next((doubt for doubt in doubts if doubt), None)
+    if text:
+        warnings.warn(text, BudgetWarning, stacklevel=3)
 
 
 def _raise_if_refused(

@@ -248,6 +248,15 @@ def test_a_report_is_written_with_its_command(run: Run, people: Path, tmp_path: 
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_report_is_never_overwritten_and_nothing_is_spent(run: Run, people: Path, tmp_path: Path) -> None:
+    path = tmp_path / "out.html"
+    path.write_text("an earlier release")
+    found = run("estimate", people, *COLUMNS, "--report", path)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "is there already" in found.stderr
+    assert path.read_text() == "an earlier release"
+
+
 def test_a_report_of_groups(run: Run, people: Path, tmp_path: Path) -> None:
     found = run("estimate", people, *COLUMNS, *GROUPS, "--report", tmp_path / "out.html")
     assert found.exit_code == 0
@@ -347,3 +356,24 @@ def test_the_share_of_an_entry(run: Run, tmp_path: Path) -> None:
     wrong = run("estimate", path, "--value", "vote", "--equals", " ", "--budget", "epsilon")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
     assert "--equals must be an entry of the column" in wrong.stderr
+
+
+def test_budgets_that_look_wrong_are_told_and_refused_by_strict(run: Run, people: Path) -> None:
+    words = ("estimate", people, "--value", "hours", "--budget", "id")
+    found = run(*words)
+    assert found.exit_code == 0
+    assert "warning: budgets look wrong: 4,3" in found.stderr
+    found = run(*words, "--strict")
+    assert (found.exit_code, found.stdout) == (4, "")
+    assert "Nothing was spent" in found.stderr
+
+
+def test_strict_shows_the_answer_that_it_warns_of(run: Run, people: Path, tmp_path: Path) -> None:
+    path = tmp_path / "missing.csv"
+    path.write_text("hours\n" + "".join(f"{'' if person % 3 else person % 10}\n" for person in range(900)))
+    words = ("estimate", path, "--value", "hours", "--budget-for-all", 5, "--bounds", 0, 10)
+    assert run(*words).exit_code == 0
+    found = run(*words, "--strict")
+    assert found.exit_code == 4
+    assert "95 % interval" in found.stdout
+    assert run("estimate", people, *COLUMNS, "--bounds", 0, 100, "--strict").exit_code == 0

@@ -7,6 +7,7 @@
    1    refused: the budgets are not enough for an answer
    2    wrong use: an option, a file, a column
    3    no answer: what was released contradicts what was assumed
+   4    a warning, which --strict takes for an error
    5    the ledger cannot be used, or has not recorded a release
   70    a fault of this program
  130    interrupted
@@ -29,13 +30,14 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from pdpmean.errors import InsufficientBudgetError, InvalidInputError, LedgerError, MissingPackageError
+from pdpmean.errors import BudgetWarning, InsufficientBudgetError, InvalidInputError, LedgerError, MissingPackageError
 
 __all__ = [
     "CONTRADICTED",
     "INTERRUPTED",
     "LEDGER_FAILED",
     "REFUSED",
+    "WARNED",
     "WRONG_USE",
     "Command",
     "Commands",
@@ -45,7 +47,7 @@ __all__ = [
     "warn",
 ]
 
-REFUSED, WRONG_USE, CONTRADICTED, LEDGER_FAILED, INTERNAL, INTERRUPTED, CUT_SHORT = 1, 2, 3, 5, 70, 130, 141
+REFUSED, WRONG_USE, CONTRADICTED, WARNED, LEDGER_FAILED, INTERNAL, INTERRUPTED, CUT_SHORT = 1, 2, 3, 4, 5, 70, 130, 141
 
 # What the library says to someone who writes Python, for someone who writes options.
 _OPTIONS = {
@@ -143,6 +145,9 @@ def _explain(error: Exception) -> int:
         case InsufficientBudgetError():
             warn(f"refused: {error}")
             return REFUSED
+        case BudgetWarning():
+            warn(f"{error} Nothing was spent")
+            return WARNED
         case LedgerError():
             warn(str(error))
             return LEDGER_FAILED

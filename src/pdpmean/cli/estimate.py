@@ -7,17 +7,18 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from pdpmean.cli import options as given
-from pdpmean.cli.console import CONTRADICTED, REFUSED, in_options, note, warn
+from pdpmean.cli.console import CONTRADICTED, REFUSED, WARNED, in_options, note, warn
 from pdpmean.cli.output import as_csv, as_json, wanted
 from pdpmean.cli.progress import Hook, progress
 from pdpmean.cli.tiers import read_list, read_tiers, tier_budgets
 from pdpmean.core.files import PAGES
-from pdpmean.errors import InvalidInputError, LedgerError
+from pdpmean.errors import BudgetWarning, InvalidInputError, LedgerError
 
 if TYPE_CHECKING:
     from pdpmean import GroupedEstimate, MeanEstimate
@@ -49,6 +50,7 @@ def estimate(
     json: given.Json = False,
     csv: given.Csv = False,
     report: given.Report = None,
+    strict: given.Strict = False,
     quiet: given.Quiet = False,
     debug: given.Debug = False,  # noqa: ARG001  read by Commands.main
 ) -> None:
@@ -59,7 +61,7 @@ def estimate(
 
     Example: pdpmean estimate people.csv --value hours --budget epsilon
     """
-    _check(level, json=json, csv=csv)
+    _check(level, report, json=json, csv=csv)
     listed = read_tiers(tiers)
     options = {
         "value": value,
@@ -80,29 +82,34 @@ def estimate(
             progress(quiet=quiet, counts=options["model"] == "bounded") as hook,
             _shown_if_not_recorded(level, json, csv),
         ):
-            found = _estimate(files, options, seed, hook)
+            found = _estimate(files, options, seed, hook, strict=strict)
         _show(found, level, json=json, csv=csv)  # first: it is paid for, whatever becomes of the page
         if not ledger and not quiet and found.private and is_terminal():
             note("nothing remembers what this has spent; --ledger people.db --person COLUMN --purpose TEXT does")
         if page:
             from pdpmean.show.report import write_report
 
-            write_report(found, page, command=shlex.join(["pdpmean", *context.obj]), level=level)
-    if code := _exit_code(found):
+            write_report(found, page, command=shlex.join(["pdpmean", *context.obj]), level=level, overwrite=True)
+    if code := _exit_code(found, strict=strict):
         raise typer.Exit(code)
 
 
-def _exit_code(found: MeanEstimate | GroupedEstimate) -> int:
-    """0 if there is an answer, of one group at least."""
+def _exit_code(found: MeanEstimate | GroupedEstimate, *, strict: bool) -> int:
+    """0 if there is an answer, of one group at least, and nothing that is taken for an error."""
     from pdpmean import GroupedEstimate
 
-    if isinstance(found, GroupedEstimate) and (found.answered or not found.estimates):
-        return 0 if found.answered else REFUSED
-    return CONTRADICTED if found.contradictions else 0
+    if isinstance(found, GroupedEstimate) and not found.estimates:
+        return REFUSED
+    has_answer = found.answered if isinstance(found, GroupedEstimate) else not found.contradictions
+    if not has_answer:
+        return CONTRADICTED
+    return WARNED if strict and (found.warnings or found.contradictions) else 0
 
 
-def _check(level: float, *, json: bool, csv: bool) -> None:
+def _check(level: float, report: Path | None, *, json: bool, csv: bool) -> None:
     """Refuse what would otherwise show only after the budgets are spent."""
+    if report is not None and report.is_file():
+        raise InvalidInputError(f"{report} is there already; name another file", name="report", value=report)
     if json and csv:
         raise InvalidInputError("--json and --csv exclude each other", name="csv")
     if not 0 < level < 1:
@@ -150,15 +157,22 @@ def _groups(by: str | None, groups: list[str] | None) -> dict[str, Any]:
 
 
 def _estimate(
-    files: list[str], options: dict[str, Any], seed: int | None, hook: Hook | None
+    files: list[str], options: dict[str, Any], seed: int | None, hook: Hook | None, *, strict: bool
 ) -> MeanEstimate | GroupedEstimate:
     from pdpmean import Randomness, estimate_mean
 
     randomness = None if seed is None else Randomness.seeded(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the population: `_show` says it; others may tell something about entries
+        warnings.simplefilter("error" if strict else "always", BudgetWarning)
+        warnings.showwarning = _told  # type: ignore[assignment]
         found: MeanEstimate | GroupedEstimate = estimate_mean(files, **options, randomness=randomness, progress=hook)
     return found
+
+
+def _told(message: Warning | str, *_: Any) -> None:
+    """A warning before anything is drawn."""
+    note(f"warning: {message}")
 
 
 def _show(found: MeanEstimate | GroupedEstimate, level: float, *, json: bool, csv: bool) -> None:

@@ -156,6 +156,7 @@ Json = Annotated[bool, _flag("--json", "Print JSON.")]
 Csv = Annotated[bool, _flag("--csv", "Print CSV, one line per group.")]
 Report = Annotated[Path | None, _option("--report", "Write a page, such as out.html.", OUTPUT, "FILE")]
 Plot = Annotated[Path | None, _option("--plot", "Draw a figure, such as out.svg.", OUTPUT, "FILE")]
+Strict = Annotated[bool, _flag("--strict", "Take every warning for an error, with exit code 4.")]
 Quiet = Annotated[bool, _flag("--quiet", "No progress bars.")]
 Debug = Annotated[bool, _flag("--debug", "Show the traceback of an error; it may show some of the data.")]
 

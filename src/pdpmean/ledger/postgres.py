@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pdpmean.errors import LedgerError, MissingPackageError
-from pdpmean.ledger.store import COST_COLUMNS, Row, Store, Transaction
+from pdpmean.ledger.store import COST_COLUMNS, RepeatedKeyError, Row, Store, Transaction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,7 +121,12 @@ class _PostgresTransaction(Transaction):
 
     def change(self, sql: str, *parameters: Any) -> int:
         """Do it, and say how many rows it was done to."""
-        return self._connection.execute(_in_postgres(sql), parameters).rowcount
+        from psycopg.errors import UniqueViolation
+
+        try:
+            return self._connection.execute(_in_postgres(sql), parameters).rowcount
+        except UniqueViolation:
+            raise RepeatedKeyError from None
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Insert many rows, by COPY."""

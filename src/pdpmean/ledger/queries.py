@@ -18,7 +18,6 @@ __all__ = [
     "CHARGE",
     "COSTS_OF_NOBODY",
     "COUNT_ABOVE_GRANT",
-    "COUNT_UNKNOWN",
     "FORGET_NOTHING",
     "LARGEST_DENOMINATOR",
     "LEAVE_OUT_REPEATED",
@@ -135,13 +134,13 @@ def _at_least(least: Amount) -> str:
 
 
 def take(release: int, share: Fraction, most: Amount, least: Amount, *, budgets_in_data: bool) -> str:
-    """Write down what a release costs everybody who is asked, each once."""
+    """Write down what a release costs everybody who is asked; a person who is asked twice is a `RepeatedKeyError`."""
     shared = _shared(share, _IN_DATA if budgets_in_data else _GRANTED)
     people = f"SELECT people.number AS person, place, {_WHAT_IS_LEFT}, {shared} {_ASKED_BALANCES}"
     cost = columns("cost")
     return (
         f"INSERT INTO costs (release, person, place, {cost}) SELECT {release}, person, place, {cost} "
-        f"FROM ({_costs(people, most, least)}) AS taken WHERE TRUE ON CONFLICT DO NOTHING"
+        f"FROM ({_costs(people, most, least)}) AS taken"
     )
 
 
@@ -153,8 +152,6 @@ def count_by_cost(share: Fraction, most: Amount, least: Amount) -> str:
 
 
 LEAVE_OUT_REPEATED = "DELETE FROM asked WHERE id IN (SELECT id FROM asked GROUP BY id HAVING COUNT(*) > 1)"
-
-COUNT_UNKNOWN = "SELECT COUNT(*) FROM asked WHERE NOT EXISTS (SELECT 1 FROM people WHERE people.id = asked.id)"
 
 COUNT_ABOVE_GRANT = f"SELECT COUNT(*) {_ASKED_BALANCES} WHERE ({columns('budget')}) > ({columns('granted')})"
 

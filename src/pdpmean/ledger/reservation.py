@@ -20,7 +20,7 @@ from pdpmean.ledger.amount import NOTHING, Amount, budgets_of_columns, columns_o
 from pdpmean.ledger.log import append
 from pdpmean.ledger.request import PeopleAsked, Request
 from pdpmean.ledger.schema import make_temporary
-from pdpmean.ledger.store import Row, Store, Transaction
+from pdpmean.ledger.store import RepeatedKeyError, Row, Store, Transaction
 
 __all__ = ["Reservation", "amount_of_total", "costs_of", "reserve", "settle", "total_of_release"]
 
@@ -108,7 +108,10 @@ def _take(transaction: Transaction, store: Store, number: int, people: Iterable[
         asked += len(block.ids) - list(block.ids).count(None)
     if not request.people_are_public:
         transaction.change(queries.LEAVE_OUT_REPEATED)
-    taking = transaction.change(queries.take(number, *request.limits, budgets_in_data=request.budgets_in_data))
+    try:
+        taking = transaction.change(queries.take(number, *request.limits, budgets_in_data=request.budgets_in_data))
+    except RepeatedKeyError:
+        raise InvalidInputError("a person has two records or more; merge them first", name="person") from None
     if request.people_are_public:
         _check_people(transaction, asked, taking, request)
     return records
@@ -125,15 +128,13 @@ def _load(transaction: Transaction, first: int, block: PeopleAsked) -> None:
 
 
 def _check_people(transaction: Transaction, asked: int, taking: int, request: Request) -> None:
-    """Refuse what is wrong with people who are public: some are not known, are there twice, or granted less."""
-    if taking < asked and (unknown := transaction.value(queries.COUNT_UNKNOWN)):
+    """Refuse what is wrong with people who are public: some are not known, or granted less."""
+    if taking < asked:
         raise InvalidInputError(
-            f"{unknown:,} of {asked:,} people are not in the ledger. Grant them a budget, 0 for somebody who "
+            f"{asked - taking:,} of {asked:,} people are not in the ledger. Grant them a budget, 0 for somebody who "
             "does not take part, or leave their records out",
             name="person",
         )
-    if taking < asked:
-        raise InvalidInputError("a person has two records or more; merge them first", name="person")
     if request.budgets_in_data and (above := transaction.value(queries.COUNT_ABOVE_GRANT)):
         raise InvalidInputError(
             f"{above:,} of {asked:,} people have a budget in the data that is above what they grant in the ledger",

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pdpmean.errors import LedgerError
-from pdpmean.ledger.store import COST_COLUMNS, Row, Store, Transaction
+from pdpmean.ledger.store import COST_COLUMNS, RepeatedKeyError, Row, Store, Transaction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -141,7 +141,12 @@ class _SqliteTransaction(Transaction):
 
     def change(self, sql: str, *parameters: Any) -> int:
         """Do it, and say how many rows it was done to."""
-        return self._connection.execute(sql, parameters).rowcount
+        try:
+            return self._connection.execute(sql, parameters).rowcount
+        except sqlite3.IntegrityError as error:
+            if getattr(error, "sqlite_errorname", "") in ("SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_UNIQUE"):
+                raise RepeatedKeyError from None
+            raise
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Insert many rows."""

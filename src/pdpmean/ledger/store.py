@@ -14,10 +14,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["COST_COLUMNS", "Row", "Store", "Transaction", "open_store"]
+__all__ = ["COST_COLUMNS", "RepeatedKeyError", "Row", "Store", "Transaction", "open_store"]
 
 Row = tuple[Any, ...]
 COST_COLUMNS = ("place", "cost_infinite", "cost_nats", "cost_units")
+
+
+class RepeatedKeyError(Exception):
+    """Two rows would have the same key."""
 
 
 class Transaction(ABC):

@@ -27,7 +27,9 @@ _LEAST_HISTOGRAM, _LEAST_FROM_BOUND = 72.0, 44.0
 # With so many nats a centre is worth its price though a bound is known: few populations begin at their bound.
 _ENOUGH_FOR_CENTER = 1000.0
 _FINE_PART = 0.5  # of the centre's prior: the other half is for round numbers
-_CAP_CONSTANT = 120.0  # squared noise of the sum over the variance, of one nat: a clip of 8 deviations, as long tails need
+_CAP_CONSTANT = (
+    120.0  # squared noise of the sum over the variance, of one nat: a clip of 8 deviations, as long tails need
+)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ def write_report(
     *,
     command: str | None = None,
     level: float = 0.95,
+    overwrite: bool = False,
 ) -> None:
     """Write an estimate as one HTML page, complete in itself: no scripts, no network.
 
@@ -62,14 +63,20 @@ def write_report(
         The command that made the estimate, to be shown on the page.
     level
         The confidence level of the intervals.
+    overwrite
+        Take the place of a file that is there: a report is what is left of a release that cannot be made again.
 
     Raises
     ------
     InvalidInputError
-        The two are in the wrong order, the path does not end so, or it cannot be written.
+        The two are in the wrong order, the path does not end so, it is there already, or it cannot be written.
 
     """
     _check(estimate, path)
+    if not overwrite and Path(path).exists():
+        raise InvalidInputError(
+            f"{os.fspath(path)} is there already; name another file, or say overwrite=True", name="path", value=path
+        )
     text = report_html(estimate, command=command, level=level)
     try:
         with replacing(Path(path), PAGES) as part:

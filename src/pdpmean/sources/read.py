@@ -80,6 +80,7 @@ def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
             "(table, value='...', budget='...')",
             name="budgets",
         )
+    _check_indexes({"values": values, "budgets": budgets, "by": options.by, "person": options.person})
     if options.tiers is not None:
         budgets = budgets_of_tiers(budgets, options.tiers, public=options.model.budgets_are_public)
     if options.equals is not None:
@@ -95,6 +96,23 @@ def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
         _check_length("person", len(people), numbers.size)
     groups = None if options.groups is None else len(options.groups)
     return ArraySource(numbers, granted, codes, groups, people, public=options.model.budgets_are_public)
+
+
+def _check_indexes(columns: Mapping[str, Any]) -> None:
+    """Raise if columns of pandas have different indexes: by their order, different people would be paired."""
+    indexed = {name: column for name, column in columns.items() if _has_index(column)}
+    (first, known), *others = [*indexed.items()] or [("", None)]
+    for name, column in others:
+        if len(column) == len(known) and not column.index.equals(known.index):
+            raise InvalidInputError(
+                f"{first} and {name} are columns of pandas whose indexes differ, so that people would get mixed up. "
+                "Align them, or take them from one frame; to go by their order, give .to_numpy() of both",
+                name=name,
+            )
+
+
+def _has_index(column: Any) -> bool:
+    return type(column).__module__.split(".")[0] == "pandas" and hasattr(column, "index")
 
 
 def _column(name: str, column: Any) -> Any:

@@ -1,0 +1,62 @@
+"""Columns of budgets that hold something else are noticed before anything is drawn."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from pdpmean import BudgetWarning, Randomness, estimate_mean
+
+VALUES = np.random.default_rng(1).normal(38, 6, 3000)
+IDS = np.arange(1.0, 3001.0)
+RATINGS = np.random.default_rng(2).integers(1, 20, 3000).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("budgets", "message"),
+    [
+        (IDS, r"2,\d\d\d are above 20"),
+        (VALUES, "are above 20"),
+        (np.append(np.ones(2999), 21.0), "1 are above 20"),
+        (RATINGS, "different whole numbers"),
+    ],
+)
+def test_columns_that_hold_something_else_are_noticed(budgets: Any, message: str) -> None:
+    with pytest.warns(BudgetWarning, match=message):
+        estimate_mean(VALUES, budgets)
+
+
+@pytest.mark.parametrize(
+    "budgets",
+    [
+        1.0,
+        20.0,
+        math.inf,
+        np.random.default_rng(3).choice([0.1, 0.5, 1, 2, 5, math.inf], 3000),
+        np.random.default_rng(3).uniform(0, 20, 3000),
+    ],
+)
+def test_budgets_are_not(budgets: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimate_mean(VALUES, budgets)
+
+
+def test_of_private_budgets_the_range_alone_decides() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BudgetWarning)
+        estimate_mean(VALUES, IDS, model="unbounded", budget_range=(1, 20))
+    with pytest.warns(BudgetWarning, match="1 to 21 reaches above 20"):
+        estimate_mean(VALUES, 1.0, model="unbounded", budget_range=(1, 21))
+
+
+def test_the_warning_comes_before_anything_is_drawn() -> None:
+    with warnings.catch_warnings(), mock.patch.object(Randomness, "add_laplace", side_effect=AssertionError):
+        warnings.simplefilter("error", BudgetWarning)
+        with pytest.raises(BudgetWarning):
+            estimate_mean(VALUES, IDS, model="unbounded", budget_range=(1, 3000))
