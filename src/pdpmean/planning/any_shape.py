@@ -10,7 +10,7 @@ from functools import cached_property
 from pdpmean.core.bounds import check_fine_enough
 from pdpmean.core.options import Options
 from pdpmean.planning.forecast import NOBODY, OUT_OF_REACH, Forecast, Locating
-from pdpmean.planning.named_shapes import BELL, expected_error
+from pdpmean.planning.named_shapes import BELL, SKEWED, expected_error
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
 
@@ -27,9 +27,7 @@ _LEAST_HISTOGRAM, _LEAST_FROM_BOUND = 72.0, 44.0
 # With so many nats a centre is worth its price though a bound is known: few populations begin at their bound.
 _ENOUGH_FOR_CENTER = 1000.0
 _FINE_PART = 0.5  # of the centre's prior: the other half is for round numbers
-_CAP_CONSTANT = (
-    120.0  # squared noise of the sum over the variance, of one nat: a clip of 8 deviations, as long tails need
-)
+_LONGER = 1.4  # a clip over that of skewed values: for the noise that weights are chosen by, since tails may be longer
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class AnyShapePlanner(Locating, Planner):
 
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:  # noqa: ARG002
         """What these shares lead to if the population is bell-shaped."""
-        weight_cap, mean = self.averaging(shares["sum"], _CAP_CONSTANT * (2 if self.census.is_noisy else 1))
+        weight_cap, mean = self.averaging(shares["sum"], self.noise_per_variance(shares["sum"] * self.locatable_total))
         located = self.locating(shares, OUT_OF_REACH)
         center = shares.get("center", 0.0) / (shares.get("center", 0.0) + shares["histogram"])
         expected = expected_error(BELL, mean, self.noise_of_sums)
@@ -90,6 +88,11 @@ class AnyShapePlanner(Locating, Planner):
             needs_locating=self.needs_locating,
             in_deviations=True,
         )
+
+    def noise_per_variance(self, nats: float) -> float:
+        """The squared noise of the sum over the variance of the values, both of one nat, with so many nats in all."""
+        width = _LONGER * SKEWED.best_width(nats)
+        return 2 * (self.noise_of_sums * width) ** 2
 
     @property
     def has_anchor(self) -> bool:

@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 from pdpmean.core.types import Floats
 from pdpmean.planning.prediction import Sums
 
-__all__ = ["BELL", "NAMED_SHAPES", "ExpectedError", "NamedShape", "expected_error"]
+__all__ = ["BELL", "NAMED_SHAPES", "SKEWED", "ExpectedError", "NamedShape", "expected_error"]
 
 _CUTS = np.geomspace(1e-9, 0.4, 120)  # parts of either tail that may be clipped
 _SKEW = 0.7  # standard deviation of the logarithm of a wage, about
@@ -60,7 +60,8 @@ def _of_two_values() -> tuple[Floats, Floats]:
 
 
 BELL = NamedShape("bell-shaped", _of_bell)
-NAMED_SHAPES = (BELL, NamedShape("skewed like wages", _of_skewed), NamedShape("yes or no", _of_two_values))
+SKEWED = NamedShape("skewed like wages", _of_skewed)
+NAMED_SHAPES = (BELL, SKEWED, NamedShape("yes or no", _of_two_values))
 
 
 class ExpectedError(NamedTuple):
