@@ -78,9 +78,8 @@ def test_the_hierarchy_is_the_one_drawn() -> None:
 
 
 def test_every_error_is_exported_and_explained() -> None:
-    assert sorted(errors.__all__) == sorted(
-        [*(error.__name__ for error in own_errors()), "BudgetWarning", "PopulationWarning"]
-    )
+    names = [error.__name__ for error in own_errors()]
+    assert sorted(errors.__all__) == sorted([*names, "BudgetWarning", "PopulationWarning"])
     assert issubclass(errors.PopulationWarning, UserWarning)
     assert all(error.__doc__ for error in own_errors())
     also = {drawn.also for drawn in map(as_drawn, own_errors())} - {None}

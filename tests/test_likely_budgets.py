@@ -27,8 +27,10 @@ RATINGS = np.random.default_rng(2).integers(1, 20, 3000).astype(float)
     ],
 )
 def test_columns_that_hold_something_else_are_noticed(budgets: Any, message: str) -> None:
-    with pytest.warns(BudgetWarning, match=message):
-        estimate_mean(VALUES, budgets)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BudgetWarning)
+        with pytest.raises(BudgetWarning, match=message):
+            estimate_mean(VALUES, budgets)
 
 
 @pytest.mark.parametrize(
@@ -43,16 +45,16 @@ def test_columns_that_hold_something_else_are_noticed(budgets: Any, message: str
 )
 def test_budgets_are_not(budgets: Any) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        estimate_mean(VALUES, budgets)
+        warnings.simplefilter("error", BudgetWarning)
+        assert estimate_mean(VALUES, budgets).mean == pytest.approx(38, abs=3)
 
 
 def test_of_private_budgets_the_range_alone_decides() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", BudgetWarning)
-        estimate_mean(VALUES, IDS, model="unbounded", budget_range=(1, 20))
-    with pytest.warns(BudgetWarning, match="1 to 21 reaches above 20"):
-        estimate_mean(VALUES, 1.0, model="unbounded", budget_range=(1, 21))
+        assert estimate_mean(VALUES, IDS, model="unbounded", budget_range=(1, 20)).mean == pytest.approx(38, abs=3)
+        with pytest.raises(BudgetWarning, match="1 to 21 reaches above 20"):
+            estimate_mean(VALUES, 1.0, model="unbounded", budget_range=(1, 21))
 
 
 def test_the_warning_comes_before_anything_is_drawn() -> None:

@@ -318,7 +318,7 @@ def _noting(run: Run) -> Callable[..., list[Any]]:
         run.located = [group.location if group else None for group in groups]
         run.averaged = [group.averaged if group else None for group in groups]
         run.squares = [group.weight_squares if group else None for group in groups]
-        return [group and SimpleNamespace(warnings=()) for group in groups]
+        return [group and SimpleNamespace(warnings=(), contradictions=()) for group in groups]
 
     return conclude
 

@@ -248,7 +248,11 @@ def whole(
     """
     fixed: list[Patch] = [
         (estimate, "plan_groups", lambda *_: list(plans)),
-        (estimate, "conclude", lambda groups, *_: [group and SimpleNamespace(warnings=()) for group in groups]),
+        (
+            estimate,
+            "conclude",
+            lambda groups, *_: [group and SimpleNamespace(warnings=(), contradictions=()) for group in groups],
+        ),
         (Plan, "center_lattice", centers),
         (any_shape, "everywhere", lambda: centers),
         (Plan, "spread_lattice", spreads),
