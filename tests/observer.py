@@ -89,6 +89,8 @@ FEWEST = [0.125, 0.125, 0.0]  # so few that even known bounds do not help
 FEW = [number / 20 for number in NORTH]  # of whom nothing is known but by bounds
 SO_MANY = [100 * number for number in NORTH]  # that `locate` does not look at all of them
 BELL: dict[str, Any] = {"shape": "gaussian"}
+BY_BUDGETS: dict[str, Any] = {"weighting": "budgets"}  # one sum of all, unless something else is asked for
+LEVELS = 8  # of the range of budgets
 HISTOGRAM, FAR_CELLS, MISSING = [3.0], [2.0], [1.5]
 CENTER = ((3.5,),)
 OF_ANY = [*HISTOGRAM, *AVERAGED, *FAR_CELLS, *MISSING]
@@ -109,6 +111,15 @@ RELEASES: dict[str, Release] = {
         [*NORTH, *SQUARES, *OF_ANY], medians=CENTER, options={"bounds": (0.0, 9.0)}
     ),
     "equal to an entry": Release([*FEW, *SQUARES, *OF_BOUNDS], medians=(), options={"equals": "1"}),
+    "levels of a bell": Release([*NORTH, *LEVELS * AVERAGED], options={**BELL, "weighting": "auto"}),
+    "levels of groups": Release(
+        [*NORTH, *SOUTH, *LEVELS * AVERAGED], grouped=True, options={**BELL, "weighting": "everyone"}
+    ),
+    "levels of any shape": Release(
+        [*NORTH, *HISTOGRAM, *LEVELS * [*AVERAGED, *FAR_CELLS, *MISSING]],
+        medians=CENTER,
+        options={"weighting": "everyone"},
+    ),
     "known bounds of groups": Release(
         [*FEW, *FEWEST, *SQUARES, *OF_BOUNDS], medians=(), grouped=True, options={"bounds": (-1.0, 4.0)}
     ),
@@ -131,7 +142,7 @@ class Handed:
         """All options."""
         groups = {"by": self.by, "groups": self.groups} if release.grouped else {}
         model = {"model": "unbounded", "budget_range": release.budget_range}
-        return {**self.names, **groups, **model, **release.options}
+        return {**self.names, **groups, **model, **BY_BUDGETS, **release.options}
 
 
 def columns_by(convert: Callable[[Any], Any]) -> Callable[[Table, Path], Handed]:
@@ -222,7 +233,7 @@ def _words_for(release: Release) -> list[str]:
     words = ["estimate people.csv --value income --budget epsilon --report page.html"]
     words += [f"--model unbounded --budget-min {low} --budget-max {high}"]
     words += [f"--by region --groups {','.join(GROUPS)}"] if release.grouped else []
-    words += [f"--{name} {_written(value)}" for name, value in release.options.items()]
+    words += [f"--{name} {_written(value)}" for name, value in {**BY_BUDGETS, **release.options}.items()]
     return " ".join(words).split()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from by_budgets import plan_mean
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from recorder import Recorder
 from rules import clip_of, clip_weights, exact_sums, group_at, sums_of, three
 from statistical.laws import assert_accepts_and_rejects, discrete_laplace_cdf, discrete_laplace_size_cdf, kolmogorov
 
-from pdpmean import Plan, Randomness, plan_mean
+from pdpmean import Plan, Randomness
 from pdpmean.core.choices import Choices, GivenShape
 from pdpmean.core.integers import LARGEST_SHIFT, STEPS, steps_of, steps_per_unit
 from pdpmean.core.model import BOUNDED, make_model

@@ -110,7 +110,9 @@ NAMES = [{0.2: "low", 1.0: "mid", 2.0: "high"}[budget] for budget in BUDGETS.tol
 
 @pytest.mark.parametrize("options", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
 def test_tiers_by_name(options: dict[str, Any]) -> None:
-    assert seeded(budgets=NAMES, tiers=TIERS, **options).to_dict() == seeded(**options).to_dict()
+    """Where budgets are private, names tell which levels of them there are: by budgets, they change nothing."""
+    by_name = seeded(budgets=NAMES, tiers=TIERS, weighting="budgets", **options)
+    assert by_name.to_dict() == seeded(weighting="budgets", **options).to_dict()
 
 
 def test_an_unknown_tier() -> None:
@@ -118,7 +120,8 @@ def test_an_unknown_tier() -> None:
     with pytest.raises(InvalidInputError, match="the tier 'other', which tiers does not list: low, mid, high"):
         seeded(budgets=names, tiers=TIERS)
     nothing = np.concatenate([[0.0], BUDGETS[1:]])
-    assert seeded(budgets=names, tiers=TIERS, **UNBOUNDED).to_dict() == seeded(budgets=nothing, **UNBOUNDED).to_dict()
+    options = {**UNBOUNDED, "weighting": "budgets"}
+    assert seeded(budgets=names, tiers=TIERS, **options).to_dict() == seeded(budgets=nothing, **options).to_dict()
 
 
 def test_who_grants_nothing_has_no_influence() -> None:
@@ -150,7 +153,7 @@ def test_all_public() -> None:
     found = seeded(VALUES[:500], math.inf)
     assert found.noise_std < 0.1 * found.sampling_std
     assert abs(found.mean - float(VALUES[:500].mean())) < 0.5 * found.std
-    assert found.selection_bound == 0.0
+    assert found.weighting == "everyone"
 
 
 def test_budgets_outside_the_range() -> None:
@@ -537,14 +540,14 @@ def test_what_is_public_is_checked(values: Any, budgets: Any, options: dict[str,
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
 @pytest.mark.parametrize("rich", [(0.5, 0.5), (1.0, 0.5), (1.0, 1.0), (2.0, 1.0)])
-def test_the_selection_bound_holds_where_a_few_who_grant_much_are_others(rich: tuple[float, float]) -> None:
+def test_the_mean_is_that_of_everyone_where_a_few_who_grant_much_are_others(rich: tuple[float, float]) -> None:
     generator = np.random.default_rng(21)
     budgets = np.repeat([0.02, 5.0], [19_800, 200])
     for seed in range(6):
         values = np.concatenate([generator.normal(size=19_800), generator.normal(*rich, size=200)])
         for options in ({}, BELL):
             found = seeded(values, budgets, seed=seed, **options)
-            assert abs(found.mean - values.mean()) <= found.selection_bound + 3 * found.std
+            assert abs(found.mean - values.mean()) <= 3 * found.std
 
 
 @pytest.mark.parametrize("shape", ["gaussian", "any"])

@@ -129,7 +129,7 @@ def bounds_of(options: dict[str, Any]) -> dict[str, Any]:
 
 
 FIELDS = {
-    *("mean", "interval_95", "std", "noise_std", "sampling_std", "center", "scale", "selection_bound", "model"),
+    *("mean", "interval_95", "std", "noise_std", "sampling_std", "center", "scale", "model"),
     *("spent", "bounds", "budget_range", "missing", "contradicted", "contradictions", "released_mean"),
     "assumed_tails",
     *("shape", "shares", "warnings", "private", "guarantee"),
@@ -144,7 +144,7 @@ def check(result: MeanEstimate) -> None:
     for text in (str(result), result._repr_html_()):
         assert "NOT PRIVATE" in text
         assert "nan" not in text.split("guarantee")[0]
-    assert min(result.std, result.noise_std, result.sampling_std, result.scale, result.selection_bound) >= 0
+    assert min(result.std, result.noise_std, result.sampling_std, result.scale) >= 0
     narrow, wide = result.interval(0.8), result.interval(0.99)
     assert all(math.isfinite(end) for end in (*narrow, *wide))
     room = 1e-6 * (wide[1] / 2 - wide[0] / 2)

@@ -22,6 +22,7 @@ from pdpmean import Choices, InsufficientBudgetError, InvalidInputError, Plan, R
 from pdpmean.core.choices import GivenShape, ShapeName, floor_share
 from pdpmean.core.model import BOUNDED
 from pdpmean.core.options import Options
+from pdpmean.core.whose import Whose
 from pdpmean.laws.clipped_normal import clipped_variance, inside, mean_tent
 from pdpmean.laws.lattice import everywhere, keys_of, linear, positive
 from pdpmean.planning import forecast
@@ -35,8 +36,8 @@ UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 1.0)}
 
 
 def plan_mean(budgets: Any, **options: Any) -> Plan:
-    """A plan for a bell, unless another shape is asked for."""
-    return pdpmean.plan_mean(budgets, **{"shape": "gaussian", **options})
+    """A plan for a bell in which people count by their budgets, unless something else is asked for."""
+    return pdpmean.plan_mean(budgets, **{"shape": "gaussian", "weighting": "budgets", **options})
 
 
 def plans() -> dict[str, dict[str, Any]]:
@@ -399,7 +400,7 @@ def test_a_sample_costs_hardly_anything(people: float, budgets: list[float], mon
     few = plan_mean(tiers).expected_std
     monkeypatch.setattr(forecast, "_ALL_UP_TO", math.inf)
     census = census_of_tiers(tiers, BOUNDED, Fraction(0))
-    options = Options(shape="gaussian")
+    options = Options(shape="gaussian", whose=Whose("budgets"))
     everybody = make_plan(census, options, room=10**12).expected_std
     assert 0.995 < error / everybody < 1.01
     assert people < 1e9 or few / everybody > 1.05
@@ -595,6 +596,7 @@ def test_a_plan_prints_and_goes_into_json() -> None:
         "expected error (std)",
         "made of",
         "95 % interval",
+        "who counts",
         "at best",
         "chance of a miss",
         "shares of the budget",
@@ -701,7 +703,7 @@ def test_groups_much_like_another_have_a_plan_as_good_as_their_own(spread: float
     """The last one is too small for a plan at all."""
     sizes = [*np.geomspace(2000.0, 2000.0 * spread, 12).tolist(), 50.0]
     censuses = [census_of_tiers({0.1: size, 1.0: size / 4}, BOUNDED, Fraction(1, 16)) for size in sizes]
-    options = Options(shape="gaussian")
+    options = Options(shape="gaussian", whose=Whose("budgets"))
     *found, refused = plan_groups(censuses, options)
     assert isinstance(refused, InsufficientBudgetError)
     for census, plan in zip(censuses, found, strict=False):
@@ -712,7 +714,7 @@ def test_groups_much_like_another_have_a_plan_as_good_as_their_own(spread: float
 
 def test_refused_groups_say_what_they_would_need_themselves() -> None:
     """Or one shaped like them: what is needed hardly depends on how many there are."""
-    options = Options(shape="gaussian")
+    options = Options(shape="gaussian", whose=Whose("budgets"))
     tiers = [{0.1: 1100.0}, {0.1: 800.0}, {0.1: 120.0}, {1.0: 9.0, 5.0: 3.0}, {0.11: 5.0}]
     censuses = [census_of_tiers(people, BOUNDED, Fraction(1, 16)) for people in tiers]
     for census, refusal in zip(censuses, plan_groups(censuses, options), strict=True):
@@ -734,7 +736,7 @@ FEW_DOMINATE = [
 
 @pytest.mark.parametrize("tiers", FEW_DOMINATE)
 def test_groups_are_not_alike_because_a_few_grant_as_much(tiers: list[dict[float, float]]) -> None:
-    options = Options(shape="gaussian")
+    options = Options(shape="gaussian", whose=Whose("budgets"))
     censuses = [census_of_tiers(people, BOUNDED, Fraction(1, 16)) for people in tiers]
     for census, plan in zip(censuses, plan_groups(censuses, options), strict=True):
         assert isinstance(plan, Plan)
@@ -742,7 +744,7 @@ def test_groups_are_not_alike_because_a_few_grant_as_much(tiers: list[dict[float
 
 
 def test_what_refused_groups_need_is_told_for_their_own_budgets() -> None:
-    options = Options(shape="gaussian")
+    options = Options(shape="gaussian", whose=Whose("budgets"))
     censuses = [
         census_of_tiers(people, BOUNDED, Fraction(1, 16))
         for people in ({0.001: 150.0, 20.0: 1.0}, {0.1: 150.0, 20.0: 0.25})

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import pytest
+from by_budgets import plan_mean
 from scipy.optimize import brentq
 from test_clipped_normal import expectation
 
-from pdpmean import Plan, plan_mean
-from pdpmean.core.promise import Promise
+from pdpmean import Plan
 from pdpmean.inference import gaussian
-from pdpmean.inference.conclude import conclude
 from pdpmean.inference.population import Population
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE, clipped_mean, mean_tent, size_quantile
 from pdpmean.laws.error_law import ErrorLaw
@@ -76,26 +74,6 @@ def test_the_law_against_derivatives_and_quadrature(plan: Plan, shift: float) ->
     assert population.law.sampling == pytest.approx(per_ratio * math.hypot(sampling, by_tents), rel=1e-4)
     if shift == -0.8:  # where it matters
         assert abs(by_tents) > 0.15 * sampling
-
-
-@pytest.mark.parametrize("shift", [0.2, 2.2])
-def test_the_selection_bound_is_for_what_a_value_moves(plan: Plan, shift: float) -> None:
-    """The mean follows from the clipped value less its tent times the ratio: that is what weights may shift."""
-    sigma = 1 / float(size_quantile(min(shift, 1.5), 0.5))
-    half = plan.clip_width / MEDIAN_SIZE
-    width = half / sigma
-    ratio = float(clipped_mean(width, shift) / mean_tent(width, shift))
-    assert (ratio > 1) == (shift > 1)
-    ends = [float(clipped_mean(width, at) - ratio * mean_tent(width, at)) for at in (shift - STEP, shift + STEP)]
-    slope = (ends[1] - ends[0]) / (2 * STEP)
-    values = [x - ratio * (width - abs(x)) for x in (-width, 0.0, width)]
-    reach = (max(values) - min(values)) / width * half
-    (estimate,) = conclude([located(plan, ratio, 150.0)], Promise(plan.model, Fraction(1), private=False))
-    assert estimate
-    # Half the people grant twice as much as the others, publicly, at the worst: the variation for such a range.
-    roots = math.sqrt(0.5), 1.0
-    uneven = (roots[1] - roots[0]) / (roots[1] + roots[0])
-    assert estimate.selection_bound == pytest.approx(reach * uneven / slope, rel=1e-3)
 
 
 def test_public_tents_are_drawn_to_what_they_should_add_up_to() -> None:

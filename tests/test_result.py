@@ -17,7 +17,7 @@ from said import said
 from scipy.stats import norm
 
 import pdpmean
-from pdpmean import Choices, InvalidInputError, MeanEstimate, Plan, PopulationWarning, Randomness, estimate_mean, plot
+from pdpmean import InvalidInputError, MeanEstimate, Plan, PopulationWarning, Randomness, estimate_mean, plot
 from pdpmean.core.promise import Promise
 from pdpmean.inference import gaussian
 from pdpmean.inference.conclude import conclude
@@ -32,8 +32,8 @@ TIERS = {0.5: 8000, 1.0: 4000}
 
 
 def plan_mean(budgets: Any, **options: Any) -> Plan:
-    """A plan for a bell."""
-    return pdpmean.plan_mean(budgets, shape="gaussian", **options)
+    """A plan for a bell, in which people count by their budgets."""
+    return pdpmean.plan_mean(budgets, shape="gaussian", weighting="budgets", **options)
 
 
 def promised(plan: Plan, *, private: bool = True) -> Promise:
@@ -147,8 +147,8 @@ def assert_as_alone(found: MeanEstimate | None, group: Released | None, promise:
     assert found is not None
     (alone,) = conclude([group], promise)
     assert alone is not None
-    assert [found.mean, found.scale, found.std, found.selection_bound, *found.interval()] == pytest.approx(
-        [alone.mean, alone.scale, alone.std, alone.selection_bound, *alone.interval()], rel=1e-7
+    assert [found.mean, found.scale, found.std, *found.interval()] == pytest.approx(
+        [alone.mean, alone.scale, alone.std, *alone.interval()], rel=1e-7
     )
     assert (found.center, found.plan, said(found)) == (alone.center, alone.plan, said(alone))
 
@@ -248,41 +248,6 @@ def test_spent_is_the_share(options: dict[str, Any]) -> None:
     found = estimate_mean(values, 0.5, randomness=Randomness.seeded(1), **options)
     assert found.spent == Fraction(math.floor(Fraction(options.get("share", 1)) * 2**20), 2**20)
     assert found.spent == sum(found.plan.shares.values())
-
-
-# The bound on selection
-
-
-def selection(tiers: dict[float, int], half: float) -> float:
-    """Of values anywhere between bounds that are so far from the middle."""
-    budgets = np.repeat(list(tiers), list(tiers.values()))
-    values = np.random.default_rng(1).uniform(-half, half, budgets.size)
-    plain: dict[str, Any] = {"choices": Choices(saturation=10.0), "randomness": Randomness.seeded(1)}
-    found: float = estimate_mean(values, budgets, bounds=(-half, half), **plain).selection_bound
-    # Of any shape it is for the clip that was chosen.
-    (group,), of_clip = recorded(values, budgets, **plain)
-    assert group is not None
-    assert of_clip.selection_bound / group.location.half == pytest.approx(found / half, abs=1e-12)
-    return found
-
-
-def test_the_selection_bound_by_hand() -> None:
-    # In thousands: weights 0.5 and 1 over a total of 40, 1/80 and 1/40 where 1/60 would be even.
-    # Half of 40 * 1/240 + 20 * 1/120 is 1/6, and two values are at most 2 * 3 apart.
-    assert selection({0.5: 40_000, 1.0: 20_000}, 3.0) == pytest.approx(2 * 3.0 / 6)
-    # 20 more who grant nothing: even is 1/80. Half of 40 * 0 + 20 / 80 + 20 / 80 is 1/4.
-    assert selection({0.5: 40_000, 1.0: 20_000, 0.0: 20_000}, 3.0) == pytest.approx(2 * 3.0 / 4)
-    assert selection({0.5: 80_000}, 3.0) == pytest.approx(0.0, abs=1e-12)
-
-
-def test_the_selection_bound_of_a_bell_shape_is_for_the_clip_and_for_locating_too(plan: Plan) -> None:
-    """Where 4000 grant twice what 8000 do, they have half the weight in locating instead of a third: 1/6 too much."""
-    weights = np.minimum([0.25, 0.5], plan.weight_cap / float(plan.shares["sum"]))
-    total = 8000 * weights[0] + 4000 * weights[1]
-    assert abs(4000 * weights[1] / total - 1 / 3) < 1 / 6
-    slope = math.erf(plan.clip_width / math.sqrt(2))
-    found = released(plan, 0.0, 1.0)
-    assert found.selection_bound == pytest.approx(2 * plan.clip_width / slope / 6, rel=0.05)
 
 
 # Warnings
@@ -495,7 +460,7 @@ def test_it_prints_as_aligned_lines(plan: Plan) -> None:
         "95 % interval",
         "error (std)",
         "population's std",
-        "selection",
+        "whose mean",
         "guarantee",
     ]
     assert all(line[16:18] == "  " and line[18] != " " and len(line) <= 100 for line in lines)
@@ -520,17 +485,6 @@ def test_it_can_be_pickled(plan: Plan) -> None:
     again = pickle.loads(pickle.dumps(found))
     assert again.to_dict() == found.to_dict()
     assert str(again.plan) == str(plan)
-
-
-def test_the_unbounded_selection_bound_holds_within_a_bucket() -> None:
-    """Two budgets that the noisy census cannot tell apart, and values that go with them."""
-    rng = np.random.default_rng(3)
-    budgets = np.repeat([0.1, 0.39], 10_000)
-    values = rng.normal(38.0, 6.0, 20_000) + np.where(budgets > 0.2, 1.5, -1.5)
-    found = estimate_mean(values, budgets, model="unbounded", budget_range=(0.1, 0.39), randomness=Randomness.seeded(1))
-    low, high = found.interval()
-    assert abs(found.mean - 38.0) > 0.3
-    assert abs(found.mean - 38.0) <= found.selection_bound + (high - low) / 2
 
 
 def test_html_is_escaped(plan: Plan) -> None:

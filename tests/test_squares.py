@@ -8,13 +8,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from by_budgets import plan_mean
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from recorder import Recorder
 from rules import held_by
 
-from pdpmean import Randomness, plan_mean
+from pdpmean import Randomness
 from pdpmean.core.model import BOUNDED, Model, make_model
 from pdpmean.core.types import Floats
 from pdpmean.passes.cells import Held

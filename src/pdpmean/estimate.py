@@ -20,6 +20,7 @@ from pdpmean.core.progress import Progress, Watch
 from pdpmean.core.promise import Promise
 from pdpmean.core.quiet import quiet
 from pdpmean.core.traces import leave_no_trace
+from pdpmean.core.whose import Target, Weighting
 from pdpmean.errors import BudgetWarning, InsufficientBudgetError, PopulationWarning
 from pdpmean.inference.conclude import conclude
 from pdpmean.ledger.charge import Charge, check_ledger
@@ -75,6 +76,8 @@ def estimate_mean(
     missing: MissingName = "some",
     share: float | Fraction = 1,
     choices: Choices | None = None,
+    weighting: Weighting = "auto",
+    target: Target = "population",
     randomness: Randomness | None = None,
     progress: Progress | None = None,
 ) -> MeanEstimate | GroupedEstimate:
@@ -132,6 +135,14 @@ def estimate_mean(
         Use only this part of every budget; with a ledger, of what was granted, up to what is left of it.
     choices
         What to decide instead of the plan.
+    weighting
+        "everyone": all who grant anything count the same, so that the mean is theirs even if values go with budgets, as
+        when the well paid grant less. "budgets": people count by their budgets, which has the least error, but is right
+        only if budgets and values are independent. "auto": everyone, where that costs next to nothing; otherwise both
+        are weighed against each other, by what the released numbers say (`plan_mean` says which).
+    target
+        "population": the mean of the population that people come from. "people": the mean of the people in the table,
+        for whom there is no sampling error.
     randomness
         Secure unless given; `Randomness.seeded(...)` is for simulations and protects nobody.
     progress
@@ -165,6 +176,8 @@ def estimate_mean(
             missing=missing,
             share=share,
             choices=choices,
+            weighting=weighting,
+            target=target,
             budgets_given=budgets is not None or budget is not None,
             ledger=ledger,
             purpose=purpose,

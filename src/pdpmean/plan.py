@@ -15,6 +15,7 @@ from pdpmean.core.model import ModelName
 from pdpmean.core.options import Options, check_options
 from pdpmean.core.progress import Progress, Watch
 from pdpmean.core.quiet import quietly
+from pdpmean.core.whose import Target, Weighting
 from pdpmean.errors import InvalidInputError
 from pdpmean.ledger.ledger import Ledger
 from pdpmean.ledger.request import PeopleAsked
@@ -43,6 +44,8 @@ def plan_mean(
     bounds: GivenBounds | None = None,
     share: float | Fraction = 1,
     choices: Choices | None = None,
+    weighting: Weighting = "auto",
+    target: Target = "population",
     progress: Progress | None = None,
 ) -> Plan:
     """The plan for these budgets: what to expect before any value is read.
@@ -63,7 +66,7 @@ def plan_mean(
         Instead of budgets: plan for everybody in a ledger or, with a table whose column of ids is `person`, for those
         in it, at what a next release could cost them; `spend` and `share` as for `estimate_mean`. In the bounded model
         alone, since balances are private in the unbounded one.
-    model, budget_range, shape, bounds, share, choices, progress
+    model, budget_range, shape, bounds, share, choices, weighting, target, progress
         As for `estimate_mean`.
 
     Raises
@@ -81,6 +84,8 @@ def plan_mean(
         bounds=bounds,
         share=share,
         choices=choices,
+        weighting=weighting,
+        target=target,
         person=person,
         ledger=ledger,
         spend=spend,

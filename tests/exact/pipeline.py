@@ -22,10 +22,12 @@ from pdpmean.core.choices import Choices, ShapeName, floor_share, given_shape
 from pdpmean.core.model import Model
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
+from pdpmean.core.whose import Whose
 from pdpmean.errors import InsufficientBudgetError
 from pdpmean.laws import lattice as lattices
 from pdpmean.laws.lattice import Lattice, keys_of
 from pdpmean.planning.census import Census
+from pdpmean.planning.levels import Levels, Weighed
 from pdpmean.planning.make import PLANNERS
 from pdpmean.planning.plan import Plan, Shares
 from pdpmean.planning.prediction import Sums
@@ -102,6 +104,7 @@ def fixed_plan(
     shares: Shares | None = None,
     share: Fraction = USED["whole"],
     bounds: Bounds = UNKNOWN,
+    levels: Levels | None = None,
 ) -> Plan:
     """A plan of round shares; what it predicts plays no part."""
     shares = parts_of(share, shares or usual_shares(model, shape, bounds))
@@ -128,6 +131,8 @@ def fixed_plan(
         in_deviations=PLANNERS[shape].needs_locating,
         census=Census(anybody, shares.get("census", Fraction(0)), 0.0),
         choices=Choices(),
+        whose=Whose("budgets"),
+        weighed=Weighed(levels, price=1.0, sums=Sums(1.0, 1.0), efficiency=1.0),
     )
 
 

@@ -170,6 +170,28 @@ def test_far_values_give_the_same_integers(session: SparkSession, model: Model, 
 
 
 @pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED], ids=["bounded", "unbounded"])
+@pytest.mark.parametrize("grouped", [False, True], ids=["no groups", "groups"])
+def test_levels_of_budgets_give_the_same_integers(session: SparkSession, model: Model, grouped: bool) -> None:
+    """Levels that begin at what some budgets grant to the last bit; groups have three, none or two, or are refused."""
+    budgets = around(np.tile([0.25, 0.5, 1.0, 2.0, 64.0], 40))
+    values, codes = hostile_values(budgets.size), np.random.default_rng(3).integers(0, 5, budgets.size)
+    halves = [edge / model.budget_per_allowance for edge in (0.5, 1.0)]
+    edges = [halves, [], halves[1:], []] if grouped else [halves]
+    far = [clip_of(model, Fraction(1, 3), 0.1 * (row + 1), 10.0, 4.0, None, far=True) for row in range(6)]
+    clips = [*far, None] if grouped else far[:3]
+    rule = summing_of(clips, edges, grouped=grouped)
+    if grouped:
+        frame = frame_of(session, value=values, budget=budgets, label=codes)
+        spark = spark_source(frame, by="label", groups=tuple(range(4)))
+        arrays = ArraySource(values, budgets, codes.astype(np.int32), 4)
+    else:
+        spark, arrays = spark_source(frame_of(session, value=values, budget=budgets)), ArraySource(values, budgets)
+    found = [ExactSums.of(row) for row in spark.sum(rule).tolist()]
+    assert found == [ExactSums.of(row) for row in arrays.sum(rule).tolist()]
+    assert all(sums.counted for sums in found[:6])
+
+
+@pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED], ids=["bounded", "unbounded"])
 def test_a_thousand_groups_give_the_same_integers(session: SparkSession, model: Model) -> None:
     budgets = np.tile(hostile_budgets(model), 2)
     values = hostile_values(budgets.size)

@@ -134,6 +134,20 @@ Bounds = Annotated[
     ),
 ]
 
+Weighting = Annotated[
+    Literal["auto", "everyone", "budgets"],
+    _option(
+        "--weighting",
+        "everyone: all count the same, right even if values go with budgets. budgets: people count by their budgets, "
+        "right only if they do not. auto: everyone where that costs little, and between the two otherwise.",
+        POPULATION,
+    ),
+]
+Target = Annotated[
+    Literal["population", "people"],
+    _option("--target", "The mean of the population that people come from, or of the people in the table.", POPULATION),
+]
+
 ClipWidth = Annotated[float | None, _option("--clip-width", "Clip so many standard deviations from the centre.", PLAN)]
 Saturation = Annotated[float | None, _option("--saturation", "The budget above which more no longer counts.", PLAN)]
 CenterShare = Annotated[float | None, _option("--center-share", "The part of every budget for the centre.", PLAN)]
@@ -168,6 +182,8 @@ def _planning(
     share: Share = 1.0,
     shape: Shape = "any",
     bounds: Bounds = None,
+    weighting: Weighting = "auto",
+    target: Target = "population",
     clip_width: ClipWidth = None,
     saturation: Saturation = None,
     center_share: CenterShare = None,
@@ -194,6 +210,8 @@ def _planning(
         "share": share,
         "shape": shape,
         "bounds": bounds and tuple(_end(text) for text in bounds),
+        "weighting": weighting,
+        "target": target,
         "choices": Choices(**{name: value for name, value in choices.items() if value is not None}),
     }
 

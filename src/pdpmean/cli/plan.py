@@ -111,7 +111,11 @@ def _content(made: Plan, scenarios: list[Scenario]) -> dict[str, Any]:
         "people_beyond_saturation": _beyond(made),
         "without_privacy": made.without_privacy,
         "what_if": [
-            {"change": scenario.name, "expected_std": scenario.plan and scenario.plan.expected_std}
+            {
+                "change": scenario.name,
+                "expected_std": scenario.plan and scenario.plan.expected_std,
+                "price_of_everyone": scenario.plan and scenario.plan.weighed.price,
+            }
             for scenario in scenarios
         ],
     }

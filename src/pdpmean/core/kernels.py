@@ -29,6 +29,7 @@ __all__ = [
     "count_cells",
     "count_group_cells",
     "find_at_most",
+    "find_rows",
     "hash_texts",
     "look_up",
     "sum_blocks",
@@ -420,6 +421,20 @@ def sum_groups(values, budgets, groups, low, high, factor, rules, squares, block
         for k in range(sums.shape[0]):
             _add(sums[k], words[k, 0], words[k, 1], words[k, 2], words[k, 3])
             words[k] = 0
+
+
+@_compiled((_DOUBLES, _CODES, *_LIMITS, types.Array(types.float64, 2, "C", readonly=True), _CODES))
+def find_rows(budgets, groups, low, high, factor, edges, first_rows):
+    """The row of sums of each record: by its group, if there are any, and there by its level of budgets."""
+    rows = np.empty(budgets.size, np.int32)
+    for i in range(budgets.size):
+        group = groups[i] if groups.size else 0
+        allowance = _allowance(budgets[i], low, high, factor)
+        row = first_rows[group]
+        for k in range(edges.shape[1]):
+            row += edges[group, k] <= allowance
+        rows[i] = row
+    return rows
 
 
 @_compiled(*((_read_only(kind), types.int64, _CODES, types.int32[::1]) for kind in (types.int32, types.int64)))

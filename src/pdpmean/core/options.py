@@ -26,6 +26,7 @@ from pdpmean.core.choices import (
 from pdpmean.core.groups import check_groups
 from pdpmean.core.model import BOUNDED, Model, ModelName, make_model
 from pdpmean.core.progress import Progress
+from pdpmean.core.whose import AUTO, Target, Weighting, Whose, check_whose
 from pdpmean.errors import InvalidInputError
 
 __all__ = ["GivenOptions", "Options", "check_options"]
@@ -45,6 +46,7 @@ class Options:
     bounds: Bounds = UNKNOWN
     share: Fraction = Fraction(1)
     choices: Choices = field(default_factory=Choices)
+    whose: Whose = AUTO
     nothing_missing: bool = False
     """Whether every value is publicly known to be there."""
     value: str | None = None
@@ -73,6 +75,9 @@ def check_options(
     bounds: GivenBounds | None = None,
     share: float | Fraction = 1,
     choices: Choices | None = None,
+    weighting: str = "auto",
+    target: str = "population",
+    tiers: Mapping[Any, float] | None = None,
     missing: str = "some",
     equals: Any = None,
     by: Any = None,
@@ -88,6 +93,8 @@ def check_options(
         bounds=limits,
         share=check_share(share),
         choices=check_choices(choices),
+        whose=check_whose(weighting, target, tiers),
+        tiers=tiers,
         nothing_missing=check_missing(missing),
         equals=category,
         by=by,
@@ -125,6 +132,8 @@ class GivenOptions(TypedDict, total=False):
     bounds: GivenBounds | None
     share: float | Fraction
     choices: Choices | None
+    weighting: Weighting
+    target: Target
     missing: MissingName
     randomness: Any
     progress: Progress | None

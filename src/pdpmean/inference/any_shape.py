@@ -10,11 +10,10 @@ import numpy as np
 from pdpmean.core.bounds import Bounds
 from pdpmean.core.numbers import finite
 from pdpmean.inference.known_bounds import KnownBoundsInference
-from pdpmean.inference.population import Evidence, Population, ShapeInference, averaging_weights, weight_variation
+from pdpmean.inference.population import Evidence, Population, ShapeInference
 from pdpmean.laws.far_mean import FarMean, PrivateTotal, PublicTotal, conclude_means
 from pdpmean.laws.missing_weight import MOST_MISSING
 from pdpmean.laws.reading import Counted, Reading
-from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Location, PrivateTotalSums, PublicTotalSums, Released
 from pdpmean.results.assumed_tails import AssumedTails
 
@@ -108,10 +107,6 @@ class AnyShapeInference(ShapeInference):
         """What does not fit together in the histogram and in the sums; of next to no values, that there are none."""
         mostly_missing = (population.missing or 0.0) > _MANY
         return (_TOO_FEW_LEFT,) if population.contradictions and mostly_missing else population.contradictions
-
-    def unevenness(self, plan: Plan) -> float:
-        """Of the weights in the sums."""
-        return weight_variation(plan, averaging_weights(plan))
 
 
 def _is_between_bounds(released: Released) -> bool:

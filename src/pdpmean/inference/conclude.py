@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from pdpmean.core.choices import ShapeName
-from pdpmean.core.numbers import finite
 from pdpmean.core.promise import Promise
 from pdpmean.inference.any_shape import AnyShapeInference
 from pdpmean.inference.gaussian import GaussianInference
 from pdpmean.inference.known_bounds import KnownBoundsInference
+from pdpmean.inference.levels import Levelled
 from pdpmean.inference.population import Population, ShapeInference
 from pdpmean.laws.missing_weight import NOTHING_MISSING
-from pdpmean.planning.released import Average, Released
+from pdpmean.laws.pooling import Difference
+from pdpmean.planning.released import Average, LevelSums, Released
 from pdpmean.results.mean_estimate import MeanEstimate
 
 __all__ = ["INFERENCES", "conclude"]
@@ -25,42 +27,83 @@ INFERENCES: dict[ShapeName, ShapeInference] = {
 }
 
 
+_RISING = "people who grant less have lower values than those who grant more"
+_FALLING = "people who grant less have higher values than those who grant more"
+_LOCATED_BY_OTHERS = "the bell was located by those who grant more, so that the interval is too narrow: use shape='any'"
+
+
 def conclude(groups: Sequence[Released | None], promise: Promise) -> list[MeanEstimate | None]:
     """The estimate of each group; None where nothing was released."""
-    groups = [group and _as_known(group) for group in groups]
-    shapes = {group.plan.shape for group in groups if group}
-    populations = {shape: iter(INFERENCES[shape].populations(_all_of(groups, shape))) for shape in shapes}
+    parts = [_Parts.of(group) if group else None for group in groups]
+    shapes = {part.shape for part in parts if part}
+    populations = {shape: iter(INFERENCES[shape].populations(_all_of(parts, shape))) for shape in shapes}
     return [
-        _estimate(INFERENCES[group.plan.shape], group, next(populations[group.plan.shape]), promise) if group else None
-        for group in groups
+        _estimate(part, [next(populations[part.shape]) for _ in part.variants], promise) if part else None
+        for part in parts
     ]
+
+
+class _Parts(NamedTuple):
+    """What was released of a group, as sets of sums that say something of everyone: one, or combinations of levels."""
+
+    released: Released
+    levelled: Levelled | None
+    variants: list[Released]
+    judged: int
+    """Which of them is held against what its shape allows."""
+
+    @classmethod
+    def of(cls, released: Released) -> _Parts:
+        """The sums as they are, or the combinations of levels."""
+        if not isinstance(released.averaged, LevelSums):
+            return cls(released, None, [_as_known(released)], 0)
+        levelled = Levelled(released)
+        return cls(released, levelled, [_as_known(variant) for variant in levelled.variants], levelled.judged)
+
+    @property
+    def shape(self) -> ShapeName:
+        """What the group goes by."""
+        return self.released.plan.shape
 
 
 def _as_known(group: Released) -> Released:
     """What was released; of missing values nothing, where it is publicly known that there are none."""
-    if not group.plan.nothing_missing or isinstance(group.averaged, Average):
+    if not group.plan.nothing_missing or isinstance(group.averaged, Average | LevelSums):
         return group
     return replace(group, averaged=replace(group.averaged, missing=NOTHING_MISSING))
 
 
-def _all_of(groups: Sequence[Released | None], shape: ShapeName) -> list[Released]:
+def _all_of(parts: Sequence[_Parts | None], shape: ShapeName) -> list[Released]:
     """Those of one shape, which are concluded together."""
-    return [group for group in groups if group and group.plan.shape == shape]
+    return [variant for part in parts if part and part.shape == shape for variant in part.variants]
 
 
-def _estimate(shape: ShapeInference, group: Released, population: Population, promise: Promise) -> MeanEstimate:
+def _estimate(parts: _Parts, found: Sequence[Population], promise: Promise) -> MeanEstimate:
     part = 1 / (promise.groups or 1)
-    bound = 2 * (group.location.half * shape.unevenness(group.plan) / population.slope)
+    shape, levelled = INFERENCES[parts.shape], parts.levelled
+    judged = parts.variants[parts.judged], found[parts.judged], part
+    population = levelled.population(found) if levelled else found[0]
+    levels = levelled.level_means(population) if levelled else ()
+    contradictions = shape.contradictions(*judged)
+    differs = levelled.difference(part) if levelled and not contradictions else None
     return MeanEstimate(
         mean=population.mean,
-        center=group.location.center,
+        center=parts.released.location.center,
         scale=population.scale,
         law=population.law,
-        plan=group.plan,
+        plan=parts.released.plan,
         promise=promise,
-        selection_bound=finite(bound),
-        missing=None if group.plan.nothing_missing else population.missing,
+        weighting=levelled.weighting if levelled else parts.released.plan.weighting,
+        missing=None if parts.released.plan.nothing_missing else population.missing,
         assumed=population.assumed,
-        warnings=shape.warnings(group, population, part),
-        contradictions=shape.contradictions(group, population, part),
+        warnings=shape.warnings(*judged) + (_words_of(differs, levelled) if differs and levelled else ()),
+        contradictions=contradictions,
+        levels=levels,
+        levels_differ=differs is not None,
     )
+
+
+def _words_of(differs: Difference, levelled: Levelled) -> tuple[str, ...]:
+    """How levels differ and, of a bell, what that does to its interval."""
+    words = (_RISING if differs.rising else _FALLING,)
+    return (*words, _LOCATED_BY_OTHERS) if levelled.is_bell else words

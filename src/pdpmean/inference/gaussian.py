@@ -10,19 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pdpmean.core.threads import in_threads
-from pdpmean.core.types import Floats
-from pdpmean.core.weights import locating_weights
 from pdpmean.inference.population import (
     LARGEST_ERROR,
     Evidence,
     Population,
     ShapeInference,
-    averaging_weights,
-    weight_variation,
 )
 from pdpmean.laws.clipped_normal import centered, clipped_variance, mean_tent, ratio_slope, undo_clipping
 from pdpmean.laws.error_law import ErrorLaw, half_width, rank_nodes
-from pdpmean.planning.plan import Plan
 from pdpmean.planning.prediction import NARROWEST, TENT_PART, center_error, scale_error, tent_error, tent_trust
 from pdpmean.planning.released import Average, Released
 
@@ -141,17 +136,6 @@ class GaussianInference(ShapeInference):
         gap, by_chance = _gap(_Bell(released), population, 1 - part * _FALSE_ALARM)
         return (_PERHAPS_SKEWED,) if gap > max(by_chance, _APART) else ()
 
-    def unevenness(self, plan: Plan) -> float:
-        """Also of the weights in `locate`, since centre and scale reach the mean where they are not everybody's."""
-        rule = plan.keep_rule
-
-        def locating(levels: Floats) -> Floats:
-            weights = locating_weights(levels, rule.share, rule.sum_share, rule.spared_from)
-            capped: Floats = np.minimum(weights, rule.cap)
-            return capped
-
-        return max(weight_variation(plan, averaging_weights(plan)), weight_variation(plan, locating))
-
 
 def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
     """Normal populations, and the laws of the error, mixed over the true rank of the spread: one row per group."""
@@ -174,9 +158,7 @@ def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
         errors = (found.half / (weights * slopes), scales * deviations / (weights * slopes))
         limited = (np.minimum(np.nan_to_num(error), LARGEST_ERROR) for error in errors)
         laws = map(ErrorLaw, *(parts[:, :-1] for parts in (means, *limited)))
-    # Of what the mean follows from, the clipped value less its tent times the ratio, over half of its range.
-    leverages = slopes[:, :-1].mean(axis=1) * (2 / (1 + np.maximum(np.abs(found.mean[:, 0]), 1)))
-    solved = (means[:, -1].tolist(), scales[:, -1].tolist(), laws, leverages.tolist())
+    solved = (means[:, -1].tolist(), scales[:, -1].tolist(), laws)
     return [Population(*one) for one in zip(*solved, strict=True)]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pdpmean.core.types import Floats
-from pdpmean.inference.population import Evidence, Population, ShapeInference, averaging_weights, weight_variation
+from pdpmean.inference.population import Evidence, Population, ShapeInference
 from pdpmean.laws.bounded_mean import BoundedMean, from_private_total, from_public_total
 from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.planning.plan import Plan
@@ -71,10 +71,6 @@ class KnownBoundsInference(ShapeInference):
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
         """Whether most values seem to be missing."""
         return (_MANY_MISSING,) if (population.missing or 0.0) > _MANY else ()
-
-    def unevenness(self, plan: Plan) -> float:
-        """Of the weights in the sums."""
-        return weight_variation(plan, averaging_weights(plan))
 
 
 def _of_public_totals(released: Sequence[Released]) -> list[BoundedMean]:

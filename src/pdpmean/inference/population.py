@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from pdpmean.core.types import Floats
 from pdpmean.laws.law import Law
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Released
 from pdpmean.results.assumed_tails import AssumedTails
 
-__all__ = ["LARGEST_ERROR", "Evidence", "Population", "ShapeInference", "averaging_weights", "weight_variation"]
+__all__ = ["LARGEST_ERROR", "Evidence", "Population", "ShapeInference"]
 
 _BUCKET_DOUBT = 0.5  # how far, relatively, a noisy census misstates the squared weights: its buckets are wide
 _MORE = 0.7  # of a standard deviation, by simulation
@@ -31,8 +28,6 @@ class Population:
     """The standard deviation of the values."""
     law: Law
     """Where the mean lies."""
-    slope: float = 1.0
-    """How much the mean moves what a value moves by 1."""
     missing: float | None = None
     """The part of the weight whose value is missing, where that is known."""
     assumed: AssumedTails | None = None
@@ -107,30 +102,3 @@ class ShapeInference(ABC):
     @abstractmethod
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:
         """What to know about an answer that stands: remarks, no contradictions; false alarms as above."""
-
-    @abstractmethod
-    def unevenness(self, plan: Plan) -> float:
-        """At most the total variation between the weights given and equal weights for everybody."""
-
-
-def averaging_weights(plan: Plan) -> Callable[[Floats], Floats]:
-    """What people of given allowances weigh in the sum."""
-
-    def weigh(levels: Floats) -> Floats:
-        return np.minimum(levels * float(plan.shares["sum"]), plan.weight_cap)
-
-    return weigh
-
-
-def weight_variation(plan: Plan, weigh: Callable[[Floats], Floats]) -> float:
-    """The total variation between these weights and equal ones.
-
-    Where budgets are private, the worst there is within the public range.
-    """
-    if not plan.model.budgets_are_public:
-        least, most = np.sqrt(weigh(np.array(plan.model.public_range))).tolist()
-        return float((most - least) / (most + least))
-    profile, even = plan.census.profile, 1 / plan.people
-    weights = weigh(profile.levels)
-    differences = profile.counts * np.abs(weights / float((profile.counts * weights).sum()) - even)
-    return float(differences.sum() + max(plan.people - profile.people, 0.0) * even) / 2

@@ -152,6 +152,12 @@ class ErrorLaw:
         """P(true mean <= x)."""
         return float(np.mean(noisy_normal_cdf(x - self.centers, self.noise, self.sampling)))
 
+    @quietly
+    def chances(self, points: Floats) -> Floats:
+        """The same at each of many points."""
+        below: Floats = noisy_normal_cdf(points[:, None] - self.centers, self.noise, self.sampling).mean(axis=1)
+        return below
+
     def interval(self, level: float) -> tuple[float, float]:
         """The central interval that holds the true mean with probability `level`."""
         return intervals([self], level)[0]

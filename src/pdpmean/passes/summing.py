@@ -46,7 +46,8 @@ class Summing:
     The z are values, clipped, in steps. Unless `squares`, the extra is ``STEPS - |z|``, the sum of W is over the values
     near the middle, and a missing value adds nothing. If `squares`, the extra is ``z**2 / STEPS``, and a missing value
     is in the last sum alone. There is one row per group, a `SumRule`, and a last one that adds nothing for everybody
-    else; or a single row, where there are no groups.
+    else; or a single row, where there are no groups. A group whose levels of budgets are summed apart has one row for
+    each of them, one after the other.
 
     If `far`, values that lie far beyond the clip, as the rule says, are in none of these sums, but in that of their
     distance: of W times the part of the cell's end that it reaches, in steps.
@@ -56,16 +57,50 @@ class Summing:
     squares: bool
     far: bool
     rules: Floats
+    first_rows: NDArray[np.int32]
+    """The row of the first level of each group."""
+    edges: Floats
+    """The allowances at which all other levels begin, by group; no number where there are no more."""
 
     @classmethod
-    def of(cls, model: Model, rules: Sequence[SumRule | None], *, squares: bool, far: bool, grouped: bool) -> Summing:
-        """The sums by these rules, one per group; nothing where there is none."""
+    def of(
+        cls,
+        model: Model,
+        rules: Sequence[SumRule | None],
+        edges: Sequence[Sequence[float]] | None = None,
+        *,
+        squares: bool,
+        far: bool,
+        grouped: bool,
+    ) -> Summing:
+        """The sums by these rules, one per group; nothing where there is none.
+
+        Where `edges` say at which allowances further levels of a group begin, there is a rule for each level.
+        """
         rows = [rule or _NOTHING for rule in (*rules, *([None] if grouped else []))]
-        return cls(model, squares, far, np.array(rows))
+        starts = [*(edges if edges is not None else [()] * len(rules)), *([()] if grouped else [])]
+        most = max(map(len, starts))
+        padded = [[*own, *[math.nan] * (most - len(own))] for own in starts]
+        first_rows = np.cumsum([0, *(len(own) + 1 for own in starts[:-1])]).astype(np.int32)
+        return cls(model, squares, far, np.array(rows), first_rows, np.array(padded).reshape(len(starts), most))
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether budgets are summed apart in any group."""
+        return bool(self.edges.shape[1])
+
+    def rows_of(self, batch: Batch) -> NDArray[np.int32]:
+        """The row that each record adds to: by its group, and there by its level. One for all, if there are neither."""
+        groups = np.zeros(1, dtype=np.int32) if batch.groups is None else batch.groups
+        if not self.has_levels:
+            return self.first_rows[groups]
+        is_beyond = self.edges[groups] <= self.model.allowances(batch.budgets)[:, None]
+        rows: NDArray[np.int32] = self.first_rows[groups] + is_beyond.sum(axis=1, dtype=np.int32)
+        return rows
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Groups by sums: of W z in two words, of W, of W times the extra in two words, of the W that are missing.
+        """Groups, or levels, by sums: of W z in two words, of W, of W times the extra in two words, of the W missing.
 
         If far values are counted, then of their W, and two words for each of their cells.
         """
@@ -76,7 +111,7 @@ class Summing:
         if batch.values.size >= SMALLEST_BATCH:
             self._tally_compiled(batch, table)
             return
-        where = np.zeros(1, dtype=np.int32) if batch.groups is None else batch.groups
+        where = self.rows_of(batch)
         rule = SumRule(*self.rules[where].T)
         granted = weights_of(self.model.allowances(batch.budgets), rule.share, rule.cap)
         places = places_of(batch.values, rule.middle, rule.lift, rule.per_unit)
@@ -99,7 +134,11 @@ class Summing:
     def _tally_compiled(self, batch: Batch, table: Counts) -> None:
         kernels = load_kernels()
         columns, limits = (batch.values, batch.budgets), self.model.limits
-        if batch.groups is None:
+        if self.has_levels:
+            groups = np.zeros(0, dtype=np.int32) if batch.groups is None else batch.groups
+            rows = kernels.find_rows(batch.budgets, groups, *limits, self.edges, self.first_rows)
+            kernels.sum_groups(*columns, rows, *limits, self.in_units, self.squares, _BLOCK, table)
+        elif batch.groups is None:
             rule = SumRule(*self.in_units[0].tolist())
             kernels.sum_blocks(*columns, *limits, rule, self.squares, _BLOCK, table[0])
         else:

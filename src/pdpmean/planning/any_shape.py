@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pdpmean.core.bounds import check_fine_enough
@@ -13,6 +13,7 @@ from pdpmean.planning.forecast import NOBODY, OUT_OF_REACH, Forecast, Locating
 from pdpmean.planning.named_shapes import BELL, SKEWED, expected_error
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
+from pdpmean.planning.prediction import Sums
 
 __all__ = ["AnyShapePlanner"]
 
@@ -87,6 +88,17 @@ class AnyShapePlanner(Locating, Planner):
             scale_may_miss=False,
             needs_locating=self.needs_locating,
             in_deviations=True,
+        )
+
+    def with_sums(self, forecast: Forecast, sums: Sums) -> Forecast:
+        """The forecast if weights add up to this instead: the clip is then another, too."""
+        expected = expected_error(BELL, sums, self.noise_of_sums)
+        return replace(
+            forecast,
+            clip_width=expected.clip_width,
+            mean=sums,
+            noise_scale=expected.noise_scale,
+            sampling_std=expected.sampling_std,
         )
 
     def noise_per_variance(self, nats: float) -> float:

@@ -174,10 +174,14 @@ class Forecaster(ABC):
         """The cap on the weights ``share * allowance`` that minimises the variance, and the sums it leaves."""
         profile = self.census.profile
         cap = profile.saturation(constant, share)[0]
-        if self.choices.saturation:
-            cap = self.choices.saturation / self.model.budget_per_allowance * share
-        cap = min(cap, LARGEST_WEIGHT)
+        cap = self.largest_weight(share) if self.choices.saturation else min(cap, LARGEST_WEIGHT)
         return cap, Sums(*profile.capped_sums(cap, share))
+
+    def largest_weight(self, share: float) -> float:
+        """No record weighs more in a sum with this share, by choice or since more would not help."""
+        if not self.choices.saturation:
+            return LARGEST_WEIGHT
+        return min(self.choices.saturation / self.model.budget_per_allowance * share, LARGEST_WEIGHT)
 
     @property
     def noise_of_sums(self) -> float:

@@ -12,7 +12,7 @@ from scipy.special import expit
 from pdpmean.core.options import Options
 from pdpmean.laws.clipped_normal import centered
 from pdpmean.laws.simplex import find_least
-from pdpmean.planning.forecast import ClipEffect, LocatingForecaster
+from pdpmean.planning.forecast import ClipEffect, Forecast, LocatingForecaster
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
 from pdpmean.planning.prediction import Sums, product_error, tent_error, tent_trust
@@ -53,6 +53,11 @@ class GaussianPlanner(LocatingForecaster, Planner):
         trust = 1.0 if self.census.is_noisy else tent_trust(scale, width, tents)
         return _INFLATION * product_error(center, scale, width, math.sqrt(trust) * tent_error(tents))
 
+    def efficiency(self, forecast: Forecast) -> float:
+        """Of a clipped normal, that of its mean beside the plain one."""
+        clipped = centered(forecast.clip_width)
+        return clipped.inside**2 / clipped.variance
+
     def best(self, near: Plan | None = None) -> Plan:
         """The plan of least predicted error; hardly worse, if one is given for a census much like this one."""
         coding = _Coding(self)
@@ -64,6 +69,8 @@ class GaussianPlanner(LocatingForecaster, Planner):
         if plan.failure_probability(self.choices.max_ratio) > _HOPELESS:
             return plan
         plan, cost = self._optimise(coding, spare=False)
+        if self.whose.weighting != "budgets":  # levels use what a single sum would leave
+            return plan
         largest = self.census.largest(self.model) * self.model.budget_per_allowance
         if plan.saturation >= largest or plan.shares["center"] + plan.shares["scale"] < _WORTH:  # nothing to gain
             return plan

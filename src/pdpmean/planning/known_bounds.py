@@ -50,7 +50,7 @@ class KnownBoundsPlanner(Planner):
 
         Where they do not, which nobody knows beforehand, a narrower clip makes for less noise.
         """
-        locating = AnyShapePlanner(self.census, self.model, self.bounds, self.choices, self.room, self.share)
+        locating = AnyShapePlanner(**vars(self))
         plan = locating.best()
         if not locating.accepts(plan):
             return self

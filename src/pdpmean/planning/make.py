@@ -17,6 +17,7 @@ from pdpmean.planning.census import Census
 from pdpmean.planning.forecast import LARGEST_SAMPLE, LARGEST_WEIGHT
 from pdpmean.planning.gaussian import GaussianPlanner
 from pdpmean.planning.known_bounds import KnownBoundsPlanner
+from pdpmean.planning.levels import MOST_LEVELS
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
 
@@ -28,6 +29,7 @@ PLANNERS: dict[ShapeName, type[Planner]] = {
     "bounds": KnownBoundsPlanner,
 }
 
+_LEVELS_OF_GROUPS, _LEAST_LEVELS = 4096, 3  # of all groups together, and of each: every level has a row of sums
 _LEAST_SAMPLE = 500  # records that `locate` may look at in each of many groups
 
 
@@ -53,11 +55,18 @@ class Earlier:
         return self.refused[-1][1]
 
 
-def make_plan(census: Census, options: Options, *, earlier: Earlier | None = None, room: int = LARGEST_SAMPLE) -> Plan:
+def make_plan(
+    census: Census,
+    options: Options,
+    *,
+    earlier: Earlier | None = None,
+    room: int = LARGEST_SAMPLE,
+    most_levels: int = MOST_LEVELS,
+) -> Plan:
     """The best plan for a census, refused where `locate` would miss too often; it will look at about `room` records."""
     _check(census, options)
     earlier = earlier or Earlier()
-    planner = _planner(census, options, room)
+    planner = _planner(census, options, room, most_levels)
     near = earlier.near(census) if planner.needs_locating else None
     plan = planner.best(near)
     earlier.plan = near or plan
@@ -66,9 +75,10 @@ def make_plan(census: Census, options: Options, *, earlier: Earlier | None = Non
     return replace(plan, nothing_missing=options.nothing_missing)
 
 
-def _planner(census: Census, options: Options, room: int = LARGEST_SAMPLE) -> Planner:
+def _planner(census: Census, options: Options, room: int = LARGEST_SAMPLE, most_levels: int = MOST_LEVELS) -> Planner:
     planner = PLANNERS[options.shape]
-    return planner(census, options.model, options.bounds, options.choices, room, options.share).or_better()
+    given = census, options.model, options.bounds, options.choices, room, options.share, options.whose, most_levels
+    return planner(*given).or_better()
 
 
 def _check(census: Census, options: Options) -> None:
@@ -135,10 +145,11 @@ def plan_groups(censuses: Sequence[Census], options: Options) -> list[Plan | Ins
     outcomes: dict[int, Plan | InsufficientBudgetError] = {}
     earlier = Earlier()
     room = min(max(PLANNERS[options.shape].sampled_in_groups // len(censuses), _LEAST_SAMPLE), LARGEST_SAMPLE)
+    most_levels = min(max(_LEVELS_OF_GROUPS // len(censuses), _LEAST_LEVELS), MOST_LEVELS)
     # From the largest down, so that many find what was found for one much like them.
     for place in sorted(range(len(censuses)), key=lambda place: -censuses[place].profile.total):
         try:
-            outcomes[place] = make_plan(censuses[place], options, earlier=earlier, room=room)
+            outcomes[place] = make_plan(censuses[place], options, earlier=earlier, room=room, most_levels=most_levels)
         except InsufficientBudgetError as refusal:
             outcomes[place] = refusal
     return [outcomes[place] for place in range(len(censuses))]
@@ -154,5 +165,5 @@ def with_people(plan: Plan, factor: float) -> Plan | None:
     """The plan for `factor` times as many people who grant the same budgets; None where it would be refused."""
     share = sum(plan.shares.values(), Fraction(0))
     goes_by = check_shape(plan.given_shape, plan.bounds)
-    options = Options(plan.model, goes_by, plan.bounds, share, plan.choices)
+    options = Options(plan.model, goes_by, plan.bounds, share, plan.choices, plan.whose)
     return _planner(plan.census.times(factor), options).with_people(1)

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -19,17 +19,27 @@ from pdpmean.core.profile import ALIKE, Profile
 from pdpmean.core.quiet import quietly
 from pdpmean.core.rules import KeepRule
 from pdpmean.core.text import as_facts
+from pdpmean.core.types import Floats
+from pdpmean.core.whose import Whose
 from pdpmean.laws.error_law import half_width
 from pdpmean.laws.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.laws.lower_bound import lower_bound
 from pdpmean.laws.reading import Counted
 from pdpmean.planning.census import Census
 from pdpmean.planning.forecast import LOCATING_STEPS, Forecast, weighed
+from pdpmean.planning.levels import Levels, Weighed
 from pdpmean.planning.named_shapes import NAMED_SHAPES, expected_error
 from pdpmean.planning.prediction import BOUNDS_OCTAVES, Sums
 
-__all__ = ["CENTER_GRAIN", "Plan", "Shares"]
+__all__ = ["CENTER_GRAIN", "Plan", "Shares", "Weighting"]
 
+Weighting = Literal["everyone", "pooled", "budgets"]
+"""Who counts how much: everyone the same, something between that and budgets, or by budgets."""
+_WHO_COUNTS: dict[Weighting, str] = {
+    "everyone": "everyone counts the same",
+    "pooled": "everyone counts; those who grant more count more, as far as their values are no different",
+    "budgets": "people count by their budgets, which is right only if values do not go with budgets",
+}
 CENTER_GRAIN = 2**26  # the resolution of a centre: so many neighbouring doubles count as one, at most
 
 
@@ -60,6 +70,9 @@ class Plan(Forecast):
     """The part of every budget that each step may use, by name, as exact fractions."""
     census: Census = field(compare=False)
     choices: Choices
+    whose: Whose
+    weighed: Weighed = field(compare=False)
+    """Who counts how much."""
     nothing_missing: bool = False
     """Whether every value is publicly known to be there."""
 
@@ -81,6 +94,10 @@ class Plan(Forecast):
             "effective_records": self.effective_records,
             "saturation": self.saturation,
             "clip_width": self.clip_width,
+            "weighting": self.weighting,
+            "target": self.whose.target,
+            "price_of_everyone": self.weighed.price,
+            "expected_std_if_levels_differ": self.expected_std * self.weighed.disagreed,
             "shares": {name: float(share) for name, share in self.shares.items()},
         }
 
@@ -92,6 +109,7 @@ class Plan(Forecast):
             *self._rows_of_shapes(),
             ("made of", f"noise {self.noise_std:.4g} and sampling {self.at_most}{self.sampling_std:.4g}"),
             ("95 % interval", f"{self.at_most}+- {self.half_width():.4g}"),
+            *self._rows_of_weighting(),
             *self._rows_of_locating(),
             ("shares of the budget", ", ".join(f"{name} {float(share):.3g}" for name, share in self.shares.items())),
         ]
@@ -111,6 +129,32 @@ class Plan(Forecast):
             return {}
         noise = math.sqrt(2) if self.census.is_noisy else 1.0
         return {shape.words: expected_error(shape, self.mean, noise).std for shape in NAMED_SHAPES}
+
+    @property
+    def weighting(self) -> Weighting:
+        """Who counts how much, in a word."""
+        if self.levels is None:
+            return "budgets" if self.whose.weighting == "budgets" else "everyone"
+        return "everyone" if self.levels.everyone else "pooled"
+
+    def whose_mean(self, weighting: Weighting) -> str:
+        """Whose mean it is, in words, if people count so much."""
+        group = "the people in the table" if self.whose.are_these_people else "the population they come from"
+        left_out = self.census.left_out
+        nothing = f"; nothing can be said of the {left_out:,.0f} who grant no budget" if left_out else ""
+        return f"{_WHO_COUNTS[weighting]}: the mean of {group}{nothing}"
+
+    def _rows_of_weighting(self) -> list[tuple[str, str]]:
+        """Who counts how much, and what it costs that everyone does the same."""
+        price = f"{self.weighed.price:.3g} times the error"
+        if self.weighting == "everyone":
+            several = f"everyone the same; that is {price} of counting by budgets"
+            return [("who counts", several)] if self.levels else []
+        who = f"{self.weighting}; counting everyone the same would be {price}"
+        if self.weighting == "budgets":
+            return [("who counts", who)]
+        differing = f"the expected error is {self.expected_std * self.weighed.disagreed:.4g}"
+        return [("who counts", who), ("if levels differ", differing)]
 
     @property
     def given_shape(self) -> GivenShape:
@@ -182,12 +226,33 @@ class Plan(Forecast):
     @property
     def saturation(self) -> float:
         """The budget above which more no longer counts."""
-        return self.weight_cap / float(self.shares["sum"]) * self.model.budget_per_allowance
+        largest = max(self._caps, default=self.weight_cap)
+        return largest / float(self.shares["sum"]) * self.model.budget_per_allowance
+
+    def counts(self, budgets: Floats) -> Floats:
+        """How much people of these budgets count, over who counts most; where levels are pooled, if they agree."""
+        if self.levels is None:
+            return np.minimum(budgets / self.saturation, 1.0)
+        per_person = np.array(self.weighed.parts) / self.levels.people
+        level = np.searchsorted(self.levels.edges, budgets / self.model.budget_per_allowance, side="right")
+        counted: Floats = per_person[level] / per_person.max()
+        return counted
 
     @property
     def largest_weight(self) -> float:
         """No record weighs more in the average, publicly."""
+        if self.levels:
+            return max(self._caps)
         return min(self.weight_cap, float(self.shares["sum"]) * self.census.largest(self.model))
+
+    @property
+    def _caps(self) -> tuple[float, ...]:
+        return self.levels.caps if self.levels else ()
+
+    @property
+    def levels(self) -> Levels | None:
+        """The levels of budgets whose sums are kept apart, where there are any."""
+        return self.weighed.levels
 
     @cached_property
     def keep_rule(self) -> KeepRule:
@@ -195,7 +260,7 @@ class Plan(Forecast):
         return KeepRule(
             share=float(self.shares.locating),
             sum_share=float(self.shares["sum"]),
-            spared_from=max(self.spared_from, self.weight_cap),  # what is not spent in the sum, and no more
+            spared_from=max(self.spared_from, self.weight_cap, *self._caps),  # what is not spent in sums, and no more
             cap=self.locate_cap,
             density=self.thinning,
         )

@@ -15,8 +15,11 @@ from typing import ClassVar
 
 from pdpmean.core.choices import SHARE_UNIT, floor_share
 from pdpmean.core.options import Options
-from pdpmean.planning.forecast import LARGEST_SAMPLE, Forecaster
+from pdpmean.core.whose import AUTO, Whose
+from pdpmean.planning.forecast import LARGEST_SAMPLE, Forecast, Forecaster
+from pdpmean.planning.levels import MOST_LEVELS, LevelsFor, Weighed
 from pdpmean.planning.plan import Plan, Shares
+from pdpmean.planning.prediction import Sums
 
 __all__ = ["Planner"]
 
@@ -29,6 +32,8 @@ class Planner(Forecaster):
     """One planning problem: what the forecasts are for, and the part of every budget to share out."""
 
     share: Fraction = Fraction(1)
+    whose: Whose = AUTO
+    most_levels: int = MOST_LEVELS
 
     sampled_in_groups: ClassVar[int] = LARGEST_SAMPLE
     """Records that `locate` may look at in all groups together."""
@@ -79,7 +84,7 @@ class Planner(Forecaster):
             return {}
         shares = {"census": float(self.census.share)}
         low, high = self.model.budget_range or (0.0, math.inf)
-        if low < high:
+        if low < high and self.whose.weighting == "budgets":
             shares["weight_squares"] = min(_SQUARES_PART * self.left, _SQUARES_NATS / self.useful_total, room / 8)
         return shares
 
@@ -92,7 +97,45 @@ class Planner(Forecaster):
         exact = {name: max(floor_share(part), Fraction(1, SHARE_UNIT)) for name, part in shares.items()}
         exact["sum"] = self.share - sum(exact.values())
         forecast = self.forecast({name: float(part) for name, part in exact.items()}, width, spare=spare)
-        return Plan(**vars(forecast), model=self.model, shares=Shares(exact), census=self.census, choices=self.choices)
+        weighed = self.weighed(forecast, float(exact["sum"]))
+        return Plan(
+            **vars(self.with_sums(forecast, weighed.sums)),
+            model=self.model,
+            shares=Shares(exact),
+            census=self.census,
+            choices=self.choices,
+            whose=self.whose,
+            weighed=weighed,
+        )
+
+    def weighed(self, forecast: Forecast, share: float) -> Weighed:
+        """Who counts how much, by what a single sum by budgets is forecast to come to."""
+        levels = LevelsFor(
+            profile=self.census.profile,
+            model=self.model,
+            share=share,
+            cap=forecast.weight_cap,
+            tiers=self.whose.tiers,
+            most=self.most_levels,
+            largest=self.largest_weight(share),
+        )
+        per_person = forecast.sampling_std / math.sqrt(forecast.mean.square)
+        return levels.weighed(self.whose, forecast.mean, forecast.noise_std / per_person, self.efficiency(forecast))
+
+    def with_sums(self, forecast: Forecast, sums: Sums) -> Forecast:
+        """The forecast if weights add up to this instead."""
+        before = forecast.mean
+        sampling = math.sqrt(sums.square / before.square) * before.weight / sums.weight
+        return replace(
+            forecast,
+            mean=sums,
+            noise_scale=forecast.noise_scale * before.weight / sums.weight,
+            sampling_std=forecast.sampling_std * sampling,
+        )
+
+    def efficiency(self, forecast: Forecast) -> float:  # noqa: ARG002 (of the plain mean it is all)
+        """Of what the mean of the people in the table owes to who they are, the part that the estimate follows."""
+        return 1.0
 
     @cached_property
     def left(self) -> float:

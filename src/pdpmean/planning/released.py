@@ -8,7 +8,16 @@ from pdpmean.core.numbers import finite
 from pdpmean.laws.reading import Reading
 from pdpmean.planning.plan import Plan
 
-__all__ = ["Average", "Location", "PrivateTotalSums", "PublicTotalSums", "Released", "ReleasedSums"]
+__all__ = [
+    "Average",
+    "LevelSums",
+    "Location",
+    "PrivateTotalSums",
+    "PublicTotalSums",
+    "Released",
+    "ReleasedSums",
+    "SumsOfOne",
+]
 
 _Cells = tuple[float, ...]
 
@@ -94,7 +103,18 @@ class PrivateTotalSums:
         return self.low + self.middle + self.high
 
 
-ReleasedSums = Average | PublicTotalSums | PrivateTotalSums
+SumsOfOne = Average | PublicTotalSums | PrivateTotalSums
+"""What is released of records that are summed together."""
+
+
+@dataclass(frozen=True)
+class LevelSums:
+    """What is released where levels of budgets are summed apart: the sums of each, with noise of their own."""
+
+    levels: tuple[SumsOfOne, ...]
+
+
+ReleasedSums = SumsOfOne | LevelSums
 
 
 @dataclass(frozen=True)

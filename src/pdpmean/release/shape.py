@@ -10,7 +10,7 @@ from pdpmean.core.types import Counts, Floats
 from pdpmean.laws.lattice import Lattice
 from pdpmean.passes.summing import FAR_WEIGHT, FIRST_FAR
 from pdpmean.planning.plan import Plan
-from pdpmean.planning.released import Location, ReleasedSums
+from pdpmean.planning.released import Location, SumsOfOne
 from pdpmean.randomness import Randomness
 from pdpmean.release.clip import Clip
 
@@ -61,7 +61,7 @@ class ShapeRelease(Protocol):
     def clip(self, plan: Plan, location: Location) -> Clip:
         """What is summed, and how."""
 
-    def release(self, plan: Plan, clip: Clip, sums: ExactSums, randomness: Randomness) -> ReleasedSums:
+    def release(self, plan: Plan, clip: Clip, sums: ExactSums, randomness: Randomness) -> SumsOfOne:
         """The sums with noise: a record costs at most its share."""
 
 

@@ -94,8 +94,8 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         """The interval of each group that has an estimate; as `MeanEstimate.interval`, all at once."""
         check_probability("level", level)
         laws = [estimate.law for estimate in self.estimates.values()]
-        mixtures = [law for law in laws if isinstance(law, ErrorLaw)]  # all of them, or none: groups have one shape
-        ends = intervals(mixtures, level) if mixtures else [law.interval(level) for law in laws]
+        mixtures = iter(intervals([law for law in laws if isinstance(law, ErrorLaw)], level))
+        ends = [next(mixtures) if isinstance(law, ErrorLaw) else law.interval(level) for law in laws]
         return dict(zip(self.estimates, ends, strict=True))
 
     def _row(self, group: Hashable, low: float | None, high: float | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from pdpmean.core.checks import check_probability
 from pdpmean.core.html import as_html
@@ -13,13 +13,37 @@ from pdpmean.core.numbers import finite
 from pdpmean.core.promise import Promise
 from pdpmean.core.text import as_facts, rounded, short
 from pdpmean.laws.law import Law
-from pdpmean.planning.plan import Plan
+from pdpmean.planning.plan import Plan, Weighting
 from pdpmean.results.assumed_tails import AssumedTails
 
-__all__ = ["LEVELS", "MeanEstimate"]
+__all__ = ["LEVELS", "LevelMean", "MeanEstimate"]
 
 _SEEN_NATS = 4.0  # of weight that is missing are told from noise
 LEVELS = (0.8, 0.95, 0.99)  # of the intervals that are shown together
+
+
+class LevelMean(NamedTuple):
+    """The mean of those who grant so much, and its error (std); it is about what it says, where little is granted."""
+
+    lowest: float
+    """The least budget."""
+    highest: float
+    """The largest."""
+    share: float
+    """Of all people who grant anything; in the unbounded model with noise."""
+    mean: float
+    std: float
+
+    @property
+    def in_words(self) -> str:
+        """The budgets."""
+        ends = [f"{end:.2g}" for end in (self.lowest, self.highest)]
+        return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+    @property
+    def mean_in_words(self) -> str:
+        """The mean and its error."""
+        return f"{rounded(self.mean, self.std)} +- {short(self.std, 2)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,8 +60,8 @@ class MeanEstimate:
     plan: Plan
     """How it was made, and what was expected of it."""
     promise: Promise
-    selection_bound: float
-    """How far off the mean is at most, on top of its error, if larger budgets go with larger values."""
+    weighting: Weighting
+    """Who counts how much: "everyone" the same, by "budgets", or "pooled" between both."""
     warnings: tuple[str, ...]
     """What to know about the answer, as far as the released numbers tell."""
     missing: float | None = None
@@ -46,6 +70,10 @@ class MeanEstimate:
     """What the interval assumes of values that the budget cannot show; None where it assumes nothing."""
     contradictions: tuple[str, ...] = ()
     """Why the released numbers cannot come from a population like the one assumed; then there is no answer."""
+    levels: tuple[LevelMean, ...] = ()
+    """The mean by budget, where levels of budgets were summed apart."""
+    levels_differ: bool = False
+    """Whether these differ by more than chance explains."""
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """The interval that holds the population's mean with probability `level`, if the shape is right."""
@@ -93,9 +121,9 @@ class MeanEstimate:
         return str(self.promise)
 
     @property
-    def selection(self) -> str:
-        """What a correlation between budgets and values could do, in words."""
-        return f"up to {short(self.selection_bound)} more bias if budgets correlate with values"
+    def whose_mean(self) -> str:
+        """Whose mean it is, in words."""
+        return self.plan.whose_mean(self.weighting)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
@@ -112,7 +140,11 @@ class MeanEstimate:
             "scale": self.scale,
             "missing": self.missing,
             "assumed_tails": self.assumed and asdict(self.assumed),
-            "selection_bound": self.selection_bound,
+            "weighting": self.weighting,
+            "target": self.plan.whose.target,
+            "whose_mean": self.whose_mean,
+            "levels": [level._asdict() for level in self.levels],
+            "levels_differ": self.levels_differ,
             "model": self.plan.model.name,
             "shape": self.plan.given_shape,
             "budget_range": list(self.plan.model.budget_range) if self.plan.model.budget_range else None,
@@ -133,6 +165,15 @@ class MeanEstimate:
         if self.missing is not None:
             rows += [("missing", self._missing_in_words(self.missing))]
         return rows
+
+    def level_rows(self) -> list[tuple[str, str]]:
+        """The mean by budget, where that is not the same for all."""
+        if not self.levels_differ:
+            return []
+        return [
+            (f"budget {level.in_words}", f"{level.mean_in_words}, {100 * level.share:.2g} % of the people")
+            for level in self.levels
+        ]
 
     def _missing_in_words(self, missing: float) -> str:
         """About how many, or that hardly any can be."""
@@ -162,8 +203,9 @@ class MeanEstimate:
             ("error (std)", f"{short(self.std)}, of which noise {noise}, sampling {sampling}"),
             ("population's std", short(self.scale, 4)),
             *([("assumed", str(self.assumed))] if self.assumed else []),
-            ("selection", self.selection),
+            ("whose mean", self.whose_mean),
             *(("warning", text) for text in self.warnings),
+            *self.level_rows(),
         ]
 
     def __repr__(self) -> str:

@@ -38,6 +38,7 @@ __all__ = [
     "draw_error",
     "draw_groups",
     "draw_intervals",
+    "draw_levels",
     "draw_no_answer",
     "draw_parts",
     "draw_weights",
@@ -98,8 +99,8 @@ def draw_weights(axes: Axes, plan: Plan) -> None:
     ends = np.append(granted, full)
     low, high = ends.min() / 2, ends.max() * 2
     budgets = np.geomspace(low, high, 200)
-    axes.plot(budgets, np.minimum(budgets / full, 1), color=ACCENT, lw=2.4, label="weight")
-    axes.plot(granted, np.minimum(granted / full, 1), "o", color=INK, ms=5, label="budgets granted")
+    axes.plot(budgets, plan.counts(budgets), color=ACCENT, lw=2.4, label="weight")
+    axes.plot(granted, plan.counts(granted), "o", color=INK, ms=5, label="budgets granted")
     axes.plot(full, 1, "D", color=INK, ms=10, mfc="none", label=f"saturation, {full:.3g}")
     log_axis(axes, "x", (1.0, 2.0, 5.0) if high < 100 * low else (1.0,))
     axes.set_xlim(low, high)
@@ -144,6 +145,19 @@ def draw_no_answer(axes: Axes, estimate: MeanEstimate) -> None:
     words = [f"{text}." for text in (*estimate.contradictions, estimate.cost_of_another)]
     axes.text(0.0, 1.0, "\n\n".join(textwrap.fill(text, 90) for text in words), va="top", transform=axes.transAxes)
     axes.set_axis_off()
+
+
+def draw_levels(axes: Axes, estimate: MeanEstimate) -> None:
+    """The mean of each level of budgets, with a 95 % interval, and that of everyone as a line."""
+    for row, level in enumerate(estimate.levels):
+        reach = 1.96 * level.std
+        axes.plot([level.mean - reach, level.mean + reach], [row, row], color=INK, lw=1, marker="|", label="_interval")
+        axes.plot(level.mean, row, "o", color=ACCENT, ms=8, label="_mean")
+        write_beside(axes, (level.mean + reach, row), rounded(level.mean, level.std), "right")
+    axes.axvline(estimate.mean, color=INK, ls="--", lw=1)
+    axes.margins(x=0.2)
+    _rows(axes, [f"budget {level.in_words}" for level in estimate.levels])
+    axes.set_xlabel("mean, with 95 % intervals; dashed, that of everyone", loc="left")
 
 
 def draw_parts(axes: Axes, estimate: MeanEstimate) -> None:

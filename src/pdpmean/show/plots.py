@@ -20,6 +20,7 @@ from pdpmean.show.panels import (
     draw_error,
     draw_groups,
     draw_intervals,
+    draw_levels,
     draw_no_answer,
     draw_parts,
     draw_weights,
@@ -75,10 +76,15 @@ def plot_plan(plan: Plan) -> Figure:
 
 
 def plot_estimate(estimate: MeanEstimate) -> Figure:
-    """Two panels: the mean with its intervals, and what its error is made of."""
+    """The mean with its intervals, what its error is made of and, where that differs, the mean by budget."""
     if estimate.contradicted:
         return _without_answer(estimate)
-    panels = {"The mean, with 80, 95 and 99 % intervals": draw_intervals, "What its error is made of": draw_parts}
+    panels: dict[str, Callable[..., None]] = {
+        "The mean, with 80, 95 and 99 % intervals": draw_intervals,
+        "What its error is made of": draw_parts,
+    }
+    if estimate.levels_differ:
+        panels["The mean by budget"] = draw_levels
     figure = _side_by_side(estimate, panels, height=3.0)
     return figure if estimate.private else _marked(figure)
 

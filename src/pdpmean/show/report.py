@@ -182,6 +182,14 @@ def _certainty(estimate: MeanEstimate, level: float) -> Context:
         (estimate,),
         height=2.1,
     )
+    if estimate.levels_differ:
+        figures.add(
+            "levels",
+            "The mean by budget",
+            "Values go with budgets: the mean of those who grant so much, and that of everyone.",
+            (estimate,),
+            height=0.9 + 0.4 * len(estimate.levels),
+        )
     return {
         "figures": figures.drawn,
         "rows": [
@@ -191,7 +199,8 @@ def _certainty(estimate: MeanEstimate, level: float) -> Context:
             ("of which sampling", short(estimate.sampling_std)),
             ("population's std", short(estimate.scale, 4)),
             *estimate.further_rows(level),
-            ("selection", estimate.selection),
+            ("whose mean", estimate.whose_mean),
+            *estimate.level_rows(),
         ],
     }
 

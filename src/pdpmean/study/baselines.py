@@ -30,6 +30,7 @@ from pdpmean.core.promise import Promise
 from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import round_down
+from pdpmean.core.whose import Whose
 from pdpmean.inference.conclude import conclude
 from pdpmean.laws.clipped_normal import centered
 from pdpmean.laws.error_law import half_width
@@ -254,7 +255,7 @@ def _census(source: ArraySource, model: Model, randomness: Randomness) -> Census
 def _run(source: ArraySource, census: Census, model: Model, randomness: Randomness) -> MeanEstimate:
     """The steps of `estimate_mean` after its census."""
     (held,) = count_budgets(source, model)
-    planned = [Group(held, make_plan(census, Options(model, "gaussian")))]
+    planned = [Group(held, make_plan(census, Options(model, "gaussian", whose=Whose("budgets"))))]
     averaged = average(source, locate(source, planned, randomness), randomness)
     (estimate,) = conclude([group.released for group in averaged], Promise(model, Fraction(1), randomness.private))
     assert estimate

@@ -91,6 +91,8 @@ def _planned(plan: Plan, people: People) -> Plan | None:
             bounds=plan.bounds,
             share=sum(plan.shares.values(), Fraction(0)),
             choices=plan.choices,
+            weighting=plan.whose.weighting,
+            target=plan.whose.target,
         )
     except InsufficientBudgetError:
         return None

@@ -22,6 +22,8 @@ from pdpmean.sources.spark.positions import BLOCK_BITS, ROW_BITS, Toss
 
 __all__ = [
     "BLOCK",
+    "BY_LEVEL",
+    "EDGES",
     "FAR_SUMS",
     "HEADS",
     "MARKS",
@@ -38,6 +40,8 @@ __all__ = [
 TOTAL = ("total_high", "total_low")
 SUMS = ("high", "low", "counted", "extra_high", "extra_low", "missing")
 FAR_SUMS = ("far_weight", "far_high", "far_low")
+EDGES = tuple(f"edge_{level}" for level in range(32))  # where further levels of budgets begin
+BY_LEVEL = ("share", "cap")  # of a rule, what each level has of its own
 
 # Where a record lies, and of that: some positions, few in each partition, that tell how long it is (`Grid.of`);
 # the block of a word of coins; and whether its own coin is heads.
@@ -112,7 +116,9 @@ def sum_columns(rule: Summing) -> list[str]:
     else:
         counted, extra, missing = "if(abs(step) < near, weight, 0L)", f"weight * ({STEPS}L - abs(step))", "0L"
     return [
-        f"floor(least({_allowance(rule.model)} * share, cap)) as granted",
+        f"{_allowance(rule.model)} as allowance",
+        *_level_columns(rule.edges.shape[1]),
+        "floor(least(allowance * share, cap)) as granted",
         "(value - middle) * lift * per_unit as place",
         f"if(place <= {steps}, floor(rint(greatest(place, -{steps}))), if(isnan(place), 0L, {STEPS}L)) as step",
         f"{_far_cell() if rule.far else '-1'} as far_cell",
@@ -122,6 +128,18 @@ def sum_columns(rule: Summing) -> list[str]:
         f"{counted} as counted",
         *_words(extra, "extra", ("extra_high", "extra_low")),
         *(_far_words() if rule.far else []),
+    ]
+
+
+def _level_columns(edges: int) -> list[str]:
+    """Columns up to `level`, that of a record's budget, and its share and cap: one of those its group has by level."""
+    if not edges:
+        return []
+    beyond = " + ".join(f"cast(allowance >= {name} as int)" for name in EDGES[:edges])
+    by_level = {name: ", ".join(f"{name}_{level}" for level in range(edges + 1)) for name in BY_LEVEL}
+    return [
+        f"{beyond} as level",
+        *(f"element_at(array({columns}), level + 1) as {name}" for name, columns in by_level.items()),
     ]
 
 

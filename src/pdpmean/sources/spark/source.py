@@ -31,6 +31,8 @@ from pdpmean.sources.layout import Layout
 from pdpmean.sources.people import check_ids, ids_as_text
 from pdpmean.sources.spark.expressions import (
     BLOCK,
+    BY_LEVEL,
+    EDGES,
     FAR_SUMS,
     HEADS,
     MARKS,
@@ -163,17 +165,19 @@ class SparkSource(Source):
         """The table of what all records contribute."""
         assert isinstance(rule, Summing)
         with self._told("sum"):
-            records = self._beside_groups("inner", **dict(zip(SumRule._fields, rule.in_units.T, strict=True)))
+            records = self._beside_groups("inner", **_entries(rule))
             records = records.selectExpr(*self._by_group, *sum_columns(rule))
             names = SUMS + FAR_SUMS * rule.far
-            keys = [*self._by_group, *(["far_cell"] * rule.far)]
+            keys = [*self._by_group, *(["level"] * rule.has_levels), *(["far_cell"] * rule.far)]
             found = _collected(records.groupBy(*keys).agg(*(sql.sum(name).alias(name) for name in names)))
             table = np.zeros(rule.shape, dtype=np.int64)
-            codes = self._codes(found)
+            rows = rule.first_rows[self._codes(found)]
+            if rule.has_levels:
+                rows = rows + found["level"].to_numpy()
             for column, name in enumerate(SUMS):
-                np.add.at(table[:, column], codes, found[name].fill_null(0).to_numpy())
+                np.add.at(table[:, column], rows, found[name].fill_null(0).to_numpy())
             if rule.far:
-                _add_far_cells(found, codes, table)
+                _add_far_cells(found, rows, table)
         return table
 
     def _read(self) -> DataFrame:
@@ -244,12 +248,26 @@ class SparkSource(Source):
             self.watch.done(step)
 
 
-def _add_far_cells(found: pa.Table, codes: NDArray[np.int32], table: Counts) -> None:
+def _entries(rule: Summing) -> dict[str, NDArray[Any]]:
+    """What the rules of a group say, one column each; and where its levels of budgets begin, with what each has."""
+    first = dict(zip(SumRule._fields, rule.in_units[rule.first_rows].T, strict=True))
+    if not rule.has_levels:
+        return first
+    last = len(rule.rules) - 1
+    for level in range(rule.edges.shape[1] + 1):
+        own = rule.in_units[np.minimum(rule.first_rows + level, last)]
+        first |= {f"{name}_{level}": own[:, SumRule._fields.index(name)] for name in BY_LEVEL}
+    for name in BY_LEVEL:
+        del first[name]
+    return first | dict(zip(EDGES, rule.edges.T, strict=False))
+
+
+def _add_far_cells(found: pa.Table, rows: NDArray[np.int32], table: Counts) -> None:
     """Add what was found in each cell of far values."""
     cells = found["far_cell"].to_numpy()
     is_far = cells >= 0
     for column, name in zip((FAR_WEIGHT, *far_columns(cells[is_far])), FAR_SUMS, strict=True):
-        np.add.at(table, (codes[is_far], column), found[name].to_numpy()[is_far])
+        np.add.at(table, (rows[is_far], column), found[name].to_numpy()[is_far])
 
 
 def _collected(frame: DataFrame) -> pa.Table:

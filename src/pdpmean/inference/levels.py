@@ -1,0 +1,312 @@
+"""The mean of everyone from the sums of levels: how they are combined, and whether the levels agree.
+
+A combination of levels is as good as one set of sums: noise of scale 1 on each, and a weight and a number of people of
+its own. So every shape concludes from it what it always does; here it is only said which combinations there are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pdpmean.core.types import Floats
+from pdpmean.inference.population import Population
+from pdpmean.laws.clipped_normal import centered
+from pdpmean.laws.mixed_law import Part, mix
+from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled
+from pdpmean.planning.levels import NEXT_TO_NOTHING, Combined, Levels, combined_sums
+from pdpmean.planning.plan import Plan, Weighting
+from pdpmean.planning.prediction import Sums
+from pdpmean.planning.released import (
+    Average,
+    LevelSums,
+    PrivateTotalSums,
+    PublicTotalSums,
+    Released,
+    SumsOfOne,
+)
+from pdpmean.results.mean_estimate import LevelMean
+
+__all__ = ["Levelled"]
+
+_FALSE_ALARM = 0.006  # of the test whether levels agree
+_PLAIN = 5.0  # nats: missing or far weight that is there beyond doubt
+_FAR_PLACE = 0.85  # where far values of a cell lie on average, over its end
+_LEAST_NATS = 1.0  # of a level whose weight is private, whatever the noise
+_LEAST_PRESENT = 0.1  # of the weight of a level, whatever seems to be missing
+_COUNTED = 6.0  # nats from which on a level's people are counted by its own sums
+_LEAST_VARIANCE = 2.0  # of z, over the weight in nats: about what its noise is
+
+
+class _Level(NamedTuple):
+    """What the sums of a level say, in the unit of its clip; for a bell, in standard deviations."""
+
+    mean: float
+    nats: float
+    inside: float
+    """The weight that the mean is of."""
+    spread: float
+    """The sum of w (1 - z**2)."""
+
+
+@dataclass(frozen=True)
+class Levelled:
+    """What was released of a group whose levels were summed apart."""
+
+    released: Released
+
+    @property
+    def plan(self) -> Plan:
+        """What it was released by."""
+        return self.released.plan
+
+    @cached_property
+    def _sums(self) -> tuple[SumsOfOne, ...]:
+        assert isinstance(self.released.averaged, LevelSums)
+        return self.released.averaged.levels
+
+    @property
+    def is_bell(self) -> bool:
+        """Whether clipping is undone as a bell's."""
+        return isinstance(self._sums[0], Average)
+
+    @cached_property
+    def planned(self) -> Levels:
+        """The levels as they were expected to be."""
+        assert self.plan.levels is not None
+        return self.plan.levels
+
+    @cached_property
+    def _levels(self) -> list[_Level]:
+        far = _far_share(self._sums)
+        return [
+            _level(sums, self.plan, nats, far)
+            for sums, nats in zip(self._sums, self.planned.nats.tolist(), strict=True)
+        ]
+
+    @cached_property
+    def nats(self) -> Floats:
+        """What each level weighs."""
+        return np.array([level.nats for level in self._levels])
+
+    @cached_property
+    def people(self) -> Floats:
+        """How many are in each level: public, or by what they weigh, where that is more than noise."""
+        if self.plan.model.budgets_are_public:
+            return self.planned.people
+        counted = self.nats / np.array(self.planned.caps)
+        return np.where(self.nats > _COUNTED, counted, np.minimum(self.planned.people, _COUNTED / self._caps))
+
+    @property
+    def _caps(self) -> Floats:
+        return np.array(self.planned.caps)
+
+    @cached_property
+    def effective(self) -> Floats:
+        """How many equally weighted people would have the same sampling error, by level."""
+        return self.planned.effective * self.people / self.planned.people
+
+    @cached_property
+    def _deviation(self) -> float:
+        """The population's standard deviation, in the unit of the levels' means."""
+        if self.is_bell:
+            return 1.0
+        inside = np.array([level.inside for level in self._levels])
+        total = float(inside.sum())
+        spread = sum(level.spread for level in self._levels) / total
+        mean = float(inside @ self._raw_means) / total
+        return math.sqrt(min(max(1 - spread - mean**2, _LEAST_VARIANCE / total), 1.0))
+
+    @cached_property
+    def _raw_means(self) -> Floats:
+        return np.array([level.mean for level in self._levels])
+
+    @cached_property
+    def means(self) -> Floats:
+        """The mean of each level, from the middle of the clip, in standard deviations."""
+        return self._raw_means / self._deviation
+
+    @cached_property
+    def errors(self) -> LevelErrors:
+        """How exact they are."""
+        inside = np.array([level.inside for level in self._levels])
+        noise = _noise_std(self._sums[0], self.plan, self._raw_means) / inside / self._deviation
+        return LevelErrors(
+            noise_std=noise,
+            effective=self.effective,
+            share=self.people / self.people.sum(),
+            budgets=self.planned.middle,
+            weighed=self.planned.weighed,
+            unevenness=self.planned.unevenness,
+        )
+
+    @cached_property
+    def pooled(self) -> Pooled:
+        """The levels, to be pooled."""
+        return Pooled(self.errors)
+
+    @cached_property
+    def is_everyone(self) -> bool:
+        """Whether everyone counts the same: as asked, or as planned if that still costs next to nothing.
+
+        What it costs depends on how far values lie apart, which nobody knows beforehand.
+        """
+        if not self.planned.everyone or self.plan.whose.weighting == "everyone":
+            return self.planned.everyone
+        return self.errors.everyone_std <= NEXT_TO_NOTHING * self.pooled.agreed_std
+
+    @property
+    def weighting(self) -> Weighting:
+        """Who counts how much, in a word."""
+        return "everyone" if self.is_everyone else "pooled"
+
+    @cached_property
+    def mixed(self) -> list[Mixed]:
+        """How they are combined: each by its people or, where they are pooled, in some ways with their chances."""
+        if self.is_everyone:
+            return [Mixed(self._of_everyone, 0.0, 1.0, 1.0)]
+        return self.pooled.mixed(self.means)
+
+    @cached_property
+    def _of_everyone(self) -> Floats:
+        """Parts in proportion to people: where budgets are private, what everybody adds up to, whatever the noise."""
+        if self.plan.model.budgets_are_public:
+            return self.errors.share
+        people = self.nats / self._caps
+        parts: Floats = people / people.sum()
+        return parts
+
+    @cached_property
+    def variants(self) -> list[Released]:
+        """What would have been released of each combination, had it been one set of sums.
+
+        For a bell also of all levels just added up: it was located by who weighs what, and is judged by the same.
+        """
+        whole = [self.nats / self.nats.sum()] if self.is_bell else []
+        return [self._variant(parts) for parts in (*(combination.parts for combination in self.mixed), *whole)]
+
+    @property
+    def judged(self) -> int:
+        """Which of them is held against what its shape allows: the last for a bell, otherwise the likeliest."""
+        if self.is_bell:
+            return len(self.mixed)
+        return max(range(len(self.mixed)), key=lambda number: self.mixed[number].in_estimate)
+
+    def _variant(self, parts: Floats) -> Released:
+        counted = self.plan.weighed.efficiency / float(self.people.sum()) if self.plan.whose.are_these_people else 0.0
+        found = combined_sums(self.nats, self.effective, parts, counted)
+        sums = combine(self._sums, found.multipliers)
+        return replace(
+            self.released, plan=replace(self.plan, mean=self._expected(found)), averaged=sums, weight_squares=None
+        )
+
+    def _expected(self, found: Combined) -> Sums:
+        """The sums of the combination: of private weights, what the plan had led to expect of it."""
+        if self.plan.model.budgets_are_public:
+            return found.sums
+        weight = float(found.multipliers @ self.planned.nats)
+        return Sums(weight, found.sums.square * weight / found.sums.weight)
+
+    def population(self, found: Sequence[Population]) -> Population:
+        """What is concluded of everyone, from what is concluded of each combination."""
+        if self.is_everyone:
+            return found[0]
+        parts = [
+            Part(
+                law=population.law,
+                mean=population.mean,
+                widening=math.sqrt(mixed.variance) * population.scale,
+                in_estimate=mixed.in_estimate,
+                in_interval=mixed.in_interval,
+            )
+            for population, mixed in zip(found, self.mixed, strict=False)
+        ]
+        law = mix(parts, self.plan.bounds)
+        return replace(found[self.judged], mean=law.mean, law=law)
+
+    def difference(self, part: float) -> Difference | None:
+        """How the levels differ, if they do; a false alarm is as rare as its part of all."""
+        return self.pooled.difference(self.means, _FALSE_ALARM * part)
+
+    def level_means(self, population: Population) -> tuple[LevelMean, ...]:
+        """The mean of each level of which something is known, with its error: together, about that of everyone."""
+        around = float(self.errors.share @ self.means)
+        deviations = np.sqrt(self.errors.variances)
+        return tuple(
+            LevelMean(*ends, share, population.mean + population.scale * (mean - around), population.scale * error)
+            for ends, share, mean, error in zip(
+                self.planned.budgets,
+                self.errors.share.tolist(),
+                self.means.tolist(),
+                deviations.tolist(),
+                strict=True,
+            )
+            if error < 1
+        )
+
+
+def combine(levels: Sequence[SumsOfOne], multipliers: Floats) -> SumsOfOne:
+    """The sums of levels, each times its multiplier: their noise is that of one, as the squares add up to 1."""
+    if isinstance(levels[0], Average):
+        return _combined_average([level for level in levels if isinstance(level, Average)], multipliers)
+    names = [field.name for field in fields(levels[0])]
+    columns = (np.array([getattr(level, name) for level in levels]) for name in names)
+    combined = (np.tensordot(multipliers, column, axes=1).tolist() for column in columns)
+    numbers: list[Any] = [tuple(sums) if isinstance(sums, list) else sums for sums in combined]
+    return type(levels[0])(*numbers)
+
+
+def _combined_average(levels: Sequence[Average], multipliers: Floats) -> Average:
+    totals = multipliers * np.array([level.total for level in levels])
+    total = max(float(totals.sum()), 1.0)
+    mean, near = (float(totals @ [getattr(level, name) for level in levels]) / total for name in ("mean", "near"))
+    doubt = math.hypot(*(totals * [level.doubt for level in levels]).tolist()) / total
+    return Average(mean=mean, total=total, near=near, doubt=doubt)
+
+
+def _far_share(levels: Sequence[SumsOfOne]) -> float:
+    """The part of the weight that is far beyond the clip: of all levels, since one alone shows mostly noise."""
+    clipped = [level for level in levels if not isinstance(level, Average)]
+    if not clipped:
+        return 0.0
+    cells = np.sum([(*level.below, *level.above) for level in clipped], axis=0)
+    far = float(cells[cells > _PLAIN * math.sqrt(len(levels))].sum()) / _FAR_PLACE
+    return min(far / max(sum(level.weight for level in clipped), _LEAST_NATS), 1 - _LEAST_PRESENT)
+
+
+def _level(sums: SumsOfOne, plan: Plan, nats: float, far_share: float) -> _Level:
+    if isinstance(sums, Average):
+        return _bell_level(sums, plan, nats)
+    missing = sums.missing if sums.missing > _PLAIN and not plan.nothing_missing else 0.0
+    if isinstance(sums, PublicTotalSums):
+        inside = max(sums.weight * (1 - far_share) - missing, _LEAST_PRESENT * sums.weight)
+        mean = sums.values / inside
+        return _Level(min(max(mean, -1.0), 1.0), sums.weight, inside, sums.spread)
+    assert isinstance(sums, PrivateTotalSums)
+    inside = max(sums.weight, _LEAST_NATS)
+    mean = (sums.high - sums.low) / inside
+    return _Level(
+        min(max(mean, -1.0), 1.0), max(inside * (1 + far_share) + missing, _LEAST_NATS), inside, 2 * sums.middle
+    )
+
+
+def _bell_level(sums: Average, plan: Plan, nats: float) -> _Level:
+    """How far the level is from the middle, in standard deviations: its clipped mean, over what that is of one."""
+    clipped = centered(plan.clip_width)
+    weight = nats if plan.model.budgets_are_public else max(sums.total * plan.clip_width / clipped.tent, _LEAST_NATS)
+    return _Level(sums.mean * sums.total / weight * plan.clip_width / clipped.inside, weight, weight, 0.0)
+
+
+def _noise_std(sums: SumsOfOne, plan: Plan, means: Floats) -> Floats:
+    """Of the mean of one nat, in the unit of the levels' means."""
+    if isinstance(sums, Average):
+        return np.full_like(means, math.sqrt(2) * plan.clip_width / centered(plan.clip_width).inside)
+    if isinstance(sums, PublicTotalSums):
+        return np.full_like(means, math.sqrt(2))
+    noise: Floats = np.sqrt(2 * ((1 - means) ** 2 + (1 + means) ** 2 + means**2))
+    return noise

@@ -1,0 +1,91 @@
+"""A mixture of laws, each widened by what it does not know: where the mean lies if several things may be true."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from pdpmean.core.numbers import finite
+from pdpmean.core.quiet import quietly
+from pdpmean.core.types import Floats
+from pdpmean.laws.error_law import ErrorLaw
+from pdpmean.laws.grid_law import GridLaw
+from pdpmean.laws.law import Law
+
+__all__ = ["Part", "mix"]
+
+_NODES = 24  # equally likely values of a normal number
+_POINTS = 400  # of a grid over a law that has a formula
+_ALL = 1 - 1e-7  # of the chances of a law: what its grid spans
+_DEVIATES = ndtri((np.arange(_NODES) + 0.5) / _NODES)
+_STANDARD = _DEVIATES / math.sqrt(float(np.mean(_DEVIATES**2)))
+
+
+class Part(NamedTuple):
+    """One thing that may be true, where the mean then lies, and the chances of that."""
+
+    law: Law
+    mean: float
+    widening: float
+    """Standard deviation of a normal error beside those of the law."""
+    in_estimate: float
+    in_interval: float
+
+
+@quietly
+def mix(parts: Sequence[Part], bounds: tuple[float, float]) -> GridLaw:
+    """Where the mean lies, within the bounds; its estimate is the mean of the parts' own."""
+    mean = finite(sum(part.in_estimate * part.mean for part in parts))
+    grids = [_grid(part.law) for part in parts]
+    shifts = [part.widening * _STANDARD for part in parts]
+    points = np.unique(
+        np.concatenate(
+            [(grid.points[:, None] + by[[0, _NODES // 2, -1]]).ravel() for grid, by in zip(grids, shifts, strict=True)]
+        )
+    )
+    low, high = (
+        sum(
+            part.in_interval * _widened(grid.points, getattr(grid, chances), points, by)
+            for part, grid, by in zip(parts, grids, shifts, strict=True)
+        )
+        for chances in ("low_chances", "high_chances")
+    )
+    chances = [math.sqrt(part.in_interval) for part in parts]
+    errors = [
+        chance * error
+        for chance, part in zip(chances, parts, strict=True)
+        for error in (part.law.sampling_std, part.widening, part.mean - mean)
+    ]
+    return GridLaw(
+        points=np.clip(points, *bounds),
+        low_chances=np.maximum.accumulate(low),
+        high_chances=np.maximum.accumulate(high),
+        mean=mean,
+        noise_std=finite(
+            math.hypot(*(chance * part.law.noise_std for chance, part in zip(chances, parts, strict=True)))
+        ),
+        sampling_std=finite(math.hypot(*errors)),
+    )
+
+
+def _widened(points: Floats, chances: Floats, at: Floats, shifts: Floats) -> Floats:
+    """The chances below each point, of the law with a normal error beside it."""
+    if not shifts.any():
+        return np.interp(at, points, chances)
+    widened: Floats = np.mean([np.interp(at - by, points, chances) for by in shifts], axis=0)
+    return widened
+
+
+def _grid(law: Law) -> GridLaw:
+    """The law on a grid."""
+    if isinstance(law, GridLaw):
+        return law
+    assert isinstance(law, ErrorLaw)
+    points = np.linspace(*law.interval(_ALL), _POINTS)
+    chances = law.chances(points)
+    middle = float(points[_POINTS // 2])
+    return GridLaw(points, chances, chances, middle, law.noise_std, law.sampling_std)

@@ -1,0 +1,318 @@
+"""Levels of budgets: where they begin, what they weigh, how they are combined, and whether they agree."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from rules import batch_of, compiled, table_of
+from scipy.special import ndtr
+
+from pdpmean import Choices, InvalidInputError, MeanEstimate, Randomness, estimate_mean, plan_mean, plot
+from pdpmean.core.model import BOUNDED, Model, make_model
+from pdpmean.core.profile import Profile
+from pdpmean.core.types import Floats
+from pdpmean.inference.levels import combine
+from pdpmean.laws.grid_law import GridLaw
+from pdpmean.laws.mixed_law import Part, mix
+from pdpmean.laws.pooling import LevelErrors, Pooled
+from pdpmean.passes.batch import Batch
+from pdpmean.passes.summing import Summing
+from pdpmean.planning.levels import MOST_LEVELS, LevelsFor, combined_sums
+from pdpmean.planning.released import PublicTotalSums
+from pdpmean.release.average import summing_of
+from pdpmean.release.shape import ExactSums
+from pdpmean.release.squares import SquareClip
+from pdpmean.show.report import report_html
+
+TIERS = {0.1: 5400, 0.5: 3700, 1.0: 900}
+UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.1, 1.0)}
+
+
+# --- where they begin ------------------------------------------------------------------------------------------------
+
+
+def levels_for(
+    budgets: Floats, model: Model = BOUNDED, tiers: tuple[float, ...] = (), counts: Floats | None = None
+) -> LevelsFor:
+    profile = Profile.of(model.allowances(budgets), counts)
+    return LevelsFor(profile, model, share=0.5, cap=0.2, tiers=tiers, most=MOST_LEVELS, largest=50.0)
+
+
+def test_every_tier_is_a_level() -> None:
+    levels = levels_for(np.array([*TIERS]), counts=np.array([*TIERS.values()], dtype=float)).alike()
+    assert levels.budgets == ((0.1, 0.1), (0.5, 0.5), (1.0, 1.0))
+    assert levels.caps == pytest.approx((0.025, 0.125, 0.25))  # half of half a budget
+    assert levels.people.tolist() == [5400, 3700, 900]
+    assert 0.05 < levels.edges[0] <= 0.25 < levels.edges[1] <= 0.5
+
+
+def test_many_budgets_are_bands_of_an_octave_and_the_last_holds_the_rest() -> None:
+    levels = levels_for(np.geomspace(1e-6, 1.0, 5000)).alike()
+    assert len(levels.caps) == MOST_LEVELS
+    assert all(high < 2 * low for low, high in levels.budgets[1:])
+    assert levels.budgets[0][0] == pytest.approx(1e-6)
+    assert levels.people.sum() == pytest.approx(5000)
+
+
+def test_budgets_that_hardly_differ_are_of_one_level() -> None:
+    assert not levels_for(np.array([0.5, 0.51, 0.52])).are_several
+    assert plan_mean({0.5: 9000, 0.51: 9000}).levels is None
+
+
+def test_levels_of_private_budgets_are_public() -> None:
+    """They follow from the range, or from tiers; who holds which budget changes nothing."""
+    model = make_model("unbounded", (0.1, 1.0))
+    found = [levels_for(np.array(budgets), model).alike() for budgets in ([0.1], [0.2, 0.9], [1.0])]
+    assert len({(levels.edges, levels.caps) for levels in found}) == 1
+    tiers = levels_for(np.array([0.3]), model, tiers=(0.05, 0.1, 0.5, 2.0)).alike()
+    assert tiers.budgets == ((0.1, 0.1), (0.5, 0.5), (1.0, 1.0))
+
+
+def test_nobody_weighs_more_than_was_chosen() -> None:
+    plan = plan_mean(TIERS, choices=Choices(saturation=0.5))
+    assert plan.levels
+    assert plan.saturation == pytest.approx(0.5)
+
+
+# --- rows of sums ----------------------------------------------------------------------------------------------------
+
+
+def random_records(size: int) -> tuple[Floats, Floats, NDArray[np.int32]]:
+    rng = np.random.default_rng(1)
+    values = np.where(rng.random(size) < 0.05, math.nan, rng.normal(0.0, 2.0, size))
+    budgets = np.where(rng.random(size) < 0.05, math.nan, rng.choice([0.0, 0.1, 0.3, 0.5, 1.0, math.inf], size))
+    return values, budgets, rng.integers(0, 4, size).astype(np.int32)
+
+
+def sums_of(summing: Summing, batch: Batch) -> list[ExactSums]:
+    """What each row adds up to."""
+    return [ExactSums.of(row) for row in table_of(summing, batch).tolist()]
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_record_is_in_the_row_of_its_level_whatever_the_loop(grouped: bool) -> None:
+    """A group has no levels, three, or is not asked for; edges are what some budgets grant to the last bit."""
+    values, budgets, codes = random_records(5000)
+    groups = codes if grouped else None
+    edges = [(0.15, 0.25), (), (0.05,)] if grouped else [(0.15, 0.25)]
+    rows = sum(len(own) + 1 for own in edges)
+    clips = [SquareClip(BOUNDED, Fraction(1, 2), 0.1 + 0.1 * row, 0.0, 3.0) for row in range(rows)]
+    summing = summing_of(clips, edges, grouped=grouped)
+    found = sums_of(summing, batch_of(values, budgets, groups))
+    with compiled():
+        assert sums_of(summing, batch_of(values, budgets, groups)) == found
+    allowances = BOUNDED.allowances(budgets)
+    first = 0
+    for group, own in enumerate(edges):
+        level = np.searchsorted(own, allowances, side="right")
+        for number in range(len(own) + 1):
+            who = (level == number) & (codes == group if grouped else True)
+            alone = summing_of([clips[first + number]], grouped=False)
+            assert [found[first + number]] == sums_of(alone, batch_of(values[who], budgets[who]))
+        first += len(own) + 1
+
+
+# --- combinations ----------------------------------------------------------------------------------------------------
+
+
+def test_a_combination_is_as_good_as_one_set_of_sums() -> None:
+    nats, people, parts = np.array([30.0, 100.0]), np.array([800.0, 200.0]), np.array([0.8, 0.2])
+    found = combined_sums(nats, people, parts, 0.0)
+    low = PublicTotalSums(-3.0, 20.0, 0.5, 30.0, (1.0,), (2.0,))
+    high = PublicTotalSums(40.0, 60.0, 0.1, 100.0, (0.0,), (3.0,))
+    sums = combine([low, high], found.multipliers)
+    assert isinstance(sums, PublicTotalSums)
+    assert float(found.multipliers @ found.multipliers) == pytest.approx(1.0)
+    assert sums.weight == pytest.approx(found.sums.weight)
+    assert sums.values / sums.weight == pytest.approx(0.8 * -3 / 30 + 0.2 * 40 / 100)
+    assert sums.above[0] == pytest.approx(float(found.multipliers @ [2.0, 3.0]))
+    # Everyone counts the same, so that there are as many as there are people; of their own mean nothing is left to err.
+    assert found.sums.weight**2 / found.sums.square == pytest.approx(1000)
+    own = combined_sums(nats, people, parts, 1 / 1000).sums
+    assert own.square / own.weight**2 <= 1e-12
+
+
+def errors_of(noise: list[float], people: list[float]) -> LevelErrors:
+    counts, logs = np.array(people), np.log(np.geomspace(0.1, 1.0, len(people)))
+    return LevelErrors(np.array(noise), counts, counts / counts.sum(), logs, logs, np.zeros(len(people)))
+
+
+def test_levels_that_agree_are_averaged_by_how_exact_they_are() -> None:
+    errors = errors_of([0.2, 0.02, 0.01], [1000, 600, 200])
+    pooled = Pooled(errors)
+    precision = 1 / errors.variances
+    assert pooled.agreed == pytest.approx(precision / precision.sum())
+    assert pooled.agreed_std == pytest.approx(1 / math.sqrt(precision.sum()))
+    assert pooled.agreed_std < pooled.disagreed_std <= errors.everyone_std * (1 + 1e-9)
+
+
+def test_what_is_plain_decides() -> None:
+    """Levels that plainly differ speak for themselves; exact ones that agree are pooled with near certainty."""
+    errors = errors_of([0.02, 0.01, 0.01], [10_000, 6_000, 2_000])
+    apart = Pooled(errors).mixed(np.array([0.5, 0.0, -0.5]))
+    assert all(np.allclose(mixed.parts, errors.share, atol=0.1) for mixed in apart)
+    agreeing = Pooled(errors).mixed(np.zeros(3))
+    assert agreeing[0].in_estimate > 0.9
+    assert agreeing[0].in_estimate > agreeing[0].in_interval
+    for mixtures in (apart, agreeing):
+        assert sum(mixed.in_estimate for mixed in mixtures) == pytest.approx(1.0)
+        assert sum(mixed.in_interval for mixed in mixtures) == pytest.approx(1.0)
+
+
+def simulated(errors: LevelErrors, means: Floats, runs: int) -> list[Floats]:
+    rng = np.random.default_rng(2)
+    noise = rng.laplace(size=(runs, means.size)) * errors.noise_std / math.sqrt(2)
+    return [*(means + noise + rng.normal(size=noise.shape) / np.sqrt(errors.effective))]
+
+
+def test_intervals_hold_the_mean_of_everyone_and_alarms_are_rare() -> None:
+    """About what tiers have at a total of 500: agreeing levels, and levels that differ by a third of a deviation."""
+    errors = errors_of([0.14, 0.04, 0.08], [820, 560, 140])
+    pooled = Pooled(errors)
+    for slope, least, most in ((0.0, 0.0, 0.02), (-0.33, 0.2, 1.0)):
+        means = slope * errors.places
+        truth = float(errors.share @ means)
+        held = alarms = 0
+        for released in simulated(errors, means, 200):
+            parts = [
+                Part(normal_law(float(mixed.parts @ released), math.sqrt(float(mixed.parts**2 @ errors.variances))),
+                     float(mixed.parts @ released), math.sqrt(mixed.variance), mixed.in_estimate, mixed.in_interval)
+                for mixed in pooled.mixed(released)
+            ]  # fmt: skip
+            low, high = mix(parts, (-math.inf, math.inf)).interval(0.95)
+            held += low <= truth <= high
+            alarms += pooled.difference(released, 0.01) is not None
+        assert held / 200 > 0.91
+        assert least <= alarms / 200 <= most
+
+
+def normal_law(mean: float, std: float) -> GridLaw:
+    points = np.linspace(-6, 6, 200)
+    return GridLaw(mean + std * points, ndtr(points), ndtr(points), mean, std, 0.0)
+
+
+def test_a_mixture_widens_and_weighs() -> None:
+    one = Part(normal_law(0.0, 1.0), 0.0, 0.0, 1.0, 1.0)
+    assert mix([one], (-math.inf, math.inf)).interval(0.95) == pytest.approx((-1.96, 1.96), abs=0.01)
+    wider = one._replace(widening=math.sqrt(3))
+    assert mix([wider], (-math.inf, math.inf)).interval(0.95) == pytest.approx((-3.92, 3.92), abs=0.1)
+    two = [one._replace(in_estimate=0.75, in_interval=0.5), Part(normal_law(8.0, 1.0), 8.0, 0.0, 0.25, 0.5)]
+    found = mix(two, (-math.inf, 9.0))
+    assert found.mean == pytest.approx(2.0)
+    assert found.cdf(4.0) == pytest.approx(0.5, abs=1e-3)
+    assert found.interval(0.95)[1] == 9.0
+
+
+# --- the whole -------------------------------------------------------------------------------------------------------
+
+
+def the_well_paid_grant_little(seed: int, people: int = 12_000) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(50.0, 10.0, people)
+    grants = np.argsort(np.argsort(-values + rng.normal(0.0, 10.0, people))) / people
+    return values, np.array([0.1, 0.5, 1.0])[np.searchsorted([0.54, 0.91], grants)]
+
+
+def found_of(values: Floats, budgets: Floats, **options: Any) -> MeanEstimate:
+    found: MeanEstimate = estimate_mean(values, budgets, randomness=Randomness.seeded(1), **options)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+@pytest.mark.parametrize("shape", [{}, {"bounds": (0, 100)}, {"shape": "gaussian"}], ids=["any", "bounds", "gaussian"])
+@pytest.mark.parametrize("model", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
+def test_the_mean_of_everyone_where_the_well_paid_grant_little(shape: dict[str, Any], model: dict[str, Any]) -> None:
+    values, budgets = the_well_paid_grant_little(1)
+    for weighting in ("everyone", "auto"):
+        found = found_of(values, budgets, weighting=weighting, **shape, **model)
+        assert abs(found.mean - 50.0) < 4 * found.std
+        assert found.levels_differ
+        assert any("people who grant less have higher values" in text for text in found.warnings)
+        assert found.levels[0].mean > found.levels[-1].mean + 3
+        assert "budget 0.1" in str(found)
+    biased = found_of(values, budgets, weighting="budgets", **shape, **model)
+    assert abs(biased.mean - 50.0) > 4 * biased.std
+    assert biased.levels == ()
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+def test_levels_that_differ_are_drawn_and_reported() -> None:
+    found = found_of(*the_well_paid_grant_little(1))
+    titles = [axes.get_title(loc="left") for axes in plot(found).axes]
+    assert titles[-1] == "The mean by budget"
+    page = report_html(found)
+    assert all(f"budget {level.in_words}" in page for level in found.levels)
+    assert found.whose_mean in page
+
+
+def test_what_a_budget_counts() -> None:
+    budgets = np.array([0.1, 0.5, 1.0])
+    everyone, pooled = plan_mean(TIERS, weighting="everyone"), plan_mean({0.1: 1080, 0.5: 740, 1.0: 180})
+    assert everyone.counts(budgets).tolist() == pytest.approx([1.0, 1.0, 1.0])
+    assert pooled.counts(budgets)[0] < 0.5
+    assert min(pooled.counts(budgets)[1:]) > 0.5
+    by_budgets = plan_mean(TIERS, weighting="budgets")
+    assert by_budgets.counts(budgets) == pytest.approx(np.minimum(budgets / by_budgets.saturation, 1.0))
+
+
+def test_levels_that_agree_are_not_told() -> None:
+    values, budgets = the_well_paid_grant_little(1)
+    found = found_of(values, np.random.default_rng(2).permutation(budgets))
+    assert not found.levels_differ
+    assert not found.warnings
+    assert "budget 0.1 " not in str(found)
+    assert [level.lowest for level in found.levels] == pytest.approx([0.1, 0.5, 1.0], rel=0.02)
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+def test_the_mean_of_the_people_in_the_table_has_no_sampling_error() -> None:
+    errors = []
+    for seed in range(8):
+        values, budgets = the_well_paid_grant_little(seed)
+        found = found_of(values, budgets, bounds=(0, 100), target="people", weighting="everyone")
+        assert found.sampling_std < 0.01 * found.noise_std
+        assert "the mean of the people in the table" in str(found)
+        errors.append((found.mean - values.mean()) / found.std)
+    assert max(map(abs, errors)) < 4
+    assert found_of(values, budgets, bounds=(0, 100)).sampling_std > 0.05
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+def test_groups_have_levels_of_their_own() -> None:
+    values, budgets = the_well_paid_grant_little(3, 24_000)
+    by = np.repeat(["a", "b"], 12_000)
+    budgets[12_000:] = 0.5
+    found = estimate_mean(values, budgets, by=by, groups=["a", "b"], randomness=Randomness.seeded(2))
+    assert [len(found[group].levels) for group in ("a", "b")] == [3, 0]
+    assert abs(found["a"].mean - values[:12_000].mean()) < 5 * found["a"].std
+    assert found["b"].weighting == "everyone"
+
+
+def test_a_plan_says_what_everyone_costs() -> None:
+    few, many = (plan_mean({budget: times * people / 10 for budget, people in TIERS.items()}) for times in (2, 100))
+    assert few.weighting == "pooled"
+    assert few.weighed.price > 1.25
+    assert "who counts" in str(few)
+    assert many.weighting == "everyone"
+    assert 0.9 <= many.weighed.price < 1.05
+    assert many.to_dict()["price_of_everyone"] == many.weighed.price
+    assert plan_mean(TIERS, weighting="budgets").expected_std < plan_mean(TIERS, weighting="everyone").expected_std
+    assert plan_mean({0.5: 20_000}).weighting == "everyone"
+
+
+def test_who_grants_nothing_is_told() -> None:
+    values, budgets = the_well_paid_grant_little(1)
+    budgets[:100] = 0.0
+    found = found_of(values, np.random.default_rng(3).permutation(budgets))
+    assert "nothing can be said of the 100 who grant no budget" in found.whose_mean
+
+
+@pytest.mark.parametrize(("name", "word"), [("weighting", "equal"), ("target", "everybody")])
+def test_words_are_checked(name: str, word: str) -> None:
+    with pytest.raises(InvalidInputError, match=f"{name} must be .* got '{word}'"):
+        estimate_mean([1.0], 1.0, **{name: word})  # type: ignore[call-overload]
