@@ -80,7 +80,8 @@ def _room_to_spare(atoms: TailAtoms, nats: Floats, people: Floats, reach: Floats
     """How many times wider a clip may be at next to no cost: what lies beyond is never quite as it was thought."""
     variance = (atoms.weight * atoms.mass * 2**atoms.log_scale).sum(axis=(1, 2))
     widest = _NEXT_TO_NOTHING * np.sqrt(2 * variance / people) * nats
-    factor: Floats = np.maximum(widest / np.maximum(reach.sum(axis=1), 1e-300), 1.0)
+    total = reach.sum(axis=1)
+    factor: Floats = np.where(total > 0, np.maximum(widest / np.maximum(total, 1e-300), 1.0), 1.0)
     return factor[:, None]
 
 
