@@ -102,7 +102,7 @@ RELEASES: dict[str, Release] = {
     ),
     "any shape": Release([*NORTH, *SQUARES, *OF_ANY], medians=CENTER),
     "any shape of groups": Release([*NORTH, *FEWEST, *SQUARES, *OF_ANY], medians=CENTER, grouped=True),
-    "one bound": Release([*NORTH, *SQUARES, *OF_ANY], medians=(), options={"bounds": (0.0, math.inf)}),
+    "one bound": Release([*NORTH, *SQUARES, *OF_ANY], medians=CENTER, options={"bounds": (0.0, math.inf)}),
     "one budget alone": Release([400.0, *AVERAGED], budget_range=(2.0, 2.0), options=BELL),
     "known bounds": Release([*FEW, *SQUARES, *OF_BOUNDS], medians=(), options={"bounds": (0.0, 1.0)}),
     "known bounds of so many that they are located": Release(
