@@ -22,7 +22,7 @@ from observer import MANY
 
 from pdpmean import InsufficientBudgetError, Randomness, estimate_mean
 from pdpmean.core import traces
-from pdpmean.core.kernels import Loop
+from pdpmean.core.compiled import Loop
 from pdpmean.core.types import Floats
 
 SIZES = (["nobody"], ["one", "some"], [MANY])  # of the tables of each process
