@@ -87,6 +87,6 @@ class _Kept(FunctionCache):
         """Nothing."""
 
 
-def compiled(*signatures):
+def compiled(*signatures: Any) -> Callable[[Callable[..., Any]], Loop]:
     """Make a function a loop that is compiled for these types."""
     return lambda loop: Loop(loop, signatures)
