@@ -86,6 +86,7 @@ class Release:
 
 NORTH, SOUTH, SQUARES, AVERAGED = [60.0, 140.0, 200.0], [0.25, 0.5, 0.125], [6.0], [130.0, 90.0, 5.0]
 FEWEST = [0.125, 0.125, 0.0]  # so few that even known bounds do not help
+SOME = [number / 10 for number in NORTH]  # enough to be located from a bound, and too few for a centre as well
 FEW = [number / 20 for number in NORTH]  # of whom nothing is known but by bounds
 SO_MANY = [100 * number for number in NORTH]  # that `locate` does not look at all of them
 BELL: dict[str, Any] = {"shape": "gaussian"}
@@ -104,7 +105,8 @@ RELEASES: dict[str, Release] = {
     ),
     "any shape": Release([*NORTH, *SQUARES, *OF_ANY], medians=CENTER),
     "any shape of groups": Release([*NORTH, *FEWEST, *SQUARES, *OF_ANY], medians=CENTER, grouped=True),
-    "one bound": Release([*NORTH, *SQUARES, *OF_ANY], medians=(), options={"bounds": (0.0, math.inf)}),
+    "one bound": Release([*NORTH, *SQUARES, *OF_ANY], medians=CENTER, options={"bounds": (0.0, math.inf)}),
+    "one bound of some": Release([*SOME, *SQUARES, *OF_ANY], medians=(), options={"bounds": (0.0, math.inf)}),
     "one budget alone": Release([400.0, *AVERAGED], budget_range=(2.0, 2.0), options=BELL),
     "known bounds": Release([*FEW, *SQUARES, *OF_BOUNDS], medians=(), options={"bounds": (0.0, 1.0)}),
     "known bounds of so many that they are located": Release(

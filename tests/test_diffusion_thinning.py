@@ -167,7 +167,12 @@ def plan_of(
     """A plan that locates by this rule."""
     shares = Shares({"center": share / 2, "scale": share / 2, "sum": rest})
     return replace(
-        plan_mean({0.5: 2000}), model=model, shares=shares, locate_cap=cap, spared_from=spared_from, thinning=density
+        plan_mean({0.5: 2000}, shape="gaussian"),
+        model=model,
+        shares=shares,
+        locate_cap=cap,
+        spared_from=spared_from,
+        thinning=density,
     )
 
 

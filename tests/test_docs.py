@@ -86,9 +86,9 @@ def test_figures_in_the_readme_are_measured_ones() -> None:
 
 def test_the_totals_in_the_readme_are_enough_and_hardly_less_is() -> None:
     said = (ROOT / "README.md").read_text().split("**What do you know of the values?**")[1]
-    found = re.findall(r"from a total\s+(?:budget\s+\([^)]*\) )?of (?:about )?([\d,]+)", said)
+    found = re.findall(r"[Ff]rom a total\s+(?:budget\s+\([^)]*\) )?of (?:about )?([\d,]+)", said)
     totals = [int(total.replace(",", "")) for total in found]
-    shapes: tuple[dict[str, Any], ...] = ({"bounds": (0, 1)}, {"shape": "gaussian"}, {"shape": "any"})
+    shapes: tuple[dict[str, Any], ...] = ({}, {"bounds": (0, None)}, {"bounds": (0, 1)}, {"shape": "gaussian"})
     for shape, total in zip(shapes, totals, strict=True):
         assert pdpmean.plan_mean({0.1: 10 * total}, **shape).expected_std < 1
         with pytest.raises(pdpmean.InsufficientBudgetError):

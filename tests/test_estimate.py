@@ -151,7 +151,7 @@ def test_public_people_do_not_make_an_answer_refused() -> None:
 
 def test_all_public() -> None:
     found = seeded(VALUES[:500], math.inf)
-    assert found.noise_std < 0.1 * found.sampling_std
+    assert found.noise_std < 0.25 * found.sampling_std  # a clip has room to spare until then
     assert abs(found.mean - float(VALUES[:500].mean())) < 0.5 * found.std
     assert found.weighting == "everyone"
 

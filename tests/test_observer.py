@@ -123,7 +123,7 @@ def test_another_number_is_another_sight(handed: Hand) -> None:
 OF_TWO_GROUPS: dict[str, tuple[dict[str, Any], Release]] = {
     "gaussian": ({"shape": "gaussian"}, Release([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], medians=((3.5, 4.5), (0.7, 0.9)))),
     "any": ({}, Release([9.0, *2 * [1.0, 2.0, 3.0, 4.0]], medians=((3.5, 4.5),))),
-    "one bound": ({"bounds": (0.0, None)}, Release([9.0, *2 * [1.0, 2.0, 3.0, 4.0]], medians=())),
+    "one bound": ({"bounds": (0.0, None)}, Release([9.0, *2 * [1.0, 2.0, 3.0, 4.0]], medians=((3.5, 4.5),))),
     "two bounds": ({"bounds": (0.0, 9.0)}, Release([9.0, *2 * [1.0, 2.0, 3.0, 4.0]], medians=((3.5, 4.5),))),
     "two bounds and little else": (
         {"bounds": (0.0, 1.0), "share": 1 / 200},

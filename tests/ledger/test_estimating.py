@@ -346,3 +346,12 @@ def test_what_goes_with_a_plan_for_a_ledger(ledger: Ledger, options: dict[str, A
         plan_mean(ledger=ledger, **options)
     with pytest.raises(InvalidInputError, match="go with a ledger"):
         plan_mean({1.0: 100}, spend=1)
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+def test_no_answer_says_that_the_ledger_was_charged_and_not_that_all_was_spent(ledger: Ledger) -> None:
+    found = ask(ledger, TABLE.assign(hours=40.0), share=0.25)
+    assert found.contradicted
+    assert "the ledger has charged everybody for this run" in str(found)
+    assert "of every budget" not in str(found)
+    assert spent(ledger) == [1.0, 0.25, 1.0, 0.25]

@@ -79,7 +79,7 @@ BUGS = (
     ),
     Bug(
         name="a loop is compiled once more for a column with missing values",
-        file="core/kernels.py",
+        file="core/compiled.py",
         text="        compiled.disable_compile()\n",
         replacement="        compiled = numba.njit(nogil=True, cache=True)(self._loop)\n",
         caught_by=(f"{_TRACES}test_a_loop_is_compiled_once_however_its_columns_lie",),

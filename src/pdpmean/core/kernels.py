@@ -10,19 +10,13 @@ A large estimate whose number of records is public keeps what it compiles on dis
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from functools import update_wrapper
-from typing import Any
-
 import numba
 import numpy as np
 from numba import types
-from numba.core.caching import FunctionCache
 
+from pdpmean.core.compiled import Loop, compiled
 from pdpmean.core.integers import LOW_BITS, STEP_BITS, STEPS
-from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, TOTAL_LIMIT, TOTAL_UNIT, SumRule
-from pdpmean.core.traces import compiling, may_leave_traces
+from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, FAR_WEIGHT, FIRST_FAR, TOTAL_LIMIT, TOTAL_UNIT, SumRule
 
 __all__ = [
     "compile_all",
@@ -46,7 +40,6 @@ _SHARE, _CAP, _MIDDLE, _LIFT, _PER_UNIT, _NEAR, _FAR_BELOW, _FAR_ABOVE = (
     np.uint64(place) for place in range(len(SumRule._fields))
 )
 _FAR_ENDS = np.array(FAR_EDGES)
-_FAR_WEIGHT, _FIRST_FAR = 6, 7  # columns of a table of sums: see `Summing.shape`
 _RUN = 512  # records whose sums are taken together: where one of them is far, all are looked at again
 
 
@@ -63,81 +56,6 @@ _TABLE = types.int64[:, ::1]
 _LIMITS = (types.float64,) * 3
 _RULE = types.NamedUniTuple(types.float64, len(SumRule._fields), SumRule)
 _CELLS = (*_LIMITS, types.uint64, types.int64, types.int64)
-
-
-class Loop:
-    """A loop, compiled at its first call for the types it declares and for no others.
-
-    Left to itself, numba compiles for whatever arrays it is given, and keeps that on disk: once more for arrays that
-    cannot be written to, or whose entries lie apart. Whether a column comes as one of these may depend on its entries.
-    """
-
-    def __init__(self, loop: Callable[..., Any], signatures: Sequence[Any]) -> None:
-        self._loop = loop
-        self._signatures = signatures
-        self._compiled: Any = None
-        update_wrapper(self, loop)
-
-    def __call__(self, *arguments: Any) -> Any:
-        """What the loop gives; columns whose entries lie apart are copied."""
-        return self.compiled(*map(_in_order, arguments))
-
-    @property
-    def compiled(self) -> Any:
-        """The loop as numba has it."""
-        if self._compiled is None:
-            with compiling():
-                self._compiled = self._compiled or self._compile()
-        return self._compiled
-
-    def _compile(self):
-        if numba.config.DISABLE_JIT:
-            return self._loop
-        compiled = numba.njit(nogil=True)(self._loop)
-        try:
-            if may_leave_traces():
-                compiled.enable_caching()
-            else:
-                compiled._cache = _Kept(self._loop)
-        except RuntimeError:  # nowhere to write, or nothing to read
-            pass
-        for signature in self._signatures:
-            compiled.compile(signature)
-        compiled.disable_compile()
-        return compiled
-
-
-def _in_order(argument):
-    """Arrays as declared: entries next to each other, at addresses that a processor likes."""
-    return np.require(argument, requirements=("C", "A")) if isinstance(argument, np.ndarray) else argument
-
-
-def _kept_by(locator):
-    """The same place on disk, if it is there; numba makes it, and writes a file to see whether it can."""
-
-    def ensure_cache_path(self):
-        if not os.access(self.get_cache_path(), os.W_OK):
-            raise FileNotFoundError
-
-    return type(locator.__name__, (locator,), {"ensure_cache_path": ensure_cache_path})
-
-
-def _in_places(impl, changed):
-    """The same with other places to look in."""
-    return type(impl.__name__, (impl,), {"_locator_classes": [*map(changed, impl._locator_classes)]})
-
-
-class _Kept(FunctionCache):
-    """What was compiled before, and kept on disk; nothing is added."""
-
-    _impl_class = _in_places(FunctionCache._impl_class, _kept_by)
-
-    def save_overload(self, sig, data):
-        """Nothing."""
-
-
-def _compiled(*signatures):
-    return lambda loop: Loop(loop, signatures)
 
 
 @numba.njit(nogil=True, inline="always")
@@ -170,7 +88,7 @@ def _count_ordinary(budgets, low, high, factor, least, beyond, lifted):
     return count, total
 
 
-@_compiled((_DOUBLES, *_CELLS, _ROW, _ROW))
+@compiled((_DOUBLES, *_CELLS, _ROW, _ROW))
 def count_cells(budgets, low, high, factor, shift, base, top, counts, total):
     """Add each allowance's cell to `counts`; returns how many budgets are negative or missing.
 
@@ -219,7 +137,7 @@ def _find_cells(budgets, low, high, factor, shift, base, top, cells):
     return wrong, least, most
 
 
-@_compiled((_DOUBLES, _CODES, *_CELLS, _TABLE))
+@compiled((_DOUBLES, _CODES, *_CELLS, _TABLE))
 def count_group_cells(budgets, groups, low, high, factor, shift, base, top, counts):
     """Add each allowance's cell to its group's row of `counts`; returns how many budgets are negative or missing.
 
@@ -242,7 +160,7 @@ def count_group_cells(budgets, groups, low, high, factor, shift, base, top, coun
     return wrong
 
 
-@_compiled(*((_read_only(kind), kind) for kind in (types.uint8, types.uint16)))
+@compiled(*((_read_only(kind), kind) for kind in (types.uint8, types.uint16)))
 def find_at_most(first, most):
     """Which entries are at most `most`: counted some at a time, which vectorises, and sought where there are any."""
     hits = np.zeros((first.size + _LOOK - 1) // _LOOK, np.uint8)
@@ -265,7 +183,7 @@ def find_at_most(first, most):
     return found
 
 
-@_compiled((_DOUBLES, _DOUBLES, _CODES, _read_only(types.uint16), _WORDS, _ROW))
+@compiled((_DOUBLES, _DOUBLES, _CODES, _read_only(types.uint16), _WORDS, _ROW))
 def take_below(values, budgets, groups, first, limits, seen):
     """The records whose first bits are below the limit of their group; counts how many each group has."""
     found = np.empty(first.size + 1, np.uint32)  # with room for one that does not count
@@ -337,8 +255,8 @@ def _add_far(place, weight, sums):
     while cell < FAR_CELLS - 1 and distance >= _FAR_ENDS[cell]:
         cell += 1
     number = weight * np.int64(min(np.rint(distance / _FAR_ENDS[cell] * STEPS), float(STEPS)))
-    column = _FIRST_FAR + 2 * (cell + FAR_CELLS * (place > 0.0))
-    sums[_FAR_WEIGHT] += weight
+    column = FIRST_FAR + 2 * (cell + FAR_CELLS * (place > 0.0))
+    sums[FAR_WEIGHT] += weight
     sums[column] += number >> LOW_BITS
     sums[column + 1] += number & ((np.int64(1) << LOW_BITS) - 1)
 
@@ -364,7 +282,7 @@ def _add(sums, total, weights, extra, missing):
     sums[5] += missing
 
 
-@_compiled((_DOUBLES, _DOUBLES, *_LIMITS, _RULE, types.boolean, types.int64, _ROW))
+@compiled((_DOUBLES, _DOUBLES, *_LIMITS, _RULE, types.boolean, types.int64, _ROW))
 def sum_blocks(values, budgets, low, high, factor, rule, squares, block, sums):
     """Add the sums to `sums`, block by block, each of so many records that none overflows a word."""
     share, cap, middle, lift, per_unit, near, far_below, far_above = rule
@@ -411,7 +329,7 @@ def _sum_some(values, budgets, groups, low, high, factor, rules, squares, words,
         words[w + np.uint64(2)] += extra
 
 
-@_compiled((_DOUBLES, _DOUBLES, _CODES, *_LIMITS, types.float64[:, ::1], types.boolean, types.int64, _TABLE))
+@compiled((_DOUBLES, _DOUBLES, _CODES, *_LIMITS, types.float64[:, ::1], types.boolean, types.int64, _TABLE))
 def sum_groups(values, budgets, groups, low, high, factor, rules, squares, block, sums):
     """The same with a rule and a row of `sums` for each group."""
     words = np.zeros((sums.shape[0], 4), np.int64)
@@ -423,7 +341,7 @@ def sum_groups(values, budgets, groups, low, high, factor, rules, squares, block
             words[k] = 0
 
 
-@_compiled((_DOUBLES, _CODES, *_LIMITS, types.Array(types.float64, 2, "C", readonly=True), _CODES))
+@compiled((_DOUBLES, _CODES, *_LIMITS, types.Array(types.float64, 2, "C", readonly=True), _CODES))
 def find_rows(budgets, groups, low, high, factor, edges, first_rows):
     """The row of sums of each record: by its group, if there are any, and there by its level of budgets."""
     rows = np.empty(budgets.size, np.int32)
@@ -437,7 +355,7 @@ def find_rows(budgets, groups, low, high, factor, edges, first_rows):
     return rows
 
 
-@_compiled(*((_read_only(kind), types.int64, _CODES, types.int32[::1]) for kind in (types.int32, types.int64)))
+@compiled(*((_read_only(kind), types.int64, _CODES, types.int32[::1]) for kind in (types.int32, types.int64)))
 def look_up(numbers, below, table, codes):
     """Write ``table[number - below]`` for each number, and the last entry for one that the table does not reach."""
     last = np.uint64(table.size - 1)
@@ -450,7 +368,7 @@ def look_up(numbers, below, table, codes):
         codes[i] = min(number - np.uint64(1), last - np.uint64(1)) if in_order else table[min(number, last)]
 
 
-@_compiled((_WORDS, _read_only(types.uint8), types.uint64[::1]))
+@compiled((_WORDS, _read_only(types.uint8), types.uint64[::1]))
 def hash_texts(ends, text, hashes):
     """The 64-bit FNV-1a hash of each entry, the bytes of `text` between two `ends`; its high bits are mixed well."""
     for i in range(hashes.size):

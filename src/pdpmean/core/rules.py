@@ -10,7 +10,17 @@ from typing import Any, NamedTuple
 
 from pdpmean.core.integers import STEPS
 
-__all__ = ["FAR_CELLS", "FAR_EDGES", "FAR_FROM", "TOTAL_LIMIT", "TOTAL_UNIT", "KeepRule", "SumRule"]
+__all__ = [
+    "FAR_CELLS",
+    "FAR_EDGES",
+    "FAR_FROM",
+    "FAR_WEIGHT",
+    "FIRST_FAR",
+    "TOTAL_LIMIT",
+    "TOTAL_UNIT",
+    "KeepRule",
+    "SumRule",
+]
 
 # Allowances below the limit are added up in units, which rounds them by less than a trillionth of a nat.
 TOTAL_UNIT = 2.0**40
@@ -58,3 +68,6 @@ FAR_FROM = math.sqrt(2) * STEPS
 """A value is far from so many steps on."""
 FAR_EDGES = tuple(FAR_FROM * 2 ** ((cell + 1) / 2) for cell in range(FAR_CELLS))
 """Where each cell of far values ends, in steps; the last one holds all that lies beyond, too."""
+# Where they are in a table of sums: the column of their weight, and the first of those of their cells, two for each.
+FAR_WEIGHT = 6
+FIRST_FAR = 7

@@ -20,6 +20,7 @@ _DEVIATION = 0.7  # a side's standard deviation over its scale, roughly
 _TRIED = np.arange(-5, 20, 0.5)  # ends, in half octaves from the scale
 _BEYOND_VISIBLE = 12  # half octaves: no tail that is thought of asks for an end farther beyond what is visible
 _LIKELIEST = 64  # atoms that decide
+_VARIANCE_SEEN = 25.0  # nats per squared half width: beyond, noise hides the variance itself
 _NEXT_TO_NOTHING = 0.25  # noise over sampling, both standard deviations: together they are 3 % more than sampling alone
 _NARROWEST = 2.0**-38  # of a clip, over the size of its ends
 _LEAST_WIDTH = 2.0**-1000
@@ -79,8 +80,10 @@ def _reaches(readings: Sequence[Reading], summed: Sequence[Counted], limit: Floa
 def _room_to_spare(atoms: TailAtoms, nats: Floats, people: Floats, reach: Floats) -> Floats:
     """How many times wider a clip may be at next to no cost: what lies beyond is never quite as it was thought."""
     variance = (atoms.weight * atoms.mass * 2**atoms.log_scale).sum(axis=(1, 2))
-    widest = _NEXT_TO_NOTHING * np.sqrt(2 * variance / people) * nats
-    factor: Floats = np.maximum(widest / np.maximum(reach.sum(axis=1), 1e-300), 1.0)
+    cheap = _NEXT_TO_NOTHING * np.sqrt(2 * variance / people) * nats
+    widest = np.minimum(cheap, np.sqrt(variance * nats / _VARIANCE_SEEN))
+    total = reach.sum(axis=1)
+    factor: Floats = np.where(total > 0, np.maximum(widest / np.maximum(total, 1e-300), 1.0), 1.0)
     return factor[:, None]
 
 

@@ -58,7 +58,7 @@ class PostgresStore(Store):
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
         """A transaction that no other one writes beside."""
-        with self._transaction("BEGIN") as transaction:
+        with self.within("BEGIN") as transaction:
             for setting in _SETTINGS:
                 transaction.change(f"SET LOCAL {setting}")
             list(transaction.rows("SELECT pg_advisory_xact_lock(?)", _LOCK))
@@ -66,12 +66,11 @@ class PostgresStore(Store):
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """A transaction that sees one state of the database."""
-        return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        return self.within("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Transaction]:
-        with self._explained(), self.within(begin, _PostgresTransaction(self.connection)) as transaction:
-            yield transaction
+    def new_transaction(self) -> Transaction:
+        """One of this thread's connection, not begun."""
+        return _PostgresTransaction(self.connection)
 
     def roll_back(self, transaction: Transaction) -> None:
         """Undo what was done; a lost connection has the server do so by itself."""
@@ -85,7 +84,7 @@ class PostgresStore(Store):
 
     def now(self) -> datetime:
         """The time by the server's clock, which is the same for everybody."""
-        with self._explained():
+        with self.explained():
             found = self.connection.execute("SELECT clock_timestamp() AT TIME ZONE 'UTC'").fetchone()
         moment: datetime = found[0].replace(tzinfo=UTC)
         return moment
@@ -97,7 +96,7 @@ class PostgresStore(Store):
             held.close()
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """The database's errors in words; after one, a new connection is made."""
         try:
             yield

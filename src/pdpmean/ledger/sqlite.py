@@ -66,16 +66,15 @@ class SqliteStore(Store):
 
     def writing(self) -> AbstractContextManager[Transaction]:
         """A transaction that no other one writes beside."""
-        return self._transaction("BEGIN IMMEDIATE")
+        return self.within("BEGIN IMMEDIATE")
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """A transaction that sees one state of the database."""
-        return self._transaction("BEGIN")
+        return self.within("BEGIN")
 
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Transaction]:
-        with self._explained(), self.within(begin, _SqliteTransaction(self.connection)) as transaction:
-            yield transaction
+    def new_transaction(self) -> Transaction:
+        """One of this thread's connection, not begun."""
+        return _SqliteTransaction(self.connection)
 
     def roll_back(self, transaction: Transaction) -> None:
         """Undo what was done; a full disk has SQLite do so by itself."""
@@ -94,7 +93,7 @@ class SqliteStore(Store):
             held.close()
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """SQLite's errors in words that say what to do."""
         try:
             yield

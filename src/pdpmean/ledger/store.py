@@ -112,15 +112,25 @@ class Store(ABC):
         return getattr(self._local, "process", None) == os.getpid()
 
     @contextmanager
-    def within(self, begin: str, transaction: Transaction) -> Iterator[Transaction]:
-        """The transaction between its first word and its last, the latter only if all went well."""
-        transaction.change(begin)
-        try:
-            yield transaction
-        except BaseException:
-            self.roll_back(transaction)
-            raise
-        transaction.change("COMMIT")
+    def within(self, begin: str) -> Iterator[Transaction]:
+        """A transaction between its first word and its last, the latter only if all went well."""
+        with self.explained():
+            transaction = self.new_transaction()
+            transaction.change(begin)
+            try:
+                yield transaction
+            except BaseException:
+                self.roll_back(transaction)
+                raise
+            transaction.change("COMMIT")
+
+    @abstractmethod
+    def new_transaction(self) -> Transaction:
+        """One of this thread's connection, not begun."""
+
+    @abstractmethod
+    def explained(self) -> AbstractContextManager[None]:
+        """In which errors of the database become those of a ledger, in words."""
 
     @abstractmethod
     def roll_back(self, transaction: Transaction) -> None:

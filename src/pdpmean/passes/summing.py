@@ -13,21 +13,19 @@ from numpy.typing import NDArray
 
 from pdpmean.core.integers import STEPS, clipped, places_of, weights_of, words_of
 from pdpmean.core.model import Model
-from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, SumRule
+from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, FAR_WEIGHT, FIRST_FAR, SumRule
 from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.core.traces import load_kernels
 from pdpmean.core.types import Counts, Floats
 from pdpmean.core.weights import round_down
 from pdpmean.passes.batch import Batch
 
-__all__ = ["FAR_WEIGHT", "FIRST_FAR", "Summing", "far_columns"]
+__all__ = ["Summing", "far_columns"]
 
 # The compiled loops first add up so many products, each of at most 2**(24 + 26), in a signed 64-bit word: their sum is
 # below 2**63.
 _BLOCK = 2**13 - 1
 
-FAR_WEIGHT = 6  # the column of the W of far values; those of their cells follow
-FIRST_FAR = 7
 _NOTHING = SumRule(  # a cap of 0 for all
     share=1.0, cap=0.0, middle=0.0, lift=1.0, per_unit=0.0, near=0.0, far_below=math.inf, far_above=math.inf
 )

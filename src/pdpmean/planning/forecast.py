@@ -28,6 +28,7 @@ from pdpmean.planning.census import Buckets, Census
 from pdpmean.planning.prediction import Sums, miss_probability
 
 __all__ = [
+    "KEEP_ALL",
     "LARGEST_SAMPLE",
     "LARGEST_WEIGHT",
     "LOCATING_STEPS",
@@ -43,7 +44,7 @@ __all__ = [
 ]
 
 _ALL_UP_TO, LARGEST_SAMPLE = 16_000, 50_000  # of more records than the first `locate` looks at a sample
-_KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
+KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
 LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
 _LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
 # Of the noisy total, so many standard deviations may not be there, for the chance of a miss; by simulation. And so much
@@ -212,7 +213,7 @@ class Locating(Forecaster):
         weight, square = profile.capped_sums(cap, share)
         people = profile.people
         sample = min(self._wanted(people), self.room)
-        density = sample / weight if people > sample else _KEEP_ALL
+        density = sample / weight if people > sample else KEEP_ALL
         # A sample of so many records has no smaller relative squared weight.
         sums = Sums(weight, max(square, weight**2 / sample))
         least = _least_weight(self.census.buckets, self.census.doubt, cap, rule) if self.census.buckets else weight

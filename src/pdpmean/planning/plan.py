@@ -21,12 +21,13 @@ from pdpmean.core.rules import KeepRule
 from pdpmean.core.text import as_facts
 from pdpmean.core.types import Floats
 from pdpmean.core.whose import Whose
+from pdpmean.core.weights import locating_weights
 from pdpmean.laws.error_law import half_width
 from pdpmean.laws.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.laws.lower_bound import lower_bound
 from pdpmean.laws.reading import Counted
 from pdpmean.planning.census import Census
-from pdpmean.planning.forecast import LOCATING_STEPS, Forecast, weighed
+from pdpmean.planning.forecast import KEEP_ALL, LOCATING_STEPS, Forecast, weighed
 from pdpmean.planning.levels import Levels, Weighed
 from pdpmean.planning.named_shapes import NAMED_SHAPES, expected_error
 from pdpmean.planning.prediction import BOUNDS_OCTAVES, Sums
@@ -283,7 +284,23 @@ class Plan(Forecast):
 
     @property
     def behind_histogram(self) -> Counted:
-        """What is known of the weights in the histogram."""
+        """What is known of the weights in the histogram: those of the sample, where only one is looked at."""
+        counted = self._behind_all_of_them
+        if self.thinning >= KEEP_ALL:
+            return counted
+        rule, profile = self.keep_rule, self.census.profile
+        weights = np.minimum(locating_weights(profile.levels, rule.share, rule.sum_share, rule.spared_from), rule.cap)
+        rates = np.minimum(weights * rule.density, 1.0)
+        raised = (1 - self.center_part) * np.where(rates < 1, np.log1p(np.expm1(weights) / rates), weights)
+        kept = profile.counts * rates
+        nats = float(kept @ raised)
+        by_chance = math.sqrt(float((kept * (1 - rates)) @ raised**2))
+        people = nats**2 / float(kept @ raised**2)
+        return Counted(nats, people, math.hypot(by_chance, nats * counted.nats_std / counted.nats))
+
+    @property
+    def _behind_all_of_them(self) -> Counted:
+        """The same, of everybody."""
         part = 1 - self.center_part
         return self._counted(self.scale, part * float(self.shares.locating), part * self.locate_cap)
 

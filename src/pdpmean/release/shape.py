@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from pdpmean.core.integers import from_words
+from pdpmean.core.rules import FAR_WEIGHT, FIRST_FAR
 from pdpmean.core.types import Counts, Floats
 from pdpmean.laws.lattice import Lattice
-from pdpmean.passes.summing import FAR_WEIGHT, FIRST_FAR
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Location, SumsOfOne
 from pdpmean.randomness import Randomness

@@ -87,6 +87,8 @@ class MeanEstimate:
     @property
     def cost_of_another(self) -> str:
         """What to know before another run, in words."""
+        if self.promise.release is not None:
+            return "the ledger has charged everybody for this run; another is charged on top of it"
         spent = "all of every budget" if self.spent == 1 else f"{float(self.spent):.3g} of every budget"
         return f"this run has spent {spent}; another spends as much again, on top of it"
 
@@ -107,7 +109,7 @@ class MeanEstimate:
 
     @property
     def spent(self) -> Fraction:
-        """The part of every budget that was used."""
+        """The part of every budget that was used; with a ledger, of what it has charged everybody for."""
         return self.promise.spent
 
     @property

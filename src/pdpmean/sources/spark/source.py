@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, StructField, StructType
 
-from pdpmean.core.rules import SumRule
+from pdpmean.core.rules import FAR_WEIGHT, SumRule
 from pdpmean.core.types import Counts, Floats
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch, Keeping, Tallying
 from pdpmean.passes.cells import Cells
 from pdpmean.passes.source import Source
-from pdpmean.passes.summing import FAR_WEIGHT, Summing, far_columns
+from pdpmean.passes.summing import Summing, far_columns
 from pdpmean.passes.thinning import Thinning
 from pdpmean.randomness import Randomness
 from pdpmean.sources.arrow_columns import listed
