@@ -201,16 +201,7 @@ class Levelled:
         counted = self.plan.weighed.efficiency / float(self.people.sum()) if self.plan.whose.are_these_people else 0.0
         found = combined_sums(self.nats, self.effective, parts, counted)
         sums = combine(self._sums, found.multipliers)
-        return replace(
-            self.released, plan=replace(self.plan, mean=self._expected(found)), averaged=sums, weight_squares=None
-        )
-
-    def _expected(self, found: Combined) -> Sums:
-        """The sums of the combination: of private weights, what the plan had led to expect of it."""
-        if self.plan.model.budgets_are_public:
-            return found.sums
-        weight = float(found.multipliers @ self.planned.nats)
-        return Sums(weight, found.sums.square * weight / found.sums.weight)
+        return replace(self.released, plan=replace(self.plan, mean=found.sums), averaged=sums, weight_squares=None)
 
     def population(self, found: Sequence[Population]) -> Population:
         """What is concluded of everyone, from what is concluded of each combination."""

@@ -20,8 +20,8 @@ from pdpmean.core.quiet import quietly
 from pdpmean.core.rules import KeepRule
 from pdpmean.core.text import as_facts
 from pdpmean.core.types import Floats
-from pdpmean.core.whose import Whose
 from pdpmean.core.weights import locating_weights
+from pdpmean.core.whose import Whose
 from pdpmean.laws.error_law import half_width
 from pdpmean.laws.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.laws.lower_bound import lower_bound
