@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pdpmean.core.types import Floats
+from pdpmean.core.weights import locating_weights
 from pdpmean.inference.population import Population
 from pdpmean.laws.clipped_normal import centered
 from pdpmean.laws.mixed_law import Part, mix
@@ -25,6 +26,7 @@ from pdpmean.planning.prediction import Sums
 from pdpmean.planning.released import (
     Average,
     LevelSums,
+    Location,
     PrivateTotalSums,
     PublicTotalSums,
     Released,
@@ -40,6 +42,7 @@ _FAR_PLACE = 0.85  # where far values of a cell lie on average, over its end
 _LEAST_NATS = 1.0  # of a level whose weight is private, whatever the noise
 _LEAST_PRESENT = 0.1  # of the weight of a level, whatever seems to be missing
 _COUNTED = 6.0  # nats from which on a level's people are counted by its own sums
+_MOST_TILTED = 20.0  # the power of e by which one level's tail may exceed another's
 _LEAST_VARIANCE = 2.0  # of z, over the weight in nats: about what its noise is
 
 
@@ -197,11 +200,46 @@ class Levelled:
             return len(self.mixed)
         return max(range(len(self.mixed)), key=lambda number: self.mixed[number].in_estimate)
 
+    @cached_property
+    def _located(self) -> Floats:
+        """The levels' parts in what was located: those who grant more have more to say there."""
+        rule = self.plan.keep_rule
+        weights = locating_weights(np.exp(self.planned.middle), rule.share, rule.sum_share, rule.spared_from)
+        found = self.people * np.minimum(weights, rule.cap)
+        located: Floats = found / found.sum()
+        return located
+
+    def _tails(self, parts: Floats) -> tuple[float, float]:
+        """How much more of the weight lies far below, and far above, if levels have these parts than was located.
+
+        The further out, the more of a tail is theirs whose mean lies on that side: by e to the power of their mean
+        times the distance, as for a bell. If the tail is all of one level, it is as much more as that level's part is.
+        """
+        means = self.pooled.believed(self.means)
+        middle = float(parts @ means)
+        ends = np.array([-1.0, 1.0]) / self._deviation - middle
+        more = np.exp(np.clip(np.outer(ends, means - middle), -_MOST_TILTED, _MOST_TILTED))
+        below, above = ((more @ parts) / (more @ self._located)).tolist()
+        return below, above
+
+    def _location(self, parts: Floats) -> Location:
+        """Where it was located, with the tails of this combination."""
+        location = self.released.location
+        if location.reading is None:
+            return location
+        return replace(location, reading=location.reading.with_tails(self._tails(parts)))
+
     def _variant(self, parts: Floats) -> Released:
         counted = self.plan.weighed.efficiency / float(self.people.sum()) if self.plan.whose.are_these_people else 0.0
         found = combined_sums(self.nats, self.effective, parts, counted)
         sums = combine(self._sums, found.multipliers)
-        return replace(self.released, plan=replace(self.plan, mean=found.sums), averaged=sums, weight_squares=None)
+        return replace(
+            self.released,
+            plan=replace(self.plan, mean=found.sums),
+            location=self._location(parts),
+            averaged=sums,
+            weight_squares=None,
+        )
 
     def population(self, found: Sequence[Population]) -> Population:
         """What is concluded of everyone, from what is concluded of each combination."""

@@ -59,6 +59,8 @@ class _Size(NamedTuple):
     variance: float
     evidence: Floats
     """The inverse covariance of the levels' means around a common one that is not known."""
+    drawn: Floats
+    """The matrix that draws released means to a common one, as far as they differ by chance."""
     log_chance: float
 
 
@@ -122,7 +124,8 @@ class Pooled:
         left = of_all - 2 * float(parts @ with_all) + float(parts @ between @ parts)
         evidence = inverse - np.outer(inverse @ one, inverse @ one) / known
         log_chance = (float(np.linalg.slogdet(inverse)[1]) - math.log(known)) / 2
-        return _Size(parts, max(left, 0.0), evidence, log_chance)
+        drawn = np.outer(one, common) + between @ evidence
+        return _Size(parts, max(left, 0.0), evidence, drawn, log_chance)
 
     def error_of(self, size: _Size) -> float:
         """Of the combination for this size, if it is the true one."""
@@ -143,10 +146,23 @@ class Pooled:
         """The error if they disagree by much."""
         return self.error_of(self._sizes[_SIZES.index(_LARGE_SIZE)])
 
+    def _likely(self, means: Floats) -> Floats:
+        """How likely the released means are for each size, up to a factor."""
+        logs = np.array([size.log_chance - float(means @ size.evidence @ means) / 2 for size in self._sizes])
+        likely: Floats = np.exp(logs - logs.max())
+        return likely
+
+    def believed(self, means: Floats) -> Floats:
+        """What the means of the levels are likely to be: drawn together, as far as they differ by chance."""
+        chances = _chances(self._likely(means), _AGREE_FOR_INTERVAL)
+        found: Floats = np.sum(
+            [chance * size.drawn @ means for chance, size in zip(chances, self._sizes, strict=True)], axis=0
+        )
+        return found
+
     def mixed(self, means: Floats) -> list[Mixed]:
         """How to combine the levels, given their means: one for each size that is not improbable."""
-        logs = np.array([size.log_chance - float(means @ size.evidence @ means) / 2 for size in self._sizes])
-        likely = np.exp(logs - logs.max())
+        likely = self._likely(means)
         estimate, interval = (_chances(likely, agree) for agree in (_AGREE_FOR_ESTIMATE, _AGREE_FOR_INTERVAL))
         kept = np.flatnonzero(np.maximum(estimate, interval) > _LEAST)
         estimate, interval = (chances / chances[kept].sum() for chances in (estimate, interval))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -90,6 +90,10 @@ class Reading:
     """Weight of missing values in nats, as released."""
 
     nats: float
+
+    def with_tails(self, factors: tuple[float, float]) -> Reading:
+        """The same of a population that has so many times as much on each side."""
+        return replace(self, mass=self.mass * np.array(factors)[:, None])
 
 
 def closed_sides(bounds: tuple[float, float]) -> tuple[bool, bool]:
