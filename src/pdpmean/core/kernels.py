@@ -26,8 +26,8 @@ __all__ = [
     "find_rows",
     "hash_texts",
     "look_up",
-    "sum_blocks",
     "sum_groups",
+    "sum_levels",
     "take_below",
 ]
 
@@ -210,15 +210,21 @@ def _clipped(place):
     return np.rint(min(max(place, -float(STEPS)), float(STEPS)))
 
 
+@numba.njit(nogil=True, inline="always")
+def _granted(allowance, start, end, share, cap):
+    """What an allowance of a level weighs; nothing, if it is below its start or from its end on."""
+    return np.int64(min(allowance * share, cap)) if (allowance >= start) & (not allowance >= end) else np.int64(0)
+
+
 @numba.njit(nogil=True)
-def _sum_near(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, near):
+def _sum_near(values, budgets, low, high, factor, start, end, share, cap, middle, lift, per_unit, near):
     """The sums of W z, of W where z is within `near`, and of tents; missing values add nothing.
 
     Over so few records that none overflows a word; so below.
     """
     total, close, tents = 0, 0, 0
     for i in range(values.size):
-        weight = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
+        weight = _granted(_allowance(budgets[i], low, high, factor), start, end, share, cap)
         place = _clipped(_place(values[i], middle, lift, per_unit))
         weight = weight if place == place else np.int64(0)
         number = weight * np.int64(place if place == place else 0.0)
@@ -229,11 +235,13 @@ def _sum_near(values, budgets, low, high, factor, share, cap, middle, lift, per_
 
 
 @numba.njit(nogil=True)
-def _sum_squares(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, far_below, far_above):
+def _sum_squares(
+    values, budgets, low, high, factor, start, end, share, cap, middle, lift, per_unit, far_below, far_above
+):
     """The sums of W z, of W, of W z**2 / STEPS, and of the W that are missing; and how many values are far."""
     total, weights, squares, missing, far = 0, 0, 0, 0, 0
     for i in range(values.size):
-        granted = np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap))
+        granted = _granted(_allowance(budgets[i], low, high, factor), start, end, share, cap)
         place = _place(values[i], middle, lift, per_unit)
         is_far = (place < -far_below) | (place > far_above)
         weight = granted if (place == place) & (not is_far) else np.int64(0)
@@ -262,12 +270,15 @@ def _add_far(place, weight, sums):
 
 
 @numba.njit(nogil=True)
-def _sum_far(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, far_below, far_above, sums):
+def _sum_far(
+    values, budgets, low, high, factor, start, end, share, cap, middle, lift, per_unit, far_below, far_above, sums
+):
     """Add the far ones among some values."""
     for i in range(values.size):
         place = _place(values[i], middle, lift, per_unit)
         if place < -far_below or place > far_above:
-            _add_far(place, np.int64(min(_allowance(budgets[i], low, high, factor) * share, cap)), sums)
+            granted = _granted(_allowance(budgets[i], low, high, factor), start, end, share, cap)
+            _add_far(place, granted, sums)
 
 
 @numba.njit(nogil=True, inline="always")
@@ -282,24 +293,37 @@ def _add(sums, total, weights, extra, missing):
     sums[5] += missing
 
 
-@compiled((_DOUBLES, _DOUBLES, *_LIMITS, _RULE, types.boolean, types.int64, _ROW))
-def sum_blocks(values, budgets, low, high, factor, rule, squares, block, sums):
-    """Add the sums to `sums`, block by block, each of so many records that none overflows a word."""
-    share, cap, middle, lift, per_unit, near, far_below, far_above = rule
+@numba.njit(nogil=True)
+def _sum_level(values, budgets, low, high, factor, start, end, rule, squares, sums):
+    """Add the sums over a level's records among so few that none overflows a word."""
+    share, cap, middle, lift = rule[_SHARE], rule[_CAP], rule[_MIDDLE], rule[_LIFT]
+    per_unit, near, far_below, far_above = rule[_PER_UNIT], rule[_NEAR], rule[_FAR_BELOW], rule[_FAR_ABOVE]
     if not squares:
-        for start in range(0, values.size, block):
-            v, b = values[start : start + block], budgets[start : start + block]
-            found = _sum_near(v, b, low, high, factor, share, cap, middle, lift, per_unit, near)
-            _add(sums, found[0], found[1], found[2], 0)
-        return
-    for start in range(0, values.size, _RUN):
-        v, b = values[start : start + _RUN], budgets[start : start + _RUN]
-        total, weights, extra, missing, far = _sum_squares(
-            v, b, low, high, factor, share, cap, middle, lift, per_unit, far_below, far_above
+        total, close, tents = _sum_near(
+            values, budgets, low, high, factor, start, end, share, cap, middle, lift, per_unit, near
         )
-        _add(sums, total, weights, extra, missing)
-        if far:
-            _sum_far(v, b, low, high, factor, share, cap, middle, lift, per_unit, far_below, far_above, sums)
+        _add(sums, total, close, tents, 0)
+        return
+    total, weights, extra, missing, far = _sum_squares(
+        values, budgets, low, high, factor, start, end, share, cap, middle, lift, per_unit, far_below, far_above
+    )
+    _add(sums, total, weights, extra, missing)
+    if far:
+        _sum_far(
+            values, budgets, low, high, factor, start, end, share, cap, middle, lift, per_unit, far_below, far_above,
+            sums,
+        )  # fmt: skip
+
+
+@compiled((_DOUBLES, _DOUBLES, *_LIMITS, _DOUBLES, types.float64[:, ::1], types.boolean, _TABLE))
+def sum_levels(values, budgets, low, high, factor, starts, rules, squares, sums):
+    """Add the sums to `sums`, a row for each level of budgets: all of a few records, which stay in the cache."""
+    last = starts.size - 1
+    for first in range(0, values.size, _RUN):
+        v, b = values[first : first + _RUN], budgets[first : first + _RUN]
+        for level in range(starts.size):
+            end = np.nan if level == last else starts[level + 1]
+            _sum_level(v, b, low, high, factor, starts[level], end, rules[level], squares, sums[level])
 
 
 @numba.njit(nogil=True)

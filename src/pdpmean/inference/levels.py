@@ -20,9 +20,8 @@ from pdpmean.inference.population import Population
 from pdpmean.laws.clipped_normal import centered
 from pdpmean.laws.mixed_law import Part, mix
 from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled
-from pdpmean.planning.levels import NEXT_TO_NOTHING, Combined, Levels, combined_sums
+from pdpmean.planning.levels import NEXT_TO_NOTHING, Levels, combined_sums
 from pdpmean.planning.plan import Plan, Weighting
-from pdpmean.planning.prediction import Sums
 from pdpmean.planning.released import (
     Average,
     LevelSums,

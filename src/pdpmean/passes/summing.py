@@ -132,15 +132,15 @@ class Summing:
     def _tally_compiled(self, batch: Batch, table: Counts) -> None:
         kernels = load_kernels()
         columns, limits = (batch.values, batch.budgets), self.model.limits
+        rules, squares = self.in_units, self.squares
+        if batch.groups is None:
+            starts = np.array([-math.inf, *self.edges[0]])
+            kernels.sum_levels(*columns, *limits, starts, rules, squares, table)
+            return
+        rows = batch.groups
         if self.has_levels:
-            groups = np.zeros(0, dtype=np.int32) if batch.groups is None else batch.groups
-            rows = kernels.find_rows(batch.budgets, groups, *limits, self.edges, self.first_rows)
-            kernels.sum_groups(*columns, rows, *limits, self.in_units, self.squares, _BLOCK, table)
-        elif batch.groups is None:
-            rule = SumRule(*self.in_units[0].tolist())
-            kernels.sum_blocks(*columns, *limits, rule, self.squares, _BLOCK, table[0])
-        else:
-            kernels.sum_groups(*columns, batch.groups, *limits, self.in_units, self.squares, _BLOCK, table)
+            rows = kernels.find_rows(batch.budgets, rows, *limits, self.edges, self.first_rows)
+        kernels.sum_groups(*columns, rows, *limits, rules, squares, _BLOCK, table)
 
     @cached_property
     def in_units(self) -> Floats:
