@@ -132,7 +132,7 @@ def bounds_of(options: dict[str, Any]) -> dict[str, Any]:
 FIELDS = {
     *("mean", "interval_95", "std", "noise_std", "sampling_std", "center", "scale", "model"),
     *("spent", "bounds", "budget_range", "missing", "contradicted", "contradictions", "released_mean"),
-    "assumed_tails",
+    *("assumed_tails", "weighting", "target", "whose_mean", "levels", "levels_differ"),
     *("shape", "shares", "warnings", "private", "guarantee"),
 }
 

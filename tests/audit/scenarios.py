@@ -13,6 +13,7 @@ from numpy.random import Generator
 from pdpmean.core.choices import Choices, ShapeName, check_share, given_shape
 from pdpmean.core.model import BOUNDED, Model, ModelName, make_model
 from pdpmean.core.types import Floats
+from pdpmean.core.whose import Weighting
 from pdpmean.errors import InsufficientBudgetError
 from pdpmean.planning.plan import Plan
 
@@ -27,6 +28,7 @@ BOUNDS: dict[ShapeName, list[tuple[float | None, float | None] | None]] = {
     "bounds": [(0.0, 1.0), (1.0, 5.0), (-1.0, 1e4), (-(2.0**-980), 2.0**-980), (-1e301, 1e301)],
 }
 PLACES = (1.0, 3.7, 2.0**-980, 1e300)
+WEIGHTINGS: tuple[Weighting, ...] = ("auto", "everyone", "budgets")
 
 
 class Tier(NamedTuple):
@@ -66,6 +68,7 @@ class Scenario:
     groups: list[list[Tier]]
     place: float
     """Where the population is found, and how wide it is."""
+    weighting: Weighting = "auto"
 
     @property
     def options(self) -> dict[str, Any]:
@@ -79,6 +82,7 @@ class Scenario:
             "bounds": self.bounds,
             "share": self.share,
             "choices": self.choices,
+            "weighting": self.weighting,
         }
 
     def promised(self, budget: float) -> float:
@@ -128,6 +132,7 @@ def draw(kind: Kind, source: Generator) -> Scenario:
         bounds=bounds,
         groups=[draw_tiers(model, least, source) for _ in range(sizes)],
         place=float(source.choice(PLACES)),
+        weighting=WEIGHTINGS[source.integers(len(WEIGHTINGS))],
     )
 
 

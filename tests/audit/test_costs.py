@@ -30,7 +30,7 @@ def test_no_record_costs_more_than_it_granted(kind: Kind) -> None:
 @pytest.mark.parametrize("model", [BOUNDED, Model("unbounded", (0.01, 8.0))], ids=["bounded", "unbounded"])
 def test_what_the_sum_is_spared_is_spent_only_once(model: Model, share: Fraction) -> None:
     tiers = [Tier(0.01, 10_000), Tier(8.0, 112)]  # few who grant nine tenths of all
-    scenario = Scenario(model, "gaussian", False, check_share(share), Choices(), None, [tiers], 1.0)
+    scenario = Scenario(model, "gaussian", False, check_share(share), Choices(), None, [tiers], 1.0, "budgets")
     found = audit(scenario, np.random.default_rng(1))
     (plan,) = found.plans
     assert plan.spared_from <= plan.weight_cap

@@ -29,7 +29,7 @@ INFERENCES: dict[ShapeName, ShapeInference] = {
 
 _RISING = "people who grant less have lower values than those who grant more"
 _FALLING = "people who grant less have higher values than those who grant more"
-_LOCATED_BY_OTHERS = "the bell was located by those who grant more, so that the interval is too narrow: use shape='any'"
+_NO_BELL = "{}: all together they are no bell, which was located by those who grant more: use shape='any'"
 
 
 def conclude(groups: Sequence[Released | None], promise: Promise) -> list[MeanEstimate | None]:
@@ -85,7 +85,9 @@ def _estimate(parts: _Parts, found: Sequence[Population], promise: Promise) -> M
     population = levelled.population(found) if levelled else found[0]
     levels = levelled.level_means(population) if levelled else ()
     contradictions = shape.contradictions(*judged)
-    differs = levelled.difference(part) if levelled and not contradictions else None
+    differs = _in_words(levelled.difference(part)) if levelled and not contradictions else None
+    if differs and levelled and levelled.is_bell:
+        contradictions = (_NO_BELL.format(differs),)
     return MeanEstimate(
         mean=population.mean,
         center=parts.released.location.center,
@@ -96,14 +98,13 @@ def _estimate(parts: _Parts, found: Sequence[Population], promise: Promise) -> M
         weighting=levelled.weighting if levelled else parts.released.plan.weighting,
         missing=None if parts.released.plan.nothing_missing else population.missing,
         assumed=population.assumed,
-        warnings=shape.warnings(*judged) + (_words_of(differs, levelled) if differs and levelled else ()),
+        warnings=() if contradictions else (*shape.warnings(*judged), *([differs] if differs else [])),
         contradictions=contradictions,
         levels=levels,
         levels_differ=differs is not None,
     )
 
 
-def _words_of(differs: Difference, levelled: Levelled) -> tuple[str, ...]:
-    """How levels differ and, of a bell, what that does to its interval."""
-    words = (_RISING if differs.rising else _FALLING,)
-    return (*words, _LOCATED_BY_OTHERS) if levelled.is_bell else words
+def _in_words(difference: Difference | None) -> str | None:
+    """How levels differ, if they do."""
+    return difference and (_RISING if difference.rising else _FALLING)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pdpmean.core.numbers import finite
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import locating_weights
 from pdpmean.inference.population import Population
@@ -22,6 +23,7 @@ from pdpmean.laws.mixed_law import Part, mix
 from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled
 from pdpmean.planning.levels import NEXT_TO_NOTHING, Levels, combined_sums
 from pdpmean.planning.plan import Plan, Weighting
+from pdpmean.planning.prediction import Sums
 from pdpmean.planning.released import (
     Average,
     LevelSums,
@@ -189,8 +191,17 @@ class Levelled:
 
         For a bell also of all levels just added up: it was located by who weighs what, and is judged by the same.
         """
-        whole = [self.nats / self.nats.sum()] if self.is_bell else []
-        return [self._variant(parts) for parts in (*(combination.parts for combination in self.mixed), *whole)]
+        found = [self._variant(combination.parts) for combination in self.mixed]
+        return [*found, self._whole] if self.is_bell else found
+
+    @property
+    def _whole(self) -> Released:
+        """All levels added up, to be held against what they were expected to come to."""
+        whole = self._variant(self.nats / self.nats.sum())
+        found, scale = whole.plan.mean, float(self.planned.nats.sum() / self.nats.sum())
+        if self.plan.model.budgets_are_public:
+            return whole
+        return replace(whole, plan=replace(whole.plan, mean=Sums(found.weight * scale, found.square * scale)))
 
     @property
     def judged(self) -> int:
@@ -266,7 +277,12 @@ class Levelled:
         around = float(self.errors.share @ self.means)
         deviations = np.sqrt(self.errors.variances)
         return tuple(
-            LevelMean(*ends, share, population.mean + population.scale * (mean - around), population.scale * error)
+            LevelMean(
+                *ends,
+                share,
+                finite(population.mean + population.scale * (mean - around)),
+                finite(population.scale * error),
+            )
             for ends, share, mean, error in zip(
                 self.planned.budgets,
                 self.errors.share.tolist(),

@@ -20,6 +20,7 @@ __all__ = ["Part", "mix"]
 
 _NODES = 24  # equally likely values of a normal number
 _POINTS = 400  # of a grid over a law that has a formula
+_LARGEST = float(np.finfo(np.float64).max)
 _ALL = 1 - 1e-7  # of the chances of a law: what its grid spans
 _DEVIATES = ndtri((np.arange(_NODES) + 0.5) / _NODES)
 _STANDARD = _DEVIATES / math.sqrt(float(np.mean(_DEVIATES**2)))
@@ -61,7 +62,7 @@ def mix(parts: Sequence[Part], bounds: tuple[float, float]) -> GridLaw:
         for error in (part.law.sampling_std, part.widening, part.mean - mean)
     ]
     return GridLaw(
-        points=np.clip(points, *bounds),
+        points=np.clip(points, max(bounds[0], -_LARGEST), min(bounds[1], _LARGEST)),
         low_chances=np.maximum.accumulate(low),
         high_chances=np.maximum.accumulate(high),
         mean=mean,

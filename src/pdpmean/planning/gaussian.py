@@ -69,7 +69,7 @@ class GaussianPlanner(LocatingForecaster, Planner):
         if plan.failure_probability(self.choices.max_ratio) > _HOPELESS:
             return plan
         plan, cost = self._optimise(coding, spare=False)
-        if self.whose.weighting != "budgets":  # levels use what a single sum would leave
+        if plan.levels and not self.choices.saturation:  # they use what a single sum would leave
             return plan
         largest = self.census.largest(self.model) * self.model.budget_per_allowance
         if plan.saturation >= largest or plan.shares["center"] + plan.shares["scale"] < _WORTH:  # nothing to gain
