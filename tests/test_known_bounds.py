@@ -283,7 +283,7 @@ def test_a_plan_by_hand() -> None:
     assert plan.mean.weight == pytest.approx(50.0)
     assert plan.shares == {"sum": 1}
     assert (plan.noise_scale, plan.sampling_std) == pytest.approx(by_hand(plan, 1.0))
-    private = plan_mean({0.1: 1000}, bounds=(1, 5), **UNBOUNDED)
+    private = plan_mean({0.1: 1000}, bounds=(1, 5), weighting="budgets", **UNBOUNDED)
     assert private.mean.weight == pytest.approx(100 * float(private.shares["sum"]))
     assert private.shares.keys() == {"census", "weight_squares", "sum"}
     assert (private.noise_scale, private.sampling_std) == pytest.approx(by_hand(private, math.sqrt(2)))
@@ -291,7 +291,7 @@ def test_a_plan_by_hand() -> None:
 
 
 def test_a_chosen_saturation_is_kept() -> None:
-    plan = plan_mean({0.1: 1000, 5.0: 10}, bounds=(0, 1), choices=Choices(saturation=0.2))
+    plan = plan_mean({0.1: 1000, 5.0: 10}, bounds=(0, 1), choices=Choices(saturation=0.2), weighting="budgets")
     assert plan.saturation == pytest.approx(0.2)
     assert plan.mean.weight == pytest.approx(1000 * 0.05 + 10 * 0.1)
 

@@ -23,7 +23,6 @@ from pdpmean.laws.mixed_law import Part, mix
 from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled
 from pdpmean.planning.levels import NEXT_TO_NOTHING, Levels, combined_sums
 from pdpmean.planning.plan import Plan, Weighting
-from pdpmean.planning.prediction import Sums
 from pdpmean.planning.released import (
     Average,
     LevelSums,
@@ -197,11 +196,9 @@ class Levelled:
     @property
     def _whole(self) -> Released:
         """All levels added up, to be held against what they were expected to come to."""
-        whole = self._variant(self.nats / self.nats.sum())
-        found, scale = whole.plan.mean, float(self.planned.nats.sum() / self.nats.sum())
-        if self.plan.model.budgets_are_public:
-            return whole
-        return replace(whole, plan=replace(whole.plan, mean=Sums(found.weight * scale, found.square * scale)))
+        whole, nats = self._variant(self.nats / self.nats.sum()), self.planned.nats
+        expected = combined_sums(nats, self.planned.effective, nats / nats.sum(), 0.0).sums
+        return replace(whole, plan=replace(whole.plan, mean=expected))
 
     @property
     def judged(self) -> int:

@@ -11,6 +11,8 @@ from pdpmean.core.types import Floats
 
 __all__ = ["GridLaw"]
 
+_HUGE, _DOWN = 2.0**900, 2.0**200  # slopes between points beyond the first might overflow; over the second, they do not
+
 
 @dataclass(frozen=True, eq=False)
 class GridLaw:
@@ -47,8 +49,9 @@ class GridLaw:
 
         An estimate beyond a bound is answered with that bound, where the law need not have any of its chances.
         """
-        low = float(np.interp((1 - level) / 2, self.low_chances, self.points))
-        high = float(np.interp((1 + level) / 2, self.high_chances, self.points))
+        unit = _DOWN if float(np.abs(self.points).max()) > _HUGE else 1.0
+        low = unit * float(np.interp((1 - level) / 2, self.low_chances, self.points / unit))
+        high = unit * float(np.interp((1 + level) / 2, self.high_chances, self.points / unit))
         return min(low, self.mean), max(high, self.mean)
 
     @quietly

@@ -40,7 +40,8 @@ class Part(NamedTuple):
 @quietly
 def mix(parts: Sequence[Part], bounds: tuple[float, float]) -> GridLaw:
     """Where the mean lies, within the bounds; its estimate is the mean of the parts' own."""
-    mean = finite(sum(part.in_estimate * part.mean for part in parts))
+    low, high = max(bounds[0], -_LARGEST), min(bounds[1], _LARGEST)
+    mean = min(max(sum(part.in_estimate * part.mean for part in parts), low), high)
     grids = [_grid(part.law) for part in parts]
     shifts = [part.widening * _STANDARD for part in parts]
     points = np.unique(
@@ -48,13 +49,13 @@ def mix(parts: Sequence[Part], bounds: tuple[float, float]) -> GridLaw:
             [(grid.points[:, None] + by[[0, _NODES // 2, -1]]).ravel() for grid, by in zip(grids, shifts, strict=True)]
         )
     )
-    low, high = (
+    below = [
         sum(
             part.in_interval * _widened(grid.points, getattr(grid, chances), points, by)
             for part, grid, by in zip(parts, grids, shifts, strict=True)
         )
         for chances in ("low_chances", "high_chances")
-    )
+    ]
     chances = [math.sqrt(part.in_interval) for part in parts]
     errors = [
         chance * error
@@ -62,9 +63,9 @@ def mix(parts: Sequence[Part], bounds: tuple[float, float]) -> GridLaw:
         for error in (part.law.sampling_std, part.widening, part.mean - mean)
     ]
     return GridLaw(
-        points=np.clip(points, max(bounds[0], -_LARGEST), min(bounds[1], _LARGEST)),
-        low_chances=np.maximum.accumulate(low),
-        high_chances=np.maximum.accumulate(high),
+        points=np.clip(points, low, high),
+        low_chances=np.maximum.accumulate(below[0]),
+        high_chances=np.maximum.accumulate(below[1]),
         mean=mean,
         noise_std=finite(
             math.hypot(*(chance * part.law.noise_std for chance, part in zip(chances, parts, strict=True)))

@@ -40,6 +40,10 @@ class LevelMean(NamedTuple):
         ends = [f"{end:.2g}" for end in (self.lowest, self.highest)]
         return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
+    def to_dict(self) -> dict[str, float | None]:
+        """As JSON has it: a budget without end is None."""
+        return {name: number if math.isfinite(number) else None for name, number in self._asdict().items()}
+
     @property
     def mean_in_words(self) -> str:
         """The mean and its error."""
@@ -145,7 +149,7 @@ class MeanEstimate:
             "weighting": self.weighting,
             "target": self.plan.whose.target,
             "whose_mean": self.whose_mean,
-            "levels": [level._asdict() for level in self.levels],
+            "levels": [level.to_dict() for level in self.levels],
             "levels_differ": self.levels_differ,
             "model": self.plan.model.name,
             "shape": self.plan.given_shape,
