@@ -146,6 +146,7 @@ class Levelled:
             budgets=self.planned.middle,
             weighed=self.planned.weighed,
             unevenness=self.planned.unevenness,
+            own=float(self.plan.whose.are_these_people),
         )
 
     @cached_property

@@ -101,7 +101,7 @@ class PublicTotal(NoisySums):
             interior=(1 + np.clip(z, margin - 1, 1 - margin)) / 2,
             people=np.clip(people * present / weights, 1.0, _MOST),
             missing=gone.means / weights,
-            noise_variance=(1 + z * z) / (2 * present**2),
+            noise_variance=(2 + z * z * gone.variances) / (4 * present**2),
             sums=sums,
             spreads=spreads,
             present=weights[:, None] - gone.places,

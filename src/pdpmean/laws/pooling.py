@@ -79,6 +79,8 @@ class LevelErrors:
     """The same by what they weigh."""
     unevenness: Floats
     """The relative standard deviation of the weights in the level."""
+    own: float = 0.0
+    """1 if the mean is to be that of these people: who they are is then no error, as far as each counts the same."""
 
     @cached_property
     def variances(self) -> Floats:
@@ -92,10 +94,15 @@ class LevelErrors:
         spread = math.sqrt(float(self.share @ (self.budgets - middle) ** 2))
         return (self.weighed - middle) / max(spread, _NARROWEST)
 
+    def std(self, parts: Floats) -> float:
+        """The error of everyone's mean if levels have these parts in it, and agree."""
+        strayed = parts - self.own * self.share
+        return math.sqrt(float(parts**2 @ self.noise_std**2 + strayed**2 @ (1 / self.effective)))
+
     @property
     def everyone_std(self) -> float:
         """The error of everyone's mean if each level speaks for itself."""
-        return math.sqrt(float(self.share**2 @ self.variances))
+        return self.std(self.share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,14 +121,14 @@ class Pooled:
         places = errors.places
         within = _OWN**2 + (_WITHIN * errors.unevenness) ** 2
         between = size**2 * (np.outer(places, places) + np.diag(within))
-        with_all = size**2 * _OWN**2 * errors.share
-        of_all = size**2 * _OWN**2 * float(errors.share @ errors.share)
+        between_all = size**2 * _OWN**2 * errors.share
+        with_all = between_all + errors.own * errors.share / errors.effective
         inverse = np.linalg.inv(np.diag(errors.variances) + between)
         known = float(one @ inverse @ one)
         common = inverse @ one / known
         own = with_all @ inverse
         parts = common + own - float(own.sum()) * common
-        left = of_all - 2 * float(parts @ with_all) + float(parts @ between @ parts)
+        left = float(between_all @ errors.share - 2 * parts @ between_all + parts @ between @ parts)
         evidence = inverse - np.outer(inverse @ one, inverse @ one) / known
         log_chance = (float(np.linalg.slogdet(inverse)[1]) - math.log(known)) / 2
         drawn = np.outer(one, common) + between @ evidence
@@ -129,7 +136,7 @@ class Pooled:
 
     def error_of(self, size: _Size) -> float:
         """Of the combination for this size, if it is the true one."""
-        return math.sqrt(float(size.parts**2 @ self.errors.variances) + size.variance)
+        return math.hypot(self.errors.std(size.parts), math.sqrt(size.variance))
 
     @property
     def agreed(self) -> Floats:
@@ -178,6 +185,8 @@ class Pooled:
         """
         precision = 1 / self.errors.variances
         places = self.errors.weighed
+        if places.size == 1:
+            return None
         trend = precision * (places - float(precision @ places) / float(precision.sum()))
         contrasts = [(trend, false_alarm / 2)]
         for level in range(places.size if places.size > 2 else 0):

@@ -51,6 +51,12 @@ class Nodes(NamedTuple):
         means: Floats = np.sum(self.places * self.chances, axis=1)
         return means
 
+    @property
+    def variances(self) -> Floats:
+        """The variance of each row."""
+        variances: Floats = np.sum((self.places - self.means[:, None]) ** 2 * self.chances, axis=1)
+        return variances
+
 
 class Binomial(NamedTuple):
     """The law of the sample's mean for every mean of the population that is given."""

@@ -67,8 +67,11 @@ class Levels:
     """The relative standard deviation of the weights in each."""
     everyone: bool = True
 
-    def errors(self, noise_std: float) -> LevelErrors:
-        """How exact their means are; the noise is so many standard deviations in a sum of one nat."""
+    def errors(self, noise_std: float, own: float) -> LevelErrors:
+        """How exact their means are; the noise is so many standard deviations in a sum of one nat.
+
+        `own` is 1 if the mean is to be that of these people.
+        """
         return LevelErrors(
             noise_std=noise_std / self.nats,
             effective=self.effective,
@@ -76,6 +79,7 @@ class Levels:
             budgets=self.middle,
             weighed=self.weighed,
             unevenness=self.unevenness,
+            own=own,
         )
 
 
@@ -153,10 +157,13 @@ class LevelsFor:
         return self._starts.size > 1
 
     def alike(self) -> Levels:
-        """Levels in which everybody weighs the same."""
+        """Levels in which everybody weighs the same.
+
+        Where the mean of these people is asked for, only the noise is an error, and one level has the least.
+        """
         return self._levels(self._lowest, everyone=True)
 
-    def pooled(self, noise_std: float) -> Levels:
+    def pooled(self, noise_std: float, own: float) -> Levels:
         """Levels to be pooled, whichever err least: as many as there could be, or fewer, since each has its own noise.
 
         In each, people weigh the same, or nearly, or by their budgets. Where budgets are private, how many people there
@@ -166,8 +173,8 @@ class LevelsFor:
             return self._levels(self._lowest, everyone=False)
         fewer = (replace(self, width=width) for width in _WIDER)
         found = [levels for some in fewer if some.are_several for levels in some._to_be_pooled()]
-        costs = [(_WORTH * _expected(levels, noise_std), levels) for levels in found]
-        costs += [(_expected(levels, noise_std), levels) for levels in self._to_be_pooled()]
+        costs = [(_WORTH * _expected(levels, noise_std, own), levels) for levels in found]
+        costs += [(_expected(levels, noise_std, own), levels) for levels in self._to_be_pooled()]
         return min(costs, key=lambda cost: cost[0])[1]
 
     def _to_be_pooled(self) -> list[Levels]:
@@ -184,17 +191,20 @@ class LevelsFor:
         if not self.are_several:
             return Weighed(None, 1.0, _less(single, counted), efficiency)
         by_budgets = _std(noise_std, _less(single, counted if self.model.budgets_are_public else 0.0))
-        alike = self.alike()
+        alike = self.alike() if not whose.are_these_people else replace(self, most=1).alike()
         shares = alike.people / alike.people.sum()
         everyone = combined_sums(alike.nats, alike.effective, shares, counted).sums
         price = _std(noise_std, everyone) / by_budgets
         if whose.weighting == "budgets":
             return Weighed(None, price, _less(single, counted if self.model.budgets_are_public else 0.0), efficiency)
-        # Of the mean of these people, all error is by choice: pooling makes it smaller than counting everyone the same.
+        by_people = Weighed(alike, price, everyone, efficiency, parts=tuple(shares.tolist()))
         if whose.weighting == "everyone" or (price <= NEXT_TO_NOTHING and not whose.are_these_people):
-            return Weighed(alike, price, everyone, efficiency, parts=tuple(shares.tolist()))
-        levels = self.pooled(noise_std)
-        pooled = Pooled(levels.errors(noise_std))
+            return by_people
+        own = float(whose.are_these_people)
+        levels = self.pooled(noise_std, own)
+        pooled = Pooled(levels.errors(noise_std, own))
+        if own and alike.errors(noise_std, own).everyone_std <= pooled.agreed_std:
+            return by_people
         agreed = combined_sums(levels.nats, levels.effective, pooled.agreed, counted).sums
         disagreed = pooled.disagreed_std / pooled.agreed_std
         return Weighed(levels, price, agreed, efficiency, disagreed, tuple(pooled.agreed.tolist()))
@@ -299,7 +309,7 @@ def _end_of_cell(below: float, above: float) -> float:
     return end if end > below else above
 
 
-def _expected(levels: Levels, noise_std: float) -> float:
+def _expected(levels: Levels, noise_std: float, own: float) -> float:
     """The error to expect of pooled levels, agreed or not: the product of both."""
-    pooled = Pooled(levels.errors(noise_std))
+    pooled = Pooled(levels.errors(noise_std, own))
     return pooled.agreed_std * pooled.disagreed_std
