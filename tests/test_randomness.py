@@ -494,6 +494,15 @@ def test_neighbouring_noise_is_independent(source: Randomness) -> None:
     )
 
 
+def test_noise_for_many_is_used_once_though_some_is_drawn_ahead(source: Randomness) -> None:
+    """In turns of any size, and whatever scale is asked for in between."""
+    drawn = []
+    for size in [3, 0, 1, 7, *[5] * 400]:
+        drawn += source.add_laplace_to_each([0] * size, 50)
+        drawn += source.add_laplace_to_each([0] * size, 51)
+    assert len(set(drawn)) == len(drawn) == 2 * 2011
+
+
 @pytest.mark.parametrize("bits", [-1, 61, 64])
 def test_scales_for_many_outside_the_range_are_refused(source: Randomness, bits: int) -> None:
     with pytest.raises(ValueError, match="bits must lie in"):
@@ -677,18 +686,26 @@ def test_a_forked_secure_source_draws_a_new_key() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_a_forked_secure_source_draws_other_noise() -> None:
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda source: [source.add_laplace(0, 2.0**50) for _ in range(4)],
+        lambda source: source.add_laplace_to_each([0] * 4, 50),
+    ],
+    ids=["one", "many"],
+)
+def test_a_forked_secure_source_draws_other_noise(draw: Callable[[Randomness], list[int]]) -> None:
     source = Randomness.secure()
 
     def noise() -> bytes:
-        return repr([source.add_laplace(0, 2.0**50) for _ in range(4)]).encode()
+        return repr(draw(source)).encode()
 
     def noise_as_if_not_forked() -> bytes:
         source._process = randomness.this_process()
         return noise()
 
-    for _ in range(4):
-        noise()  # blocks of 1, 2, 4 and 8, and then one of 16, of which 15 are now drawn ahead
+    for _ in range(5):
+        noise()  # the last from a block of 16, of which 11 or 12 are now drawn ahead
     mutant, answers = in_child(noise_as_if_not_forked), [in_child(noise), in_child(noise), noise()]
     assert len(set(answers)) == 3
     assert all(answers)

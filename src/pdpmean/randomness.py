@@ -31,6 +31,7 @@ __all__ = ["LARGEST_SCALE", "Randomness", "check_randomness", "laplace_scale", "
 # OpenDP draws without limit but returns 64-bit words; up to this scale a draw rarely meets their end.
 LARGEST_SCALE = 2.0**60
 _LARGEST_BITS = 60
+_MOST_AHEAD = 2**14  # draws: more would take no less time each
 FirstBits = NDArray[np.uint8] | NDArray[np.uint16]
 _WORD_LIMIT = 2**63 - 1
 _ZEROS = memoryview(bytes(2**20))  # what is encrypted; kept, since threads wait for each other to get memory
@@ -139,7 +140,10 @@ class Randomness:
         """Each number plus discrete Laplace noise of its own, of scale ``2**bits``: many at once, in little time."""
         if not 0 <= bits <= _LARGEST_BITS:
             raise ValueError(f"bits must lie in [0, {_LARGEST_BITS}]; got {bits!r}")
-        return [number + noise for number, noise in zip(numbers, self._laplaces(len(numbers), bits), strict=True)]
+        if self._process != this_process():
+            self._start()
+        noise = self._spare.setdefault(bits, _Spare()).take(len(numbers), partial(self._laplaces, bits=bits))
+        return [number + own for number, own in zip(numbers, noise, strict=True)]
 
     def _laplaces(self, size: int, bits: int) -> list[int]:
         """Draws X with P(X = x) proportional to ``exp(-|x| / 2**bits)``, exactly.
@@ -151,11 +155,9 @@ class Randomness:
         drawn: list[int] = []
         while len(drawn) < size:
             wanted = size - len(drawn)
-            low = self._decayed_words(wanted, bits).tolist()
-            high = self._exponential_steps(wanted).tolist()
-            negative = (self.words(wanted) & np.uint64(1)).tolist()
-            sizes = [u + (v << bits) for u, v in zip(low, high, strict=True)]
-            drawn += [-x if sign else x for x, sign in zip(sizes, negative, strict=True) if x or not sign]
+            sizes = _joined(self._decayed_words(wanted, bits), self._exponential_steps(wanted), bits)
+            negative = (self.words(wanted) & np.uint64(1)).astype(np.bool_)
+            drawn += np.where(negative, -sizes, sizes)[(sizes != 0) | ~negative].tolist()
         return drawn
 
     def _decayed_words(self, size: int, bits: int) -> NDArray[np.uint64]:
@@ -274,7 +276,37 @@ class Randomness:
     def _start(self) -> None:
         self._process = this_process()
         self._ahead: dict[float, Iterator[int]] = {}
+        self._spare: dict[int, _Spare] = {}
         self._keystream: Any = Cipher(AES(self._new_key()), CTR(bytes(16))).encryptor()
+
+
+class _Spare:
+    """Noise drawn ahead, each used once: as much again as was taken before, since many at once take little time each.
+
+    So the first are drawn as they are asked for, and a thousand groups in ten turns.
+    """
+
+    def __init__(self) -> None:
+        self._left: list[int] = []
+        self._taken = 0
+
+    def take(self, size: int, draw: Callable[[int], list[int]]) -> list[int]:
+        """So many, some of them newly drawn where there are too few."""
+        lacking = size - len(self._left)
+        if lacking > 0:
+            self._left += draw(max(lacking, min(self._taken, _MOST_AHEAD)))
+        taken = self._left[len(self._left) - size :]
+        del self._left[len(self._left) - size :]
+        self._taken += size
+        return taken
+
+
+def _joined(low: NDArray[np.uint64], high: NDArray[np.int64], bits: int) -> NDArray[Any]:
+    """``low + high * 2**bits``: in words if they have room, else in integers of any size."""
+    fits = int(high.max()) < 1 << (_LARGEST_BITS + 2 - bits)
+    kind = np.int64 if fits else object
+    joined: NDArray[Any] = low.astype(kind) + high.astype(kind) * (1 << bits)
+    return joined
 
 
 def _secure_anywhere(_: str) -> Randomness:

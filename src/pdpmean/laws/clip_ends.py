@@ -12,12 +12,13 @@ from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
 from pdpmean.laws.reading import TOGETHER, Counted, Reading, closed_sides
 from pdpmean.laws.tail_atoms import TailAtoms, stack_atoms
+from pdpmean.laws.tails import FINE
 
 __all__ = ["choose_clips"]
 
 _POWER = 0.15  # of the squared error: what is hardly likely and huge shall not decide, as it would in a mean square
 _DEVIATION = 0.7  # a side's standard deviation over its scale, roughly
-_TRIED = np.arange(-5, 20, 0.5)  # ends, in half octaves from the scale
+_TRIED = FINE // 2 * np.arange(-10, 40)  # ends, every quarter octave from the scale, in points of the tables
 _BEYOND_VISIBLE = 12  # half octaves: no tail that is thought of asks for an end farther beyond what is visible
 _LIKELIEST = 64  # atoms that decide
 _VARIANCE_SEEN = 25.0  # nats per squared half width: beyond, noise hides the variance itself
@@ -63,12 +64,13 @@ def _reaches(readings: Sequence[Reading], summed: Sequence[Counted], limit: Floa
     visible = np.array([reading.visible for reading in readings])
     at_least = np.minimum(np.where(visible > 0, 2 ** (visible / 2), 0.0), limit)
     nobody = (atoms.empty > 0.5) & (visible == 0) | closed
-    ends = 2 ** ((np.round(_middles(atoms))[..., None] + _TRIED) / 2)
-    lost = atoms.beyond(ends).excess
+    tried = FINE * np.round(_middles(atoms)).astype(np.int64)[..., None] + _TRIED
+    ends = 2 ** (tried / (2 * FINE))
+    expected = _squares_without_noise(atoms, people, atoms.excess_at(tried))
     reach = np.where(nobody, 0.0, at_least)
     for _ in range(2):  # each end depends on the other by the noise alone
         noise = 0.5 * ((ends + reach[:, ::-1, None]) / nats[:, None, None]) ** 2
-        best = _cost(atoms, noise, people, lost).argmin(axis=-1)[..., None]
+        best = _cost(atoms, noise, expected).argmin(axis=-1)[..., None]
         outer = np.take_along_axis(ends, best, axis=-1)[..., 0]
         reach = np.where(nobody, 0.0, np.maximum(outer, at_least))
     reach = reach * _room_to_spare(atoms, nats, people, reach)
@@ -94,11 +96,17 @@ def _middles(atoms: TailAtoms) -> Floats:
     return middles
 
 
-def _cost(atoms: TailAtoms, noise: Floats, people: Floats, lost: Floats) -> Floats:
-    """The mean of a power of the squared error, by group, side and end."""
+def _squares_without_noise(atoms: TailAtoms, people: Floats, lost: Floats) -> Floats:
+    """By group, side, atom and end: the squared error due to sampling and to what is lost."""
     sampling = _DEVIATION**2 * 2**atoms.log_scale / people[:, None, None]
-    error = (noise[:, :, None] + sampling[..., None] + lost**2) ** _POWER
-    cost: Floats = (atoms.weight[..., None] * error).sum(axis=2)
+    return sampling[..., None] + lost**2
+
+
+def _cost(atoms: TailAtoms, noise: Floats, without_noise: Floats) -> Floats:
+    """The mean of a power of the squared error, by group, side and end."""
+    error = without_noise + noise[:, :, None]
+    np.power(error, _POWER, out=error)
+    cost: Floats = (atoms.weight[:, :, None] @ error)[:, :, 0]
     return cost
 
 
@@ -112,7 +120,7 @@ def _raised(readings: Sequence[Reading], atoms: TailAtoms, nats: Floats, people:
         return reach
     starts = np.where(may_rise, 2 ** (innermost / 2), 1.0)[..., None] * np.append(0.0, 2 ** (-np.arange(9) / 4))
     noise = 0.5 * ((reach[..., None] - starts) / nats[:, None, None]) ** 2
-    cost = _cost(atoms, noise, people, atoms.within(starts).excess)
+    cost = _cost(atoms, noise, _squares_without_noise(atoms, people, atoms.within(starts).excess))
     best = np.take_along_axis(starts, cost.argmin(axis=-1)[..., None], axis=-1)[..., 0]
     raised: Floats = np.where(may_rise[:, ::-1], -best[:, ::-1], reach)
     return raised

@@ -5,21 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from pdpmean.core.numbers import finite
 from pdpmean.core.quiet import quietly
+from pdpmean.core.threads import in_threads
 from pdpmean.core.types import Floats
 from pdpmean.laws.far_sums import FAR_CELLS, PrivateTotal, PublicTotal, Sums, stack_sums
 from pdpmean.laws.far_tails import Cut, cut_off
 from pdpmean.laws.grid_law import GridLaw
-from pdpmean.laws.mean_law import CHANCES, ErrorGrid
+from pdpmean.laws.mean_law import CHANCES, ErrorGrid, Transform
 from pdpmean.laws.reading import TOGETHER, Counted, Reading
+from pdpmean.laws.tail_fit import Ints
 
 __all__ = ["FAR_CELLS", "FarMean", "PrivateTotal", "PublicTotal", "conclude_means"]
 
+_HALF = np.array([0.5])
 _LEAST_VARIANCE = 2.0  # of z, over the weight in nats: about what its noise is
 _SLACK = 1.1  # the variance is itself seen through noise, and the sum of skewed values is not quite normal
 _SEEN = 6.5  # nats: a separate population that is seen in a far cell more often than not
@@ -63,12 +67,13 @@ def conclude_means(
     bounds: tuple[float, float],
 ) -> list[FarMean]:
     """The mean of each group."""
-    found: list[FarMean] = []
-    for start in range(0, len(readings), TOGETHER):
-        some = slice(start, start + TOGETHER)
+
+    def some_of_them(some: slice) -> list[FarMean]:
         stacked = stack_sums(sums[some], summed[some], readings[some], clips[some], bounds)
-        found += _conclude(readings[some], clips[some], stacked, bounds)
-    return found
+        return list(_conclude(readings[some], clips[some], stacked, bounds))
+
+    portions = [slice(start, start + TOGETHER) for start in range(0, len(readings), TOGETHER)]
+    return list(chain.from_iterable(in_threads(some_of_them, portions)))
 
 
 class _Parts(NamedTuple):
@@ -103,35 +108,39 @@ def _conclude(
     )
     middle, points = _law(parts, sums)
     unseen = cut.variance + cut.misfit
-    share = unseen / (unseen + parts.sampling + 2 * (parts.noise**2).sum(axis=1) + cut.far_variance)
-    for number, (reading, clip) in enumerate(zip(readings, clips, strict=True)):
-        low, high = clip
-        half, origin = high / 2 - low / 2, high / 2 + low / 2
-        mean = _placed(origin, half, middle[number : number + 1], bounds)[0]
-        law = GridLaw(
-            points=_placed(origin, half, points[number], bounds),
-            low_chances=CHANCES,
-            high_chances=CHANCES,
-            mean=float(mean),
-            noise_std=finite(half * math.sqrt(2 * float((parts.noise[number] ** 2).sum()))),
-            sampling_std=finite(half * math.sqrt(float(parts.sampling[number]))),
-        )
+    noise = 2 * (parts.noise**2).sum(axis=1)
+    low, high = np.array(clips).T / 2
+    half = high - low
+    means = _placed(low + high, half, middle[:, None], bounds)[:, 0]
+    points = _placed(low + high, half, points, bounds)
+    columns = (
+        means,
+        half * np.sqrt(noise),
+        half * np.sqrt(parts.sampling),
+        half * np.sqrt(variance + cut.second_moment),
+        sums.missing.means / sums.total,
+        unseen / (unseen + parts.sampling + noise + cut.far_variance),
+        np.minimum(_SEEN / present, 1.0),
+    )
+    for number, reading in enumerate(readings):
+        mean, noise_std, sampling_std, scale, missing, tail_share, smallest = (float(each[number]) for each in columns)
         yield FarMean(
-            mean=float(mean),
-            law=law,
-            scale=finite(half * math.sqrt(float(variance[number] + cut.second_moment[number]))),
-            missing=float(sums.missing.means[number] / sums.total[number]),
-            tail_share=float(share[number]),
-            smallest_visible=min(float(_SEEN / present[number]), 1.0),
+            mean=mean,
+            law=GridLaw(points[number], CHANCES, CHANCES, mean, finite(noise_std), finite(sampling_std)),
+            scale=finite(scale),
+            missing=missing,
+            tail_share=tail_share,
+            smallest_visible=smallest,
             contradictions=_contradictions(reading, sums, number),
         )
 
 
-def _placed(origin: float, half: float, places: Floats, bounds: tuple[float, float]) -> Floats:
-    """From half widths to numbers, within the bounds and finite."""
+def _placed(origin: Floats, half: Floats, places: Floats, bounds: tuple[float, float]) -> Floats:
+    """By group, from half widths to numbers, within the bounds and finite."""
     largest = np.finfo(np.float64).max
-    inside = np.clip(origin + half * places, *bounds)
-    return np.clip(np.nan_to_num(inside, nan=origin), -largest, largest)
+    numbers = origin[:, None] + half[:, None] * places
+    numbers = np.where(np.isnan(numbers), origin[:, None], numbers)
+    return np.clip(numbers, max(bounds[0], -largest), min(bounds[1], largest))
 
 
 def _variances(sums: Sums) -> Floats:
@@ -156,14 +165,20 @@ def _law(parts: _Parts, sums: Sums) -> tuple[Floats, Floats]:
         transform = transform * grid.laplace(scale)
     transform = transform * np.conj(grid.discrete(cut.lost[:, 0], cut.chances[:, 0]))
     transform = transform * grid.discrete(cut.lost[:, 1], cut.chances[:, 1])
-    median = grid.quantiles(transform)[:, CHANCES.size // 2]
-    for side, cell in zip(*np.nonzero((cut.real > _UNLIKELY).any(axis=0)), strict=True):
-        chance = np.where(cut.real > _UNLIKELY, cut.real, 0.0)[:, side, cell, None]
-        counted = np.where(cut.is_measured, cut.values, 0.0)[:, side, cell]
-        off_by = grid.laplace(cut.far_noise[:, side, cell]) * grid.normal(cut.far_sampling[:, side, cell])
-        there = grid.shift(cut.values[:, side, cell] - counted) * off_by
-        transform = transform * ((1 - chance) * grid.shift(-counted) + chance * there)
-    return parts.start + median, parts.start[:, None] + grid.quantiles(transform)
+    median = grid.quantiles(transform, _HALF)[:, 0]
+    group, side, cell = np.nonzero(cut.real > _UNLIKELY)
+    np.multiply.at(transform, group, _far_errors(cut, grid.of(group), (group, side, cell)))
+    return parts.start + median, parts.start[:, None] + grid.quantiles(transform, CHANCES)
+
+
+def _far_errors(cut: Cut, grid: ErrorGrid, cells: tuple[Ints, Ints, Ints]) -> Transform:
+    """Each of some far cells may be noise: then what was counted is too much, and otherwise known with an error."""
+    chance = cut.real[cells][:, None]
+    values = cut.values[cells]
+    counted = np.where(cut.is_measured[cells], values, 0.0)
+    off_by = grid.laplace(cut.far_noise[cells]) * grid.normal(cut.far_sampling[cells])
+    errors: Transform = (1 - chance) * grid.shift(-counted) + chance * grid.shift(values - counted) * off_by
+    return errors
 
 
 def _contradictions(reading: Reading, sums: Sums, number: int) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from pdpmean.core.types import Floats
 
-__all__ = ["CHANCES", "ErrorGrid"]
+__all__ = ["CHANCES", "ErrorGrid", "Transform"]
 
 _POINTS = 1024
 _FREQUENCIES = 2 * np.pi * np.fft.rfftfreq(_POINTS)
@@ -23,8 +23,13 @@ class ErrorGrid:
     """Errors from ``-reach`` to ``reach``, by group; transforms multiply where errors add up."""
 
     def __init__(self, reach: Floats) -> None:
+        self.reach = reach
         self.step = (2 * reach / _POINTS)[:, None]
         self._frequencies = _FREQUENCIES / self.step
+
+    def of(self, groups: NDArray[np.intp]) -> ErrorGrid:
+        """The grids of these groups, some of them perhaps more than once."""
+        return ErrorGrid(self.reach[groups])
 
     def laplace(self, scale: Floats) -> Floats:
         """Noise of this scale, by group."""
@@ -52,10 +57,10 @@ class ErrorGrid:
         rolled = np.roll(density.reshape(groups, _POINTS), -(_POINTS // 2), axis=1)
         return np.fft.rfft(rolled)
 
-    def quantiles(self, transform: Transform) -> Floats:
-        """Errors at `CHANCES`, by group."""
+    def quantiles(self, transform: Transform, at: Floats) -> Floats:
+        """Errors at these chances, by group."""
         density = np.maximum(np.fft.irfft(transform, _POINTS, axis=1), 0.0)
         below = np.cumsum(np.roll(density, _POINTS // 2, axis=1), axis=1)
         below = below / below[:, -1:]
         ends = (np.arange(_POINTS) - _POINTS // 2 + 0.5) * self.step
-        return np.array([np.interp(CHANCES, chances, places) for chances, places in zip(below, ends, strict=True)])
+        return np.array([np.interp(at, chances, places) for chances, places in zip(below, ends, strict=True)])

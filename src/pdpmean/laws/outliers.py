@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from pdpmean.core.types import Floats
 
@@ -32,14 +31,20 @@ class Runs(NamedTuple):
 
 def evidence(cells: Floats) -> Runs:
     """For each cell and length of a run."""
-    log_odds, levels = [], []
+    before = _earlier_cells(cells)
+    runs = Runs(*(np.empty((*cells.shape, LONGEST_RUN)) for _ in Runs._fields))
     for length in range(1, LONGEST_RUN + 1):
-        padded = np.pad(cells, [(0, 0)] * (cells.ndim - 1) + [(length - 1, 0)])
-        run = sliding_window_view(padded, length, axis=-1)
-        level = np.maximum(run.mean(axis=-1), 0)
-        log_odds.append((np.abs(run) - np.abs(run - level[..., None])).sum(axis=-1))
-        levels.append(level)
-    return Runs(np.stack(log_odds, axis=-1), np.stack(levels, axis=-1))
+        run = before[:length]
+        level = np.maximum(sum(run) / length, 0)
+        runs.level[..., length - 1] = level
+        runs.log_odds[..., length - 1] = sum(np.abs(cell) - np.abs(cell - level) for cell in run)
+    return runs
+
+
+def _earlier_cells(cells: Floats) -> list[Floats]:
+    """The cells themselves, those one before, two before ...; before the first there is nothing."""
+    padded = np.concatenate([np.zeros((*cells.shape[:-1], LONGEST_RUN)), cells], axis=-1)
+    return [padded[..., LONGEST_RUN - back : padded.shape[-1] - back] for back in range(LONGEST_RUN)]
 
 
 class Lumps(NamedTuple):

@@ -20,7 +20,7 @@ from pdpmean.laws.two_point import Bools
 
 __all__ = ["TOGETHER", "Counted", "Finding", "Reading", "closed_sides", "read_histograms"]
 
-TOGETHER = 16  # groups; the arrays of more would not stay in the processor's cache
+TOGETHER = 8  # groups; arrays of more leave the processor's cache, and are given back to the system each time
 _LEAST_NATS, _MOST_NATS = 1.0, 1e12  # with less a histogram is all noise; with more, doubles add up no better
 
 # Where the scale of a population may lie, in half octaves from the size of its anchor. Narrower ones have a centre of

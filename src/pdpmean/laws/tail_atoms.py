@@ -10,7 +10,7 @@ import numpy as np
 from pdpmean.core.types import Floats
 from pdpmean.laws.reading import Reading
 from pdpmean.laws.tail_fit import Ints
-from pdpmean.laws.tails import tails
+from pdpmean.laws.tails import FINE, tails
 from pdpmean.laws.two_point import Bools
 
 __all__ = ["Beyond", "TailAtoms", "half_octaves", "stack_atoms"]
@@ -47,10 +47,25 @@ class TailAtoms(NamedTuple):
         """For distances by group, side and number."""
         if not np.isfinite(self.limit).any():
             return self._beyond(distances)
-        near = self._beyond(np.minimum(distances, self.limit[..., None]))
-        end = self._beyond(self.limit[..., None])
+        near = self._beyond(distances)
         inside = (distances < self.limit[..., None])[:, :, None]
-        return Beyond(near.weight * inside, np.maximum(near.excess - end.excess, 0) * inside)
+        return Beyond(near.weight * inside, self._up_to_limit(near.excess) * inside)
+
+    def excess_at(self, points: Ints) -> Floats:
+        """The excess beyond distances by group, side and number: so many of the tables' points from the unit.
+
+        Scales must be whole half octaves, as cells are.
+        """
+        scales = self.log_scale.astype(np.int64)[..., None]
+        excess = tails().beyond_points(self.family[..., None], points[:, :, None] - FINE * scales)
+        excess *= (self.mass * 2 ** (self.log_scale / 2))[..., None]
+        if not np.isfinite(self.limit).any():
+            return excess
+        return self._up_to_limit(excess)
+
+    def _up_to_limit(self, excess: Floats) -> Floats:
+        """Without what would lie beyond the limit; nothing there."""
+        return np.maximum(excess - self._beyond(self.limit[..., None]).excess, 0)
 
     def within(self, distances: Floats) -> Beyond:
         """The same of what lies nearer than a distance: the mean of what values are nearer by."""
@@ -71,7 +86,7 @@ class TailAtoms(NamedTuple):
 
     def likeliest(self, number: int) -> TailAtoms:
         """That many atoms on each side, which stand for all."""
-        best = np.argpartition(-self.weight, number, axis=-1)[..., :number]
+        best = np.argpartition(self.weight, -number, axis=-1)[..., -number:]
         weight = np.take_along_axis(self.weight, best, axis=-1)
         return TailAtoms(
             family=np.take_along_axis(self.family, best, axis=-1),

@@ -26,12 +26,14 @@ _MASSES = np.array([0.03, 0.07, 0.12, 0.18, 0.25, 0.33, 0.41, 0.5, 0.59, 0.7, 0.
 _SURPLUS = 1.04  # masses of both sides may add up to this: they are on a grid
 _EMPTY = np.log(1.5 / 2.5)  # prior of a side without any weight
 _SAME_SCALE = 0.3  # prior: nats per half octave between the scales of the two sides
+_TOGETHER = np.exp(-_SAME_SCALE * np.arange(CELLS)) * np.tanh(_SAME_SCALE / 2)
 _OTHER_SCALE = 0.003  # and that they have nothing to do with each other
 _MISFIT = 0.3  # no family is exact: its outer cells are off by this fraction,
 _MISFIT_INWARD = 0.15  # and so much more per half octave further in: tails are read off the outer cells
 _LARGEST_MISFIT = 1.0
 _PLAIN = 9.0  # nats: what no empty cell of some hundred reaches but once in a hundred histograms
 _ADDING_UP = 0.03  # of the total: masses on a grid add up no better
+_ALL_CELLS = np.ones(BEFORE + AFTER, dtype=np.float32)
 
 Ints = NDArray[np.integer[Any]]
 
@@ -79,14 +81,13 @@ class TailFit(NamedTuple):
 
 def fit_tails(sides: Sides) -> TailFit:
     """The posterior of both sides."""
-    misfit = _misfits(sides)
-    family, scale = _shortlist(sides)
-    log = _log_likelihoods(sides, misfit, family, scale)
-    place = np.take_along_axis(sides.log_place[:, None], scale, axis=-1)
-    log += (tails().log_prior[family] + place - np.log(_MASSES.size))[..., None]
+    pairs = _shortlist(sides)
+    log = _log_likelihoods(sides, _misfits(sides), pairs)
+    place = np.take_along_axis(sides.log_place[:, None], pairs.scale, axis=-1)
+    log += (tails().log_prior[pairs.family] + place - np.log(_MASSES.size))[..., None]
     log = np.where(sides.closed[..., None, None], -np.inf, log)
-    weight, empty, nothing = _together(sides, log, scale)
-    return _without_masses(family, scale, weight, empty, nothing)
+    weight, empty, nothing = _together(sides, log, pairs)
+    return _without_masses(pairs, weight, empty, nothing)
 
 
 def _misfits(sides: Sides) -> Floats:
@@ -99,13 +100,29 @@ def _misfits(sides: Sides) -> Floats:
     return np.hypot(misfit, sampling)
 
 
+class _Pairs(NamedTuple):
+    """Families and scales that are weighed, by group and side."""
+
+    family: Ints
+    scale: Ints
+    scales: Ints
+    """All scales there are among them,"""
+
+    number: Ints
+    """and which of these each pair has."""
+
+
 def _windows(cells: Floats) -> NDArray[np.float32]:
     """By group, side and scale: the cells around it; nothing is known beyond the ends."""
-    padded = np.pad(cells.astype(np.float32), ((0, 0), (0, 0), (BEFORE, AFTER - 1)))
+    padded = np.zeros((*cells.shape[:-1], BEFORE + CELLS + AFTER - 1), dtype=np.float32)
+    padded[..., BEFORE : BEFORE + CELLS] = cells
     return sliding_window_view(padded, BEFORE + AFTER, axis=-1)
 
 
-def _shortlist(sides: Sides) -> tuple[Ints, Ints]:
+_KNOWN = _windows(np.ones(CELLS))  # by scale: which of the cells around it there are
+
+
+def _shortlist(sides: Sides) -> _Pairs:
     """The best families and scales by a normal law, whose variance lets a large cell say no more than Laplace noise.
 
     A few families say which scales are worth trying with all of them.
@@ -117,13 +134,13 @@ def _shortlist(sides: Sides) -> tuple[Ints, Ints]:
     square = _windows(nats**2 * precision)
     place = sides.log_place.astype(np.float32)[:, None]
     few = slice(None, None, _EVERY)
-    roughly = _scores(linear, square, few).max(axis=-1) + place
-    scales = np.argpartition(-roughly, _SCALES, axis=-1)[..., :_SCALES]
+    roughly = _scores(np.ascontiguousarray(linear), np.ascontiguousarray(square), few).max(axis=-1) + place
+    scales = np.argpartition(roughly, -_SCALES, axis=-1)[..., -_SCALES:]
     near = (np.arange(size.shape[0])[:, None, None], np.arange(2)[:, None], scales)
     score = _scores(linear[near], square[near], slice(None)) + np.take_along_axis(place, scales, axis=-1)[..., None]
-    best = np.argpartition(-score.reshape(*size.shape[:2], -1), _PAIRS, axis=-1)[..., :_PAIRS]
+    best = np.argpartition(score.reshape(*size.shape[:2], -1), -_PAIRS, axis=-1)[..., -_PAIRS:]
     number, family = np.divmod(best, score.shape[-1])
-    return family, np.take_along_axis(scales, number, axis=-1)
+    return _Pairs(family, np.take_along_axis(scales, number, axis=-1), scales, number)
 
 
 def _scores(linear: NDArray[np.float32], square: NDArray[np.float32], families: slice) -> NDArray[np.float32]:
@@ -131,42 +148,51 @@ def _scores(linear: NDArray[np.float32], square: NDArray[np.float32], families: 
     weight = tails().cells[families].T.astype(np.float32)
     slope = linear @ weight
     curvature = square @ weight**2
-    mass = np.clip(slope / np.maximum(curvature, np.float32(1e-9)), np.float32(_MASSES[0]), np.float32(1))
+    mass = slope / np.maximum(curvature, np.float32(1e-9))
+    np.clip(mass, np.float32(_MASSES[0]), np.float32(1), out=mass)
     prior = tails().log_prior[families].astype(np.float32)
     scores: NDArray[np.float32] = mass * (slope - mass * curvature / 2) + prior
     return scores
 
 
-def _log_likelihoods(sides: Sides, misfit: Floats, family: Ints, scale: Ints) -> Floats:
-    """By group, side, pair and mass: over that of noise alone."""
-    groups, side = np.ogrid[: family.shape[0], :2]
-    window = _windows(sides.cells)[groups[..., None], side[..., None], scale]
-    expected = (sides.nats[:, None, None, None] * tails().cells[family]).astype(np.float32)
-    inexact = _windows(misfit)[groups[..., None], side[..., None], scale]
+def _log_likelihoods(sides: Sides, misfit: Floats, pairs: _Pairs) -> Floats:
+    """By group, side, pair and mass: over that of noise alone. Of all that is done here, this takes longest."""
+    group, side = np.ogrid[: pairs.scale.shape[0], :2]
+    around = group[..., None], side[..., None], pairs.scale
+    window = _windows(sides.cells)[around]
+    inexact = _windows(misfit)[around]
+    expected = tails().cells.astype(np.float32)[pairs.family]
+    expected *= sides.nats.astype(np.float32)[:, None, None, None]
+    expected *= _KNOWN[pairs.scale]
     held = np.maximum(window, 0)
-    known = _windows(np.ones_like(sides.cells))[groups[..., None], side[..., None], scale]
-    nothing = np.abs(window).sum(axis=-1)
-    log = np.empty((*family.shape, _MASSES.size))
+    nothing = np.abs(window) @ _ALL_CELLS
+    log = np.empty((*pairs.family.shape, _MASSES.size))
+    here, off = np.empty_like(window), np.empty_like(window)
     for number, mass in enumerate(_MASSES.astype(np.float32)):
-        here = mass * expected
-        deviation = np.abs(window - here) / (1 + inexact * np.minimum(here, held))
-        log[..., number] = nothing - np.einsum("gspc,gspc->gsp", deviation, known)
+        np.multiply(expected, mass, out=here)
+        np.abs(np.subtract(window, here, out=off), out=off)
+        np.multiply(np.minimum(here, held, out=here), inexact, out=here)
+        here += 1
+        off /= here
+        log[..., number] = nothing - off @ _ALL_CELLS
     return log
 
 
-def _together(sides: Sides, log: Floats, scale: Ints) -> tuple[Floats, Floats, Floats]:
+def _together(sides: Sides, log: Floats, pairs: _Pairs) -> tuple[Floats, Floats, Floats]:
     """Chances of all pairs and masses, of either side's being empty, and of both: what one side says of the other."""
     top = np.maximum(log.max(axis=(2, 3)), 0)
     likely = np.exp(log - top[..., None, None])
     empty = np.exp(_EMPTY - top)
     fits = _adding_up(sides)
-    near = _near(sides, scale)
+    near = _near(sides, pairs.scales)
+    by_scale = pairs.number[..., None] == np.arange(_SCALES)
     weight = np.empty_like(likely)
     alone = np.empty_like(empty)
     for own, other, link in ((0, 1, near), (1, 0, near.transpose(0, 2, 1))):
-        message = (link @ likely[:, other]) @ fits[:, :-1, :-1]
+        of_scales = by_scale[:, other].transpose(0, 2, 1).astype(np.float64) @ likely[:, other]
+        message = (link @ of_scales) @ fits[:, :-1, :-1]
         message += (empty[:, other, None] * fits[:, -1, :-1])[:, None]
-        weight[:, own] = likely[:, own] * message
+        weight[:, own] = likely[:, own] * np.take_along_axis(message, pairs.number[:, own, :, None], axis=1)
         if_empty = np.einsum("gm,gm->g", likely[:, other].sum(axis=1), fits[:, :-1, -1])
         alone[:, own] = empty[:, own] * (if_empty + empty[:, other] * fits[:, -1, -1])
     total = weight.sum(axis=(2, 3)) + alone
@@ -174,11 +200,11 @@ def _together(sides: Sides, log: Floats, scale: Ints) -> tuple[Floats, Floats, F
     return weight / total[..., None, None], alone / total, nothing
 
 
-def _near(sides: Sides, scale: Ints) -> Floats:
+def _near(sides: Sides, scales: Ints) -> Floats:
     """How much likelier two scales are together than if they had nothing to do with each other."""
-    apart = np.abs(scale[:, 0, :, None] - scale[:, 1, None, :])
-    together = np.exp(-_SAME_SCALE * apart) * np.tanh(_SAME_SCALE / 2)
-    likelier: Floats = _OTHER_SCALE + together / np.exp(sides.log_place.max(axis=1))[:, None, None]
+    likelier: Floats = _TOGETHER.take(np.abs(scales[:, 0, :, None] - scales[:, 1, None, :]))
+    likelier /= np.exp(sides.log_place.max(axis=1))[:, None, None]
+    likelier += _OTHER_SCALE
     return likelier
 
 
@@ -194,12 +220,12 @@ def _adding_up(sides: Sides) -> Floats:
     return fits
 
 
-def _without_masses(family: Ints, scale: Ints, weight: Floats, empty: Floats, nothing: Floats) -> TailFit:
+def _without_masses(pairs: _Pairs, weight: Floats, empty: Floats, nothing: Floats) -> TailFit:
     """One atom a pair, with its mean mass: to keep the likeliest masses instead would lose the less likely tails."""
     chances = weight.sum(axis=-1)
     return TailFit(
-        family=family,
-        scale=scale.astype(np.float64),
+        family=pairs.family,
+        scale=pairs.scale.astype(np.float64),
         mass=(weight @ _MASSES) / np.maximum(chances, 1e-300),
         weight=chances,
         empty=empty,

@@ -140,19 +140,31 @@ class Tails(NamedTuple):
 
     log_prior: Floats
 
+    def beyond_points(self, family: Places, steps: Places) -> Floats:
+        """The integral so many of the tables' points after the scale."""
+        points = self.beyond.shape[1]
+        place = np.clip(steps + BEFORE * FINE, 0, points - 1)
+        place += family * points
+        return self.beyond.take(place)
+
     def at(self, family: Places, steps: Floats) -> tuple[Floats, Floats]:
         """Survival and integral at a distance so many half octaves after the scale."""
         points = self.survival.shape[1]
         position = np.clip((steps + BEFORE) * FINE, 0, points - 1.001)
-        before = position.astype(np.int64)
-        part = position - before
-        place = family * points + before
+        place = position.astype(np.int64)
+        part = np.subtract(position, place, out=position)
+        place += family * points
         return _between(self.survival, place, part), _between(self.beyond, place, part)
 
 
 def _between(table: Floats, place: Places, part: Floats) -> Floats:
     """Linear between a place of the flat table and the next one."""
-    return (1 - part) * table.take(place) + part * table.take(place + 1)
+    before = table.take(place)
+    between = table.ravel()[1:].take(place)
+    between -= before
+    between *= part
+    between += before
+    return between
 
 
 @lru_cache(maxsize=1)
