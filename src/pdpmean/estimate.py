@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 from pdpmean.core.bounds import GivenBounds
 from pdpmean.core.choices import Choices, GivenShape, MissingName
@@ -64,6 +64,7 @@ def estimate_mean(
     by: Any = None,
     groups: Iterable[Hashable] | None = None,
     person: Any = None,
+    rows: Literal["mean"] | None = None,
     ledger: Ledger | None = None,
     purpose: str | None = None,
     analyst: str | None = None,
@@ -104,7 +105,11 @@ def estimate_mean(
         budget spent in their own. The list is public; records of other groups are left out.
     person
         A column (in a table, its name) of ids, checked to be unique; in the bounded model alone, unless there is a
-        ledger.
+        ledger, or `rows`.
+    rows
+        "mean" if people have several rows: each person is then one record, the mean of their rows that are numbers, at
+        the smallest of their rows' budgets. With groups, a person is in the first of the list that they have rows in,
+        and the mean is of these. How many rows a person has is protected as well.
     ledger
         Who grants what, and has spent how much. Budgets come from there, or from the data and are checked against it;
         nobody spends more than is left. Everybody's cost is reserved before anything is drawn.
@@ -158,6 +163,7 @@ def estimate_mean(
             by=by,
             groups=groups,
             person=person,
+            rows=rows,
             model=model,
             budget_range=budget_range,
             shape=shape,
@@ -197,6 +203,7 @@ def estimate_mean(
             randomness.private,
             source.groups,
             unique=person is not None,
+            merged=rows is not None,
             release=charge.release,
         )
         estimates = conclude([group.released for group in averaged], promise)

@@ -75,6 +75,7 @@ def test_without_a_seed_it_is_private_and_says_nothing_else(run: Run, people: Pa
         (("--budget-for-all", "0.5"), {"budgets": 0.5}),
         (("--budget", "tier", "--tiers", "a=0.1,b=1"), {"budget": "tier", "tiers": {"a": 0.1, "b": 1.0}}),
         (("--budget", "b", "--person", "id"), {"person": "id"}),
+        (("--budget", "b", "--person", "id", "--rows", "mean"), {"person": "id", "rows": "mean"}),
         (
             ("--budget", "b", "--by", "r", "--groups", 'n,"s, t"', "--groups", "u"),
             {"by": "r", "groups": ["n", "s, t", "u"]},

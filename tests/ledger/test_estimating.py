@@ -126,6 +126,18 @@ def test_budgets_of_the_data_are_checked_and_used(ledger: Ledger) -> None:
     assert spent(ledger) == [2.25, 0.75, 2.25, 0.75]
 
 
+def test_what_is_no_budget_reaches_no_database(where: str) -> None:
+    """Where budgets are private it is nothing, quietly; where they are public it is told."""
+    budgets = GRANTS / 4
+    budgets[:4] = [math.nan, -1.0, -math.inf, 1e300]
+    with Ledger(where) as ledger:
+        ledger.grant_all(zip(IDS, GRANTS.tolist(), strict=True))
+        with pytest.raises(InvalidInputError, match="budgets must be >= 0; record 0 has nan"):
+            ask(ledger, TABLE.assign(granted=budgets), budget="granted")
+        ask(ledger, TABLE.assign(granted=budgets), budget="granted", **UNBOUNDED)
+        assert spent(ledger) == [0, 0, 0, 1]
+
+
 def test_people_of_other_groups_are_not_charged(ledger: Ledger) -> None:
     found = ask(ledger, by="region", groups=["a"], share=0.5)
     assert list(found) == ["a"]

@@ -73,9 +73,13 @@ People = Annotated[
 ]
 Person = Annotated[
     str | None,
-    column("--person", "Ids, checked to be unique. In the bounded model alone, unless there is a --ledger."),
+    column("--person", "Ids, checked to be unique. In the bounded model alone, unless there are --rows or a --ledger."),
 ]
-PersonInFile = Annotated[str | None, column("--person", "With a --ledger and FILE, the column of ids.")]
+Rows = Annotated[
+    Literal["mean"] | None,
+    _option("--rows", "mean, if people have several rows: each person is one record, the mean of theirs.", COLUMNS),
+]
+PersonInFile = Annotated[str | None, column("--person", "With FILE and --rows or a --ledger, the column of ids.")]
 
 LedgerAt = Annotated[
     str | None,

@@ -21,6 +21,8 @@ class Promise:
     """How many groups there is a release of each, if there are groups."""
     unique: bool = False
     """No two records have the same person's id."""
+    merged: bool = False
+    """All rows of a person are one record."""
     release: int | None = None
     """The number of the release in a ledger, if one was charged."""
 
@@ -35,6 +37,8 @@ class Promise:
         if self.release is not None:
             factor = f"exp(cost), what the ledger has charged them for release {self.release}"
         change = "replacing one person's value" if self._bounded else "adding or removing one person"
+        if self.merged:
+            change = f"{'replacing' if self._bounded else 'adding or removing'} all rows of one person"
         return (
             f"Pure personalized differential privacy, at every person's own budget: {change} changes the probability "
             f"of any output by at most a factor {factor}{', all groups together' if self.groups else ''}."
@@ -51,6 +55,8 @@ class Promise:
 
     @property
     def _one_record(self) -> str:
+        if self.merged:
+            return "All rows of a person are one record."
         if self.unique:
             return "No two records have the same person's id."
         return f"Assumes one record per person{', in one group' if self.groups else ''}."

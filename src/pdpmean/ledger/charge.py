@@ -17,6 +17,9 @@ from fractions import Fraction
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
+import numpy as np
+
+from pdpmean.core.checks import check_budgets
 from pdpmean.core.options import Options
 from pdpmean.core.types import Floats
 from pdpmean.core.version import VERSION
@@ -63,7 +66,7 @@ class Charge:
         if options.ledger is None:
             return source
         request = _request(dataset, options, exact_share(share))
-        self._reservation = options.ledger.reserve(_people(source, with_budgets=request.budgets_in_data), request)
+        self._reservation = options.ledger.reserve(_people(source, request), request)
         return source.charged(self._reservation.budgets)
 
     @property
@@ -105,8 +108,21 @@ def _reason(error: BaseException) -> str:
     return type(error).__name__
 
 
-def _people(source: Chargeable, *, with_budgets: bool) -> Iterator[PeopleAsked]:
-    return (PeopleAsked(ids, budgets if with_budgets else None) for ids, budgets in source.people())
+def _people(source: Chargeable, request: Request) -> Iterator[PeopleAsked]:
+    first = 0
+    for ids, budgets in source.people():
+        yield PeopleAsked(ids, _granted(budgets, first, request) if request.budgets_in_data else None)
+        first += len(ids)
+
+
+def _granted(budgets: Floats, first: int, request: Request) -> Floats:
+    """Budgets of the data that are some: others are an error where budgets are public, and nothing where they are not.
+
+    The database must not see them: what it does with them would tell that they are there.
+    """
+    if request.people_are_public:
+        return check_budgets(budgets, first)
+    return np.where(budgets >= 0, budgets, 0.0)
 
 
 def check_ledger(options: Options, *, private: bool) -> None:

@@ -51,6 +51,10 @@ class TableSource(BatchSource):
         """The id of each record, and its budget."""
         return in_threads(self._layout.people, self._table.to_batches(max_chunksize=_BATCH))
 
+    def identified(self) -> Iterator[tuple[pa.Array, Batch]]:
+        """Ids as text, null for nobody's, and the records that they belong to."""
+        return in_threads(self._layout.identified, self._table.to_batches(max_chunksize=_BATCH))
+
     def duplicate_person(self) -> bool:
         """Whether two records have the same id."""
         name = self._layout.person

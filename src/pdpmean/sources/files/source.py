@@ -149,6 +149,11 @@ class FileSource(BatchSource):
         records = read_ahead(self._streams(self._layout.names_of_people))
         return self._unchanged(in_threads(self._layout.people, records), lambda people: len(people[0]))
 
+    def identified(self) -> Iterator[tuple[pa.Array, Batch]]:
+        """Ids as text, null for nobody's, and the records that they belong to."""
+        records = read_ahead(self._streams(list(dict.fromkeys(self._layout.roles.values()))))
+        return self._unchanged(in_threads(self._layout.identified, records), lambda found: len(found[0]))
+
     def duplicate_person(self) -> bool:
         """Whether two records have the same id."""
         name = self._layout.person
