@@ -134,6 +134,7 @@ FIELDS = {
     *("spent", "bounds", "budget_range", "missing", "contradicted", "contradictions", "released_mean"),
     "assumed_tails",
     *("shape", "shares", "warnings", "private", "guarantee"),
+    *("run", "losses", "what_a_loss_means"),
 }
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+from pdpmean.core.losses import what_losses_mean
 from pdpmean.core.model import Model
+from pdpmean.core.run import Run
 
 __all__ = ["Promise"]
 
@@ -25,6 +28,20 @@ class Promise:
     """All rows of a person are one record."""
     release: int | None = None
     """The number of the release in a ledger, if one was charged."""
+    run: Run | None = None
+    """Which release it is; None for a simulation, which is none."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Which release it is and what it cost whom, ready for JSON."""
+        if self.run is None:
+            return {"run": None, "losses": None, "what_a_loss_means": None}
+        losses = self.run.losses
+        sentence, rows = what_losses_mean(bounded=self._bounded)
+        return {
+            "run": {**self.run.to_dict(), "release": self.release},
+            "losses": None if losses is None else [loss.to_dict() for loss in losses],
+            "what_a_loss_means": {"in_words": sentence, **dict(rows)},
+        }
 
     def __str__(self) -> str:
         if not self.private:

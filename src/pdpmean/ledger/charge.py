@@ -21,6 +21,7 @@ import numpy as np
 
 from pdpmean.core.checks import check_budgets
 from pdpmean.core.options import Options
+from pdpmean.core.run import Run, told_options
 from pdpmean.core.types import Floats
 from pdpmean.core.version import VERSION
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError, LedgerError
@@ -61,11 +62,11 @@ class Charge:
         if error is not None and self._reservation is not None:
             self._end_without_result(self._reservation, error)
 
-    def reserve(self, source: Records, dataset: Any, options: Options, share: float | Fraction) -> Records:
+    def reserve(self, source: Records, run: Run | None, options: Options, share: float | Fraction) -> Records:
         """The records at the budgets that are reserved for them; as they are, without a ledger."""
-        if options.ledger is None:
+        if options.ledger is None or run is None:
             return source
-        request = _request(dataset, options, exact_share(share))
+        request = _request(run, options, exact_share(share))
         self._reservation = options.ledger.reserve(_people(source, request), request)
         return source.charged(self._reservation.budgets)
 
@@ -73,6 +74,11 @@ class Charge:
     def release(self) -> int | None:
         """The number of the release in the ledger; None without one."""
         return None if self._reservation is None else self._reservation.number
+
+    @property
+    def levels(self) -> Floats:
+        """The budgets that were reserved, each once; none without a ledger."""
+        return np.unique([] if self._reservation is None else self._reservation.budgets)
 
     def will_draw(self, part: Fraction = Fraction(1)) -> None:
         """Told before something is drawn: from now on, this part of the cost counts as spent."""
@@ -86,7 +92,8 @@ class Charge:
         text = json.dumps(content, sort_keys=True, default=str)
         details = {"outcome": "released", "result": hashlib.sha256(text.encode()).hexdigest()}
         try:
-            self._reservation.commit(details | {"shares": content.get("shares")})
+            run = content["run"]
+            self._reservation.commit(details | {"shares": content["shares"], "fingerprint": run and run["fingerprint"]})
         except LedgerError as error:
             error.result = result
             error.args = (f"{error}. Release {self.release} is not recorded as made, but counts as spent",)
@@ -145,7 +152,7 @@ def check_ledger(options: Options, *, private: bool) -> None:
     checked_spend(options.spend, options.share)
 
 
-def _request(dataset: Any, options: Options, share: Fraction) -> Request:
+def _request(run: Run, options: Options, share: Fraction) -> Request:
     public = options.model.budgets_are_public
     low, high = (None, None) if public else options.model.public_range
     most = checked_spend(options.spend, options.share)
@@ -157,32 +164,13 @@ def _request(dataset: Any, options: Options, share: Fraction) -> Request:
         least=ONE_UNIT if low is None else Amount.rounded_down(low),
         people_are_public=public,
         budgets_in_data=options.budgets_given,
-        details={"dataset": _name_of(dataset), "options": _told(options, share), "versions": _versions()},
+        details={"run": run.id, "dataset": run.dataset, "options": _told(options, share), "versions": _versions()},
     )
 
 
-def _name_of(dataset: Any) -> str:
-    """The paths of files, or what kind of table it is."""
-    if isinstance(dataset, (list, tuple)) and dataset and all(isinstance(path, str) for path in dataset):
-        return ", ".join(dataset)
-    if isinstance(dataset, str) or hasattr(dataset, "__fspath__"):
-        return str(dataset)
-    return f"{type(dataset).__module__.split('.')[0]}.{type(dataset).__name__}"
-
-
 def _told(options: Options, share: Fraction) -> dict[str, Any]:
-    """What was decided, in words and numbers."""
-    columns = {name: getattr(options, name) for name in ("value", "budget", "person", "by")}
-    return {
-        "columns": {name: column for name, column in columns.items() if isinstance(column, str)},
-        "groups": None if options.groups is None else [str(group) for group in options.groups],
-        "model": options.model.name,
-        "budget_range": None if options.model.budget_range is None else list(options.model.budget_range),
-        "shape": options.shape,
-        "bounds": None if options.bounds is None else [str(end) for end in options.bounds],
-        "share": str(share),
-        "spend": None if options.spend is None else str(checked_spend(options.spend)),
-    }
+    spend = None if options.spend is None else str(checked_spend(options.spend))
+    return {**told_options(options), "share": str(share), "spend": spend}
 
 
 def _versions() -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -34,6 +34,8 @@ class Source(ABC):
     """How many groups were asked for."""
     rows: int | None = None
     """How many records there are, where that is known."""
+    columns: Mapping[str, str] = {}
+    """The types of named columns, which are public."""
     watch: Watch | None = None
     """Told now and then how far a pass is."""
 
@@ -179,7 +181,7 @@ class ChargedSource(BatchSource):
 
     def __init__(self, records: BatchSource, budgets: Floats) -> None:
         self._records, self._budgets = records, budgets
-        self.groups, self.rows = records.groups, budgets.size
+        self.groups, self.rows, self.columns = records.groups, budgets.size, records.columns
 
     def duplicate_person(self) -> bool:
         """Whether two records have the same id."""

@@ -85,6 +85,10 @@ class Layout:
             if list(present).count(name) > 1:
                 raise InvalidInputError(f"{table} has two columns {name!r}; name one anew", name=role, value=name)
 
+    def types(self, schema: pa.Schema) -> dict[str, str]:
+        """The type of each named column."""
+        return {name: str(schema.field(name).type) for name in self.roles.values()}
+
     def check_types(self, schema: pa.Schema) -> None:
         """Raise unless every column can hold what it is said to."""
         for role, name in self.numeric.items():

@@ -7,7 +7,7 @@ of a person's are in one part.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Protocol
 
@@ -36,6 +36,7 @@ class Identified(Protocol):
     """Records beside the ids of their people."""
 
     groups: int | None
+    columns: Mapping[str, str]
 
     def identified(self) -> Iterator[tuple[pa.Array, Batch]]:
         """Ids as text, null for nobody's, and the records that they belong to."""
@@ -48,7 +49,7 @@ class MergedSource(BatchSource):
     """
 
     def __init__(self, source: Identified, *, public: bool) -> None:
-        self.groups = source.groups
+        self.groups, self.columns = source.groups, source.columns
         self._spill = Spill(_ROWS)
         self.rows = 0
         wrong = 0

@@ -41,6 +41,7 @@ class TableSource(BatchSource):
         self._table, self._layout = table, layout
         self.groups = None if layout.groups is None else len(layout.groups)
         self.rows = table.num_rows
+        self.columns = layout.types(table.schema)
 
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
         """Slices of the columns; doubles are not copied."""

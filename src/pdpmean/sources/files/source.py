@@ -101,6 +101,7 @@ class FileSource(BatchSource):
     def __init__(self, files: Sequence[File], layout: Layout) -> None:
         self._files, self._layout = files, layout
         self.groups = None if layout.groups is None else len(layout.groups)
+        self.columns = layout.types(files[0].schema)
         counts = [file.rows for file in files]
         self.rows = None if None in counts else sum(count or 0 for count in counts)
 
