@@ -198,6 +198,7 @@ def estimate_mean(
         outcomes = plan_groups(censuses, options)
         _raise_if_refused(outcomes, censuses, options)
         planned = [Group(held, plan_or_none(outcome)) for held, outcome in zip(counted, outcomes, strict=True)]
+        charge.spare(source, [group.plan is None for group in planned])
         charge.will_draw()
         squared = weight_squares(planned, randomness)
         located = locate(source, squared, randomness)

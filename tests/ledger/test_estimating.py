@@ -145,6 +145,33 @@ def test_people_of_other_groups_are_not_charged(ledger: Ledger) -> None:
     assert ledger.balance("p1000").spent == NOTHING
 
 
+@pytest.mark.parametrize(("model", "part"), [({}, 0), (UNBOUNDED, Fraction(1, 16))], ids=["bounded", "unbounded"])
+def test_people_of_refused_groups_pay_for_what_was_drawn_of_them(
+    where: str, model: dict[str, Any], part: Fraction
+) -> None:
+    """Of the first ten, who are a group too small to be told about; nothing, or the noisy census alone."""
+    table = TABLE.assign(region=["few"] * 10 + ["many"] * 1900 + ["not asked for"] * 90)
+    with Ledger(where) as ledger:
+        ledger.grant_all(zip(IDS, GRANTS.tolist(), strict=True))
+        ledger.grant("p3", math.inf)
+        found = ask(ledger, table, by="region", groups=["many", "few"], spend=1, **model)
+        assert list(found.refused) == ["few"]
+        assert [ledger.balance(person).spent.exact for person in ("p0", "p3", "p9")] == [part] * 3
+        assert [ledger.balance(person).spent.exact for person in ("p10", "p1909", "p1910")] == [1, 1, 0]
+        (release,) = ledger.releases()
+        assert release.total.exact == 1900 + 10 * part
+        assert release.people == (1910 if part else 1900)
+        assert ledger.verify().passed
+
+
+def test_people_are_spared_only_when_the_release_is_made(ledger: Ledger) -> None:
+    table = TABLE.assign(region=["few"] * 10 + ["many"] * 1990)
+    options = {"by": "region", "groups": ["many", "few"], "spend": 1}
+    with mock.patch("pdpmean.estimate.locate", side_effect=RuntimeError), pytest.raises(RuntimeError):
+        ask(ledger, table, **options)
+    assert (spent(ledger), states(ledger)) == ([1, 1, 1, 1], ["settled"])
+
+
 # Who
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pdpmean.core.checks import check_budgets
 from pdpmean.core.options import Options
@@ -39,6 +40,9 @@ class Chargeable(Protocol):
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
         """The id of each record, in order, None for one that takes no part; and its budget as it came."""
 
+    def groups_of_people(self) -> Iterator[NDArray[np.int32]]:
+        """The group of each record, in the same order."""
+
     def charged(self, budgets: Floats) -> Self:
         """The same records at these budgets, in the same order."""
 
@@ -52,6 +56,8 @@ class Charge:
     def __init__(self) -> None:
         self._reservation: Reservation | None = None
         self._drawn = Fraction(0)
+        self._spared: NDArray[np.bool_] | None = None
+        self._spared_part = Fraction(0)
 
     def __enter__(self) -> Self:
         return self
@@ -80,6 +86,17 @@ class Charge:
         """The budgets that were reserved, each once; none without a ledger."""
         return np.unique([] if self._reservation is None else self._reservation.budgets)
 
+    def spare(self, source: Chargeable, refused: Sequence[bool]) -> None:
+        """Told, before anything is drawn of the others, of which groups nothing more will be.
+
+        Their people are charged what has been drawn by now, once the release is made.
+        """
+        if self._reservation is None or not any(refused):
+            return
+        spared = np.append(refused, False)  # those of groups that were not asked for cost nothing
+        self._spared = np.concatenate([np.empty(0, np.bool_), *(spared[codes] for codes in source.groups_of_people())])
+        self._spared_part = self._drawn
+
     def will_draw(self, part: Fraction = Fraction(1)) -> None:
         """Told before something is drawn: from now on, this part of the cost counts as spent."""
         self._drawn = part
@@ -93,7 +110,9 @@ class Charge:
         details = {"outcome": "released", "result": hashlib.sha256(text.encode()).hexdigest()}
         try:
             run = content["run"]
-            self._reservation.commit(details | {"shares": content["shares"], "fingerprint": run and run["fingerprint"]})
+            details |= {"shares": content["shares"], "fingerprint": run and run["fingerprint"]}
+            part = Fraction(1) if self._spared is None else self._spared_part
+            self._reservation.commit(details, part, self._spared)
         except LedgerError as error:
             error.result = result
             error.args = (f"{error}. Release {self.release} is not recorded as made, but counts as spent",)

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError, LedgerError
@@ -25,6 +26,7 @@ from pdpmean.ledger.store import RepeatedKeyError, Row, Store, Transaction
 __all__ = ["Reservation", "amount_of_total", "costs_of", "reserve", "settle", "total_of_release"]
 
 _LOW_HALF = 2**20 - 1  # of the bits of a column
+_TOGETHER = 2**17  # records that are told at once
 _NO_RELEASE = 0  # the number of what is only asked, and undone
 
 
@@ -36,12 +38,17 @@ class Reservation:
     number: int
     budgets: Floats
 
-    def commit(self, details: Mapping[str, Any], part: Fraction = Fraction(1)) -> str:
-        """Write down that it was made; the hash of the entry. A release that ended early cost a `part`, rounded up."""
+    def commit(
+        self, details: Mapping[str, Any], part: Fraction = Fraction(1), spared: NDArray[np.bool_] | None = None
+    ) -> str:
+        """Write down that it was made; the hash of the entry.
+
+        A release that ended early cost a `part`, rounded up: all records, or those that were `spared`.
+        """
         with self.store.writing() as transaction:
             _check_open(transaction, self.number, ("reserved", "settled"))
             if part < 1:
-                _keep_part(transaction, self.number, part)
+                _keep_part(transaction, self.store, self.number, part, spared)
                 details = {**details, **_total_content(*total_of_release(transaction, self.number))}
             return _ended(transaction, self.store, self.number, "committed", details)
 
@@ -154,10 +161,21 @@ def _found(transaction: Transaction, number: int, records: int) -> tuple[Floats,
     return budgets, int(np.count_nonzero(budgets)), total
 
 
-def _keep_part(transaction: Transaction, number: int, part: Fraction) -> None:
-    transaction.change(queries.REFUND, number)
-    transaction.change(queries.keep_part(part), number)
-    transaction.change(queries.CHARGE, number)
+def _keep_part(
+    transaction: Transaction, store: Store, number: int, part: Fraction, spared: NDArray[np.bool_] | None
+) -> None:
+    """Charge a part of what was reserved; for those who were spared alone, if some were."""
+    some = ""
+    if spared is not None:
+        make_temporary(transaction, store)
+        for start in range(0, spared.size, _TOGETHER):
+            marks = ["spared" if each else None for each in spared[start : start + _TOGETHER].tolist()]
+            transaction.load_people(start, marks)
+        some = queries.AMONG_ASKED
+    transaction.change(queries.REFUND + some, number)
+    transaction.change(queries.keep_part(part) + some, number)
+    if part:
+        transaction.change(queries.CHARGE + some, number)
 
 
 def settle(store: Store, number: int, reason: str) -> str:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pdpmean.core.progress import Watch
 from pdpmean.core.threads import in_threads
@@ -51,6 +52,10 @@ class Source(ABC):
         """
 
     @abstractmethod
+    def groups_of_people(self) -> Iterator[NDArray[np.int32]]:
+        """The group of each record, in the order of `people`; one beyond the last for a group not asked for."""
+
+    @abstractmethod
     def charged(self, budgets: Floats) -> Source:
         """The same records at these budgets, in the order of `people`."""
 
@@ -81,6 +86,12 @@ class BatchSource(Source):
     @abstractmethod
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
         """All records, a batch at a time, from the start; without `values`, budgets and groups alone."""
+
+    def groups_of_people(self) -> Iterator[NDArray[np.int32]]:
+        """The group of each record, in order."""
+        for batch in self.batches(values=False):
+            assert batch.groups is not None
+            yield batch.groups
 
     def charged(self, budgets: Floats) -> Source:
         """The same records at these budgets, in the order of `people`."""

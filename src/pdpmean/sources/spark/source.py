@@ -100,13 +100,18 @@ class SparkSource(Source):
         name = self._layout.person
         assert name is not None
         found = _collected(self._beside_groups("left").select("person", "budget", *self._by_group)).combine_chunks()
-        taking_part = None if self.groups is None else self._codes(found) < self.groups
+        self._groups_of_people = self._codes(found)
+        taking_part = None if self.groups is None else self._groups_of_people < self.groups
         column = found["person"].combine_chunks()
         self._ids = ids_as_text(column, name, taking_part, public=self._layout.public)
         budgets = found["budget"].to_numpy()
         if self._layout.public:
             self._check_budgets(int(np.count_nonzero(~(budgets >= 0))))
         yield self._ids, budgets
+
+    def groups_of_people(self) -> Iterator[NDArray[np.int32]]:
+        """The group of each record, in the order in which `people` told them."""
+        yield self._groups_of_people
 
     def charged(self, budgets: Floats) -> SparkSource:
         """The same records at these budgets: Spark itself looks them up, by id."""
