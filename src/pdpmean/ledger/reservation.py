@@ -27,6 +27,7 @@ from pdpmean.ledger.store import RepeatedKeyError, Row, Store, Transaction
 __all__ = ["ReleaseCost", "Reservation", "amount_of_total", "cost_of_release", "costs_of", "reserve", "settle"]
 
 _LOW_HALF = 2**20 - 1  # of the bits of a column
+_MANY = 2**16  # people of a release
 _TOGETHER = 2**17  # records that are told at once
 _NO_RELEASE = 0  # the number of what is only asked, and undone
 
@@ -74,6 +75,8 @@ def reserve(store: Store, people: Iterable[PeopleAsked], request: Request) -> Re
         cost = cost_of_release(transaction, number, budgets)
         if cost.people < records:
             transaction.change(queries.FORGET_NOTHING, number)
+        if cost.people > _MANY:
+            transaction.expect_many()
         transaction.change(queries.CHARGE, number)
         about = {"purpose": request.purpose, "analyst": request.analyst, **request.details}
         append(transaction, store, "reserved", {**about, **cost.content}, number)

@@ -50,6 +50,9 @@ class Transaction(ABC):
         No part has a person below one of the part before.
         """
 
+    def expect_many(self) -> None:  # noqa: B027 (most databases need no telling)
+        """Told that the next changes are of very many rows, which the database may not know of new ones."""
+
     def row(self, sql: str, *parameters: Any) -> Row | None:
         """The first row that a query finds."""
         return next(iter(list(self.rows(sql, *parameters))), None)
