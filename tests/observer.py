@@ -24,6 +24,7 @@ from typer.testing import CliRunner, Result
 
 from pdpmean import Randomness, estimate, estimate_mean
 from pdpmean.cli import app
+from pdpmean.core import run
 from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.passes.source import Source
 from pdpmean.release import private_median
@@ -226,6 +227,8 @@ def run_command(release: Release) -> Result:
     with (
         release.scripted(private=True) as randomness,
         mock.patch.object(Randomness, "secure", return_value=randomness),
+        mock.patch.object(estimate, "new_run_id", return_value="0" * 32),  # which, as the time, was there before data
+        mock.patch.object(run, "_now", return_value="2026-01-01T00:00:00+00:00"),
     ):
         return CliRunner().invoke(app, _words_for(release), prog_name="pdpmean")
 

@@ -135,6 +135,7 @@ FIELDS = {
     *("spent", "bounds", "budget_range", "missing", "contradicted", "contradictions", "released_mean"),
     *("assumed_tails", "weighting", "target", "whose_mean", "levels", "levels_differ"),
     *("shape", "shares", "warnings", "private", "guarantee"),
+    *("run", "losses", "what_a_loss_means"),
 }
 
 

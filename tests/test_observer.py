@@ -38,6 +38,7 @@ from rude import boxed, rude_column
 
 from pdpmean import GroupedEstimate
 from pdpmean.passes.thinning import Thinning
+from pdpmean.sources import merge
 
 Hand = Callable[[str, str], Handed]
 CONTRADICTED = ("groups", "so many that few are located")  # what is released there is no bell
@@ -54,6 +55,21 @@ def handed(tmp_path_factory: pytest.TempPathFactory) -> Hand:
 @pytest.mark.parametrize("source", SOURCES)
 def test_unbounded_records(source: str, release: str, handed: Hand) -> None:
     found = [seen(handed(source, name), RELEASES[release]) for name in TABLES if name != MANY]
+    assert all(one == found[0] for one in found)
+
+
+@pytest.mark.parametrize("release", ["groups", "any shape"])
+@pytest.mark.parametrize("source", ["Arrow", "pandas", "CSV", "Parquet"])
+def test_unbounded_rows_of_people(source: str, release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether rows are few or many, of one person or of several, or nobody's; many go to the disk."""
+    monkeypatch.setattr(merge, "_HELD", 100)
+    asked = replace(RELEASES[release], options={**RELEASES[release].options, "person": "id", "rows": "mean"})
+    found = []
+    for name in ("nobody", "one", "some", "strange"):
+        (tmp_path / name).mkdir()
+        ids = np.arange(TABLES[name]["income"].size) // 3
+        columns = {**TABLES[name], "id": np.where(ids == 1, "", ids.astype(str))}
+        found.append(seen(SOURCES[source](columns, tmp_path / name), asked))
     assert all(one == found[0] for one in found)
 
 

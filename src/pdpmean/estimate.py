@@ -9,16 +9,20 @@ import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Unpack, overload
+from numbers import Real
+from typing import Any, Literal, Unpack, overload
 
 from pdpmean.core.bounds import GivenBounds
+from pdpmean.core.checks import tier_budgets
 from pdpmean.core.choices import Choices, GivenShape, MissingName
 from pdpmean.core.likely_budgets import doubtful_budgets
+from pdpmean.core.losses import Loss, losses_of
 from pdpmean.core.model import ModelName
 from pdpmean.core.options import GivenOptions, Options, check_options
 from pdpmean.core.progress import Progress, Watch
 from pdpmean.core.promise import Promise
 from pdpmean.core.quiet import quiet
+from pdpmean.core.run import Run
 from pdpmean.core.traces import leave_no_trace
 from pdpmean.core.whose import Target, Weighting
 from pdpmean.errors import BudgetWarning, InsufficientBudgetError, PopulationWarning
@@ -29,7 +33,7 @@ from pdpmean.passes.cells import Held, count_budgets
 from pdpmean.planning.census import CENSUS_PART, Census
 from pdpmean.planning.make import plan_groups, plan_or_none
 from pdpmean.planning.plan import Plan
-from pdpmean.randomness import Randomness, check_randomness
+from pdpmean.randomness import Randomness, check_randomness, new_run_id
 from pdpmean.release.average import average
 from pdpmean.release.census import take_census
 from pdpmean.release.group import Group
@@ -65,6 +69,7 @@ def estimate_mean(
     by: Any = None,
     groups: Iterable[Hashable] | None = None,
     person: Any = None,
+    rows: Literal["mean"] | None = None,
     ledger: Ledger | None = None,
     purpose: str | None = None,
     analyst: str | None = None,
@@ -107,12 +112,16 @@ def estimate_mean(
         budget spent in their own. The list is public; records of other groups are left out.
     person
         A column (in a table, its name) of ids, checked to be unique; in the bounded model alone, unless there is a
-        ledger.
+        ledger, or `rows`.
+    rows
+        "mean" if people have several rows: each person is then one record, the mean of their rows that are numbers, at
+        the smallest of their rows' budgets. With groups, a person is in the first of the list that they have rows in,
+        and the mean is of these. How many rows a person has is protected as well.
     ledger
         Who grants what, and has spent how much. Budgets come from there, or from the data and are checked against it;
         nobody spends more than is left. Everybody's cost is reserved before anything is drawn.
     purpose, analyst
-        What the release is for, which a ledger must know, and who makes it.
+        What the release is for, which a ledger must know, and who makes it: reports and JSON say so.
     spend
         With a ledger, the most that the release may cost anybody, in nats; instead of `share`.
     model
@@ -169,6 +178,7 @@ def estimate_mean(
             by=by,
             groups=groups,
             person=person,
+            rows=rows,
             model=model,
             budget_range=budget_range,
             shape=shape,
@@ -188,7 +198,8 @@ def estimate_mean(
         check_ledger(options, private=randomness.private)
         if not options.model.budgets_are_public:
             leave_no_trace()
-        source = charge.reserve(read(values, budgets, options), values, options, share)
+        run = Run.begun(new_run_id(), values, options) if randomness.private else None
+        source = charge.reserve(read(values, budgets, options), run, options, share)
         options = replace(options, share=Fraction(1)) if ledger else options  # all of what was reserved
         source.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
         source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
@@ -200,6 +211,7 @@ def estimate_mean(
         outcomes = plan_groups(censuses, options)
         _raise_if_refused(outcomes, censuses, options)
         planned = [Group(held, plan_or_none(outcome)) for held, outcome in zip(counted, outcomes, strict=True)]
+        charge.spare(source, [group.plan is None for group in planned])
         charge.will_draw()
         squared = weight_squares(planned, randomness)
         located = locate(source, squared, randomness)
@@ -210,7 +222,9 @@ def estimate_mean(
             randomness.private,
             source.groups,
             unique=person is not None,
+            merged=rows is not None,
             release=charge.release,
+            run=run and run.made(options, source.columns, _losses(planned, options, budgets, charge.levels.tolist())),
         )
         estimates = conclude([group.released for group in averaged], promise)
         result = _result(estimates, outcomes, promise, options)
@@ -228,6 +242,18 @@ def _warn_of_budgets(counted: Sequence[Held], options: Options) -> None:
     text = next((doubt for doubt in doubts if doubt), None)
     if text:
         warnings.warn(text, BudgetWarning, stacklevel=3)
+
+
+def _losses(
+    planned: Sequence[Group], options: Options, budgets: Any, charged: Sequence[float]
+) -> tuple[Loss, ...] | None:
+    """What the release costs whom, where that is public; nothing is drawn for groups that are refused."""
+    if not options.model.budgets_are_public:
+        return None
+    cells = [cell for group in planned if group.plan for cell in group.held.cells(options.model)]
+    tiers = None if options.tiers is None or charged else tier_budgets(options.tiers)
+    known = charged or ([float(budgets)] if isinstance(budgets, Real) else [])
+    return losses_of(cells, options.share, known, tiers)
 
 
 def _raise_if_refused(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -36,6 +36,7 @@ def plan_mean(
     budget: str | None = None,
     tiers: Mapping[Any, float] | None = None,
     person: str | None = None,
+    rows: Literal["mean"] | None = None,
     ledger: Ledger | None = None,
     spend: Any = None,
     model: ModelName = "bounded",
@@ -66,6 +67,8 @@ def plan_mean(
         Instead of budgets: plan for everybody in a ledger or, with a table whose column of ids is `person`, for those
         in it, at what a next release could cost them; `spend` and `share` as for `estimate_mean`. In the bounded model
         alone, since balances are private in the unbounded one.
+    rows
+        "mean" if people have several rows in the table, whose column of ids is `person`: each counts once.
     model, budget_range, shape, bounds, share, choices, weighting, target, progress
         As for `estimate_mean`.
 
@@ -87,12 +90,13 @@ def plan_mean(
         weighting=weighting,
         target=target,
         person=person,
+        rows=rows,
         ledger=ledger,
         spend=spend,
     )
-    if ledger is not None or spend is not None or person is not None:
+    if ledger is not None or spend is not None or (person is not None and rows is None):
         budgets = _remaining(budgets, person, options, share)
-        options = replace(options, share=Fraction(1))  # all of what would be reserved
+        options = replace(options, share=Fraction(1), rows=None)  # all of what would be reserved, each person once
     return make_plan(_expected_census(budgets, options, progress), options)
 
 

@@ -26,7 +26,15 @@ from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.core.traces import load_kernels
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["LARGEST_SCALE", "Randomness", "check_randomness", "laplace_scale", "places_below", "this_process"]
+__all__ = [
+    "LARGEST_SCALE",
+    "Randomness",
+    "check_randomness",
+    "laplace_scale",
+    "new_run_id",
+    "places_below",
+    "this_process",
+]
 
 # OpenDP draws without limit but returns 64-bit words; up to this scale a draw rarely meets their end.
 LARGEST_SCALE = 2.0**60
@@ -49,6 +57,11 @@ os.register_at_fork(after_in_child=_count_fork)
 def this_process() -> tuple[int, int]:
     """What no other process has in common with this one: what was drawn in another must not be used here, too."""
     return os.getpid(), _forks
+
+
+def new_run_id() -> str:
+    """A name that no other release has: 128 random bits, which nothing else is made of."""
+    return os.urandom(16).hex()
 
 
 @lru_cache(maxsize=64)  # groups mostly have the same few

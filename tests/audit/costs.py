@@ -170,6 +170,9 @@ class Crowd(Source):
     def people(self) -> NoReturn:
         raise NotImplementedError
 
+    def groups_of_people(self) -> NoReturn:
+        raise NotImplementedError
+
     def charged(self, budgets: Floats) -> NoReturn:
         raise NotImplementedError
 

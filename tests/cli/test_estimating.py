@@ -75,6 +75,7 @@ def test_without_a_seed_it_is_private_and_says_nothing_else(run: Run, people: Pa
         (("--budget-for-all", "0.5"), {"budgets": 0.5}),
         (("--budget", "tier", "--tiers", "a=0.1,b=1"), {"budget": "tier", "tiers": {"a": 0.1, "b": 1.0}}),
         (("--budget", "b", "--person", "id"), {"person": "id"}),
+        (("--budget", "b", "--person", "id", "--rows", "mean"), {"person": "id", "rows": "mean"}),
         (
             ("--budget", "b", "--by", "r", "--groups", 'n,"s, t"', "--groups", "u"),
             {"by": "r", "groups": ["n", "s, t", "u"]},
@@ -248,13 +249,15 @@ def test_a_report_is_written_with_its_command(run: Run, people: Path, tmp_path: 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_report_is_never_overwritten_and_nothing_is_spent(run: Run, people: Path, tmp_path: Path) -> None:
+def test_a_report_is_never_overwritten_silently_and_nothing_is_spent(run: Run, people: Path, tmp_path: Path) -> None:
     path = tmp_path / "out.html"
     path.write_text("an earlier release")
     found = run("estimate", people, *COLUMNS, "--report", path)
     assert (found.exit_code, found.stdout) == (2, "")
-    assert "is there already" in found.stderr
+    assert "is there already; name another file, or say --overwrite" in found.stderr
     assert path.read_text() == "an earlier release"
+    assert run("estimate", people, *COLUMNS, "--report", path, "--overwrite").exit_code == 0
+    assert "What it cost" in path.read_text(encoding="utf-8")
 
 
 def test_a_report_of_groups(run: Run, people: Path, tmp_path: Path) -> None:

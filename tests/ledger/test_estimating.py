@@ -126,11 +126,50 @@ def test_budgets_of_the_data_are_checked_and_used(ledger: Ledger) -> None:
     assert spent(ledger) == [2.25, 0.75, 2.25, 0.75]
 
 
+def test_what_is_no_budget_reaches_no_database(where: str) -> None:
+    """Where budgets are private it is nothing, quietly; where they are public it is told."""
+    budgets = GRANTS / 4
+    budgets[:4] = [math.nan, -1.0, -math.inf, 1e300]
+    with Ledger(where) as ledger:
+        ledger.grant_all(zip(IDS, GRANTS.tolist(), strict=True))
+        with pytest.raises(InvalidInputError, match="budgets must be >= 0; record 0 has nan"):
+            ask(ledger, TABLE.assign(granted=budgets), budget="granted")
+        ask(ledger, TABLE.assign(granted=budgets), budget="granted", **UNBOUNDED)
+        assert spent(ledger) == [0, 0, 0, 1]
+
+
 def test_people_of_other_groups_are_not_charged(ledger: Ledger) -> None:
     found = ask(ledger, by="region", groups=["a"], share=0.5)
     assert list(found) == ["a"]
     assert ledger.balance("p999").spent > NOTHING
     assert ledger.balance("p1000").spent == NOTHING
+
+
+@pytest.mark.parametrize(("model", "part"), [({}, 0), (UNBOUNDED, Fraction(1, 16))], ids=["bounded", "unbounded"])
+def test_people_of_refused_groups_pay_for_what_was_drawn_of_them(
+    where: str, model: dict[str, Any], part: Fraction
+) -> None:
+    """Of the first ten, who are a group too small to be told about; nothing, or the noisy census alone."""
+    table = TABLE.assign(region=["few"] * 10 + ["many"] * 1900 + ["not asked for"] * 90)
+    with Ledger(where) as ledger:
+        ledger.grant_all(zip(IDS, GRANTS.tolist(), strict=True))
+        ledger.grant("p3", math.inf)
+        found = ask(ledger, table, by="region", groups=["many", "few"], spend=1, **model)
+        assert list(found.refused) == ["few"]
+        assert [ledger.balance(person).spent.exact for person in ("p0", "p3", "p9")] == [part] * 3
+        assert [ledger.balance(person).spent.exact for person in ("p10", "p1909", "p1910")] == [1, 1, 0]
+        (release,) = ledger.releases()
+        assert release.total.exact == 1900 + 10 * part
+        assert release.people == (1910 if part else 1900)
+        assert ledger.verify().passed
+
+
+def test_people_are_spared_only_when_the_release_is_made(ledger: Ledger) -> None:
+    table = TABLE.assign(region=["few"] * 10 + ["many"] * 1990)
+    options = {"by": "region", "groups": ["many", "few"], "spend": 1}
+    with mock.patch("pdpmean.estimate.locate", side_effect=RuntimeError), pytest.raises(RuntimeError):
+        ask(ledger, table, **options)
+    assert (spent(ledger), states(ledger)) == ([1, 1, 1, 1], ["settled"])
 
 
 # Who

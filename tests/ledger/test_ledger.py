@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import math
 import pickle
@@ -346,6 +347,27 @@ def test_what_was_tampered_with_is_found(ledger: Ledger, sql: str, problem: str)
     ledger.reserve(asked("a", "b"), request()).commit({"result": "ab"})
     assert ledger.verify().passed
     assert any(problem in found for found in tampered(ledger, sql))
+
+
+def test_a_cost_that_was_moved_to_somebody_else_is_found(ledger: Ledger) -> None:
+    """Though all sums are right: of each person, of the release, and below every grant."""
+    ledger.grant_all([("a", 2), ("b", 2), ("c", 2)])
+    ledger.reserve(asked("a", "b"), request(most=Amount.rounded_down(1))).commit({})
+    with ledger._store.writing() as transaction:
+        for table, name in (("costs", "cost"), ("balances", "spent")):  # half a nat, from the first to the second
+            half = f"{name}_nats = person - 1, {name}_units = {2**39}"
+            assert transaction.change(f"UPDATE {table} SET {half} WHERE person < 3") == 2
+    assert ledger.verify().problems == ("what release 1 cost is not what the log says",)
+
+
+def test_the_hash_of_costs_is_the_same_on_every_database(ledger: Ledger) -> None:
+    """It is of people in the order of their numbers, whatever order they were asked in."""
+    ledger.grant_all((str(number), 1 + number % 3) for number in range(1000))
+    order = [str(number * 7 % 1000) for number in range(990)]
+    ledger.reserve(asked(*order), request()).commit({})
+    rows = np.array([[1 + number, 0, 1 + number % 3, 0] for number in range(1000)], dtype="<i8")
+    asked_for = np.isin(np.arange(1000).astype(str), order)
+    assert ledger.releases()[0].costs_hash == hashlib.sha256(rows[asked_for].tobytes()).hexdigest()
 
 
 def test_the_last_hash_covers_everything_before(ledger: Ledger) -> None:

@@ -173,6 +173,13 @@ BUGS = (
         caught_by=(f"{LEDGER}test_shares_are_of_what_was_granted_until_nothing_is_left",),
     ),
     Bug(
+        name="people of refused groups are given back the census as well",
+        file="ledger/charge.py",
+        text="self._spared_part = self._drawn",
+        replacement="self._spared_part = Fraction(0)",
+        caught_by=(f"{LEDGER}test_people_of_refused_groups_pay_for_what_was_drawn_of_them[sqlite-unbounded]",),
+    ),
+    Bug(
         name="the ledger does not hear that something is drawn",
         file="estimate.py",
         text="        charge.will_draw()\n",

@@ -9,7 +9,31 @@ _ONCE = "tests/sources/test_once.py::test_every_record_is_there_exactly_once"
 _FEW = f"{_LAW}::test_few_records_are_kept_by_independent_coins"
 _MANY = f"{_LAW}::test_many_records_are_kept_at_their_rates_and_independently"
 
+_MERGE = "tests/sources/test_merge.py::"
+
 BUGS = (
+    Bug(
+        name="a person has a record in each of their groups",
+        file="sources/merge.py",
+        text='ids, people = _numbered(rows["id"])',
+        replacement="ids, people = _numbered(pc.binary_join_element_wise("
+        'rows["id"], rows["group"].cast(pa.large_string()), ""))',
+        caught_by=(f"{_MERGE}test_a_person_is_one_record_more_or_less",),
+    ),
+    Bug(
+        name="rows are parted by where they are",
+        file="sources/merge.py",
+        text='hashes_of(records["id"]) >> shift',
+        replacement="hashes_of(pa.array(np.arange(len(records)))) >> shift",
+        caught_by=(f"{_MERGE}test_replacing_all_rows_of_a_person_replaces_one_value",),
+    ),
+    Bug(
+        name="the largest budget of a person's rows counts",
+        file="sources/merge.py",
+        text="np.minimum.reduceat",
+        replacement="np.maximum.reduceat",
+        caught_by=(f"{_MERGE}test_a_record_is_what_the_documents_say_whatever_the_order_of_rows",),
+    ),
     Bug(
         name="the last of several row groups of a Parquet piece is read again",
         file="sources/files/parquet.py",

@@ -79,7 +79,7 @@ def test_hashes_that_collide(room: int, monkeypatch: pytest.MonkeyPatch) -> None
     """Different ids with one hash are told apart by themselves."""
     monkeypatch.setattr(people, "_HELD", room)
     monkeypatch.setattr(people, "_SUSPECTS", 3)
-    monkeypatch.setattr(people, "_hashes", lambda ids: np.arange(len(ids)).astype(np.uint64) // 3)
+    monkeypatch.setattr(people, "hashes_of", lambda ids: np.arange(len(ids)).astype(np.uint64) // 3)
     assert not is_repeated(range(12), 12)
     assert is_repeated([*range(11), 10], 12)
 

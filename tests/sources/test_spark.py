@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -58,6 +59,8 @@ from pdpmean.release.average import summing_of
 from pdpmean.release.shape import ExactSums
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.layout import Layout
+from pdpmean.sources.merge import MergedSource
+from pdpmean.sources.opening import open_table
 from pdpmean.sources.read import read
 from pdpmean.sources.spark import handshake, positions
 from pdpmean.sources.spark import source as spark
@@ -205,6 +208,44 @@ def test_a_thousand_groups_give_the_same_integers(session: SparkSession, model: 
     with quiet():
         found = arrays.sum(rule)
     assert np.array_equal(spark.sum(rule), found)
+
+
+ROWS_OF_PEOPLE = {
+    "id": pa.array([None if number == 500 else number % 97 for number in range(900)], pa.int32()),
+    "value": pa.array(hostile_values(900)),
+    "budget": pa.array(
+        np.random.default_rng(6).choice([0.5, 1.0, 2.5, math.nan, -1.0], 900, p=[0.3, 0.3, 0.3, 0.05, 0.05])
+    ),
+    "group": pa.array(np.random.default_rng(7).choice(["north", "south", "east"], 900)),
+}
+
+
+@pytest.mark.parametrize("groups", [{}, {"by": "group", "groups": ("south", "north")}], ids=["together", "groups"])
+def test_rows_of_a_person_are_the_record_that_they_are_elsewhere(session: SparkSession, groups: dict[str, Any]) -> None:
+    layout = {"person": "id", "merged": True, "public": False, **groups}
+    ours = spark_source(frame_of(session, **ROWS_OF_PEOPLE), **layout)
+    with quiet():
+        table: Any = open_table(pa.table(ROWS_OF_PEOPLE), Layout("value", "budget", **layout))
+        theirs = MergedSource(table, public=False)
+    rule = summing(UNBOUNDED, squares=not groups, groups=len(groups.get("groups", ())) or None)
+    with quiet():
+        assert (ours.sum(rule) == theirs.sum(rule)).all()
+    (found, budgets), *_ = ours.people()
+    expected = [entry for ids, granted in theirs.people() for entry in zip(ids, granted.tolist(), strict=True)]
+    # Spark has the least budget there is where another has none; neither is one.
+    assert Counter(zip(found, budgets.tolist(), strict=True)) == Counter(
+        (person, -math.inf if math.isnan(budget) else budget) for person, budget in expected
+    )
+
+
+def test_rows_of_nobody_are_refused_where_people_are_public(session: SparkSession) -> None:
+    frame = frame_of(session, **{**ROWS_OF_PEOPLE, "budget": pa.array([1.0] * 900)})
+    with pytest.raises(InvalidInputError, match="must name the person of every record; some have none"):
+        spark_source(frame, person="id", merged=True)
+    with pytest.raises(InvalidInputError, match="must be text or whole numbers"):
+        spark_source(frame, person="value", merged=True)
+    named = frame.where("id is not null")
+    assert plan_mean(named, budget="budget", person="id", rows="mean", bounds=(0, 20)).total == 97
 
 
 def test_public_infinities_in_refused_groups_add_nothing(session: SparkSession) -> None:

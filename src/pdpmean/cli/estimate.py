@@ -37,6 +37,7 @@ def estimate(
     budget_for_all: given.BudgetForAll = None,
     tiers: given.Tiers = None,
     person: given.Person = None,
+    rows: given.Rows = None,
     by: given.By = None,
     groups: given.Groups = None,
     ledger: given.LedgerAt = None,
@@ -50,6 +51,7 @@ def estimate(
     json: given.Json = False,
     csv: given.Csv = False,
     report: given.Report = None,
+    overwrite: given.Overwrite = False,
     strict: given.Strict = False,
     quiet: given.Quiet = False,
     debug: given.Debug = False,  # noqa: ARG001  read by Commands.main
@@ -61,7 +63,7 @@ def estimate(
 
     Example: pdpmean estimate people.csv --value hours --budget epsilon
     """
-    _check(level, report, json=json, csv=csv)
+    _check(level, None if overwrite else report, json=json, csv=csv)
     listed = read_tiers(tiers)
     options = {
         "value": value,
@@ -70,6 +72,7 @@ def estimate(
         **_budgets(budget, budget_for_all, in_ledger=ledger is not None),
         "tiers": tier_budgets(listed),
         "person": person,
+        "rows": rows,
         **_groups(by, groups),
         **_ledger(ledger),
         "purpose": purpose,
@@ -106,10 +109,12 @@ def _exit_code(found: MeanEstimate | GroupedEstimate, *, strict: bool) -> int:
     return WARNED if strict and (found.warnings or found.contradictions) else 0
 
 
-def _check(level: float, report: Path | None, *, json: bool, csv: bool) -> None:
+def _check(level: float, new_file: Path | None, *, json: bool, csv: bool) -> None:
     """Refuse what would otherwise show only after the budgets are spent."""
-    if report is not None and report.is_file():
-        raise InvalidInputError(f"{report} is there already; name another file", name="report", value=report)
+    if new_file is not None and new_file.is_file():
+        raise InvalidInputError(
+            f"{new_file} is there already; name another file, or say --overwrite", name="report", value=new_file
+        )
     if json and csv:
         raise InvalidInputError("--json and --csv exclude each other", name="csv")
     if not 0 < level < 1:

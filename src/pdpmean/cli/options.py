@@ -73,16 +73,22 @@ People = Annotated[
 ]
 Person = Annotated[
     str | None,
-    column("--person", "Ids, checked to be unique. In the bounded model alone, unless there is a --ledger."),
+    column("--person", "Ids, checked to be unique. In the bounded model alone, unless there are --rows or a --ledger."),
 ]
-PersonInFile = Annotated[str | None, column("--person", "With a --ledger and FILE, the column of ids.")]
+Rows = Annotated[
+    Literal["mean"] | None,
+    _option("--rows", "mean, if people have several rows: each person is one record, the mean of theirs.", COLUMNS),
+]
+PersonInFile = Annotated[str | None, column("--person", "With FILE and --rows or a --ledger, the column of ids.")]
 
 LedgerAt = Annotated[
     str | None,
     _option("--ledger", "Who grants what, and has spent how much: a file, or postgresql://...", LEDGER, "DB"),
 ]
-Purpose = Annotated[str | None, _option("--purpose", "What the release is for; the ledger keeps it.", LEDGER, "TEXT")]
-Analyst = Annotated[str | None, _option("--analyst", "Who makes it; the ledger keeps it.", LEDGER, "NAME")]
+Purpose = Annotated[
+    str | None, _option("--purpose", "What the release is for; reports and the ledger say so.", LEDGER, "TEXT")
+]
+Analyst = Annotated[str | None, _option("--analyst", "Who makes it; reports and the ledger say so.", LEDGER, "NAME")]
 Spend = Annotated[
     str | None,
     _option("--spend", "With a ledger, what the release may cost anybody at most, instead of --share.", LEDGER, "NATS"),
@@ -169,6 +175,7 @@ Level = Annotated[float, _option("--level", "How sure the confidence interval is
 Json = Annotated[bool, _flag("--json", "Print JSON.")]
 Csv = Annotated[bool, _flag("--csv", "Print CSV, one line per group.")]
 Report = Annotated[Path | None, _option("--report", "Write a page, such as out.html.", OUTPUT, "FILE")]
+Overwrite = Annotated[bool, _flag("--overwrite", "Let the page take the place of a file that is there.")]
 Plot = Annotated[Path | None, _option("--plot", "Draw a figure, such as out.svg.", OUTPUT, "FILE")]
 Strict = Annotated[bool, _flag("--strict", "Take every warning for an error, with exit code 4.")]
 Quiet = Annotated[bool, _flag("--quiet", "No progress bars.")]

@@ -28,6 +28,7 @@ def plan(
     budget: given.Budget = None,
     tiers: given.TiersOrPeople = None,
     person: given.PersonInFile = None,
+    rows: given.Rows = None,
     ledger: given.LedgerAt = None,
     purpose: given.Purpose = None,  # noqa: ARG001  so that a plan takes what its estimate will
     spend: given.Spend = None,
@@ -45,10 +46,10 @@ def plan(
     Example: pdpmean plan --tiers 0.1:5400,0.5:3700,1:900
     """
     listed = read_tiers(tiers)
-    options = planning(tiers=listed)
+    options = planning(tiers=listed) | {"person": person, "rows": rows}
     with wanted(plot, FIGURES) as figure:
-        if ledger or spend or person:
-            made = _of_ledger(files, person, ledger, options | {"spend": spend, "budget": budget})
+        if ledger or spend or (person and not rows):
+            made = _of_ledger(files, ledger, options | {"spend": spend, "budget": budget})
         else:
             made = _of_files(files, budget, listed, options, quiet) if files else _of_tiers(budget, listed, options)
         if figure:
@@ -71,11 +72,11 @@ def _of_tiers(budget: str | None, listed: list[Tier], options: dict[str, Any]) -
     return plan_mean(people_of(listed), **options)
 
 
-def _of_ledger(files: list[str] | None, person: str | None, ledger: str | None, options: dict[str, Any]) -> Plan:
+def _of_ledger(files: list[str] | None, ledger: str | None, options: dict[str, Any]) -> Plan:
     from pdpmean import plan_mean
     from pdpmean.cli.ledger import open_ledger
 
-    return plan_mean(files, person=person, ledger=None if ledger is None else open_ledger(ledger), **options)
+    return plan_mean(files, ledger=None if ledger is None else open_ledger(ledger), **options)
 
 
 def _of_files(files: list[str], budget: str | None, listed: list[Tier], options: dict[str, Any], quiet: bool) -> Plan:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from pdpmean.core.bounds import UNKNOWN, Bounds, GivenBounds, check_bounds
 from pdpmean.core.checks import check_equals
@@ -58,6 +58,8 @@ class Options:
     groups: tuple[Hashable, ...] | None = None
     """The groups that are asked for, in their order."""
     person: Any = None
+    rows: str | None = None
+    """What becomes of a person's rows: "mean", one record; None if each is a record."""
     budgets_given: bool = False
     """Whether the data says what people grant."""
     ledger: Any = None
@@ -82,6 +84,8 @@ def check_options(
     equals: Any = None,
     by: Any = None,
     groups: Any = None,
+    person: Any = None,
+    rows: Any = None,
     **columns: Any,
 ) -> Options:
     """The options, checked: all of them are public, so whatever is wrong may be told."""
@@ -99,8 +103,19 @@ def check_options(
         equals=category,
         by=by,
         groups=check_groups(by, groups),
+        person=person,
+        rows=_check_rows(rows, person),
         **columns,
     )
+
+
+def _check_rows(rows: Any, person: Any) -> str | None:
+    """What becomes of a person's rows."""
+    if rows not in (None, "mean"):
+        raise InvalidInputError(f"rows must be 'mean', or left out; got {rows!r}", name="rows", value=rows)
+    if rows is not None and person is None:
+        raise InvalidInputError("rows needs to know whose they are: person='...', the column of ids", name="person")
+    return None if rows is None else "mean"
 
 
 def _bounds_of_category(bounds: Any) -> Bounds:
@@ -122,6 +137,7 @@ class GivenOptions(TypedDict, total=False):
     budget: str | None
     tiers: Mapping[Any, float] | None
     person: Any
+    rows: Literal["mean"] | None
     ledger: Any
     purpose: str | None
     analyst: str | None

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+from pdpmean.core.losses import what_losses_mean
 from pdpmean.core.model import Model
+from pdpmean.core.run import Run
 
 __all__ = ["Promise"]
 
@@ -21,8 +24,24 @@ class Promise:
     """How many groups there is a release of each, if there are groups."""
     unique: bool = False
     """No two records have the same person's id."""
+    merged: bool = False
+    """All rows of a person are one record."""
     release: int | None = None
     """The number of the release in a ledger, if one was charged."""
+    run: Run | None = None
+    """Which release it is; None for a simulation, which is none."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Which release it is and what it cost whom, ready for JSON."""
+        if self.run is None:
+            return {"run": None, "losses": None, "what_a_loss_means": None}
+        losses = self.run.losses
+        sentence, rows = what_losses_mean(bounded=self._bounded)
+        return {
+            "run": {**self.run.to_dict(), "release": self.release},
+            "losses": None if losses is None else [loss.to_dict() for loss in losses],
+            "what_a_loss_means": {"in_words": sentence, **dict(rows)},
+        }
 
     def __str__(self) -> str:
         if not self.private:
@@ -35,6 +54,8 @@ class Promise:
         if self.release is not None:
             factor = f"exp(cost), what the ledger has charged them for release {self.release}"
         change = "replacing one person's value" if self._bounded else "adding or removing one person"
+        if self.merged:
+            change = f"{'replacing' if self._bounded else 'adding or removing'} all rows of one person"
         return (
             f"Pure personalized differential privacy, at every person's own budget: {change} changes the probability "
             f"of any output by at most a factor {factor}{', all groups together' if self.groups else ''}."
@@ -51,6 +72,8 @@ class Promise:
 
     @property
     def _one_record(self) -> str:
+        if self.merged:
+            return "All rows of a person are one record."
         if self.unique:
             return "No two records have the same person's id."
         return f"Assumes one record per person{', in one group' if self.groups else ''}."

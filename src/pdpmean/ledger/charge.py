@@ -11,13 +11,18 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pdpmean.core.checks import check_budgets
 from pdpmean.core.options import Options
+from pdpmean.core.run import Run, told_options
 from pdpmean.core.types import Floats
 from pdpmean.core.version import VERSION
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError, LedgerError
@@ -35,6 +40,9 @@ class Chargeable(Protocol):
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
         """The id of each record, in order, None for one that takes no part; and its budget as it came."""
 
+    def groups_of_people(self) -> Iterator[NDArray[np.int32]]:
+        """The group of each record, in the same order."""
+
     def charged(self, budgets: Floats) -> Self:
         """The same records at these budgets, in the same order."""
 
@@ -48,6 +56,8 @@ class Charge:
     def __init__(self) -> None:
         self._reservation: Reservation | None = None
         self._drawn = Fraction(0)
+        self._spared: NDArray[np.bool_] | None = None
+        self._spared_part = Fraction(0)
 
     def __enter__(self) -> Self:
         return self
@@ -58,18 +68,34 @@ class Charge:
         if error is not None and self._reservation is not None:
             self._end_without_result(self._reservation, error)
 
-    def reserve(self, source: Records, dataset: Any, options: Options, share: float | Fraction) -> Records:
+    def reserve(self, source: Records, run: Run | None, options: Options, share: float | Fraction) -> Records:
         """The records at the budgets that are reserved for them; as they are, without a ledger."""
-        if options.ledger is None:
+        if options.ledger is None or run is None:
             return source
-        request = _request(dataset, options, exact_share(share))
-        self._reservation = options.ledger.reserve(_people(source, with_budgets=request.budgets_in_data), request)
+        request = _request(run, options, exact_share(share))
+        self._reservation = options.ledger.reserve(_people(source, request), request)
         return source.charged(self._reservation.budgets)
 
     @property
     def release(self) -> int | None:
         """The number of the release in the ledger; None without one."""
         return None if self._reservation is None else self._reservation.number
+
+    @property
+    def levels(self) -> Floats:
+        """The budgets that were reserved, each once; none without a ledger."""
+        return np.unique([] if self._reservation is None else self._reservation.budgets)
+
+    def spare(self, source: Chargeable, refused: Sequence[bool]) -> None:
+        """Told, before anything is drawn of the others, of which groups nothing more will be.
+
+        Their people are charged what has been drawn by now, once the release is made.
+        """
+        if self._reservation is None or not any(refused):
+            return
+        spared = np.append(refused, False)  # those of groups that were not asked for cost nothing
+        self._spared = np.concatenate([np.empty(0, np.bool_), *(spared[codes] for codes in source.groups_of_people())])
+        self._spared_part = self._drawn
 
     def will_draw(self, part: Fraction = Fraction(1)) -> None:
         """Told before something is drawn: from now on, this part of the cost counts as spent."""
@@ -83,7 +109,10 @@ class Charge:
         text = json.dumps(content, sort_keys=True, default=str)
         details = {"outcome": "released", "result": hashlib.sha256(text.encode()).hexdigest()}
         try:
-            self._reservation.commit(details | {"shares": content.get("shares")})
+            run = content["run"]
+            details |= {"shares": content["shares"], "fingerprint": run and run["fingerprint"]}
+            part = Fraction(1) if self._spared is None else self._spared_part
+            self._reservation.commit(details, part, self._spared)
         except LedgerError as error:
             error.result = result
             error.args = (f"{error}. Release {self.release} is not recorded as made, but counts as spent",)
@@ -105,8 +134,21 @@ def _reason(error: BaseException) -> str:
     return type(error).__name__
 
 
-def _people(source: Chargeable, *, with_budgets: bool) -> Iterator[PeopleAsked]:
-    return (PeopleAsked(ids, budgets if with_budgets else None) for ids, budgets in source.people())
+def _people(source: Chargeable, request: Request) -> Iterator[PeopleAsked]:
+    first = 0
+    for ids, budgets in source.people():
+        yield PeopleAsked(ids, _granted(budgets, first, request) if request.budgets_in_data else None)
+        first += len(ids)
+
+
+def _granted(budgets: Floats, first: int, request: Request) -> Floats:
+    """Budgets of the data that are some: others are an error where budgets are public, and nothing where they are not.
+
+    The database must not see them: what it does with them would tell that they are there.
+    """
+    if request.people_are_public:
+        return check_budgets(budgets, first)
+    return np.where(budgets >= 0, budgets, 0.0)
 
 
 def check_ledger(options: Options, *, private: bool) -> None:
@@ -129,7 +171,7 @@ def check_ledger(options: Options, *, private: bool) -> None:
     checked_spend(options.spend, options.share)
 
 
-def _request(dataset: Any, options: Options, share: Fraction) -> Request:
+def _request(run: Run, options: Options, share: Fraction) -> Request:
     public = options.model.budgets_are_public
     low, high = (None, None) if public else options.model.public_range
     most = checked_spend(options.spend, options.share)
@@ -141,32 +183,13 @@ def _request(dataset: Any, options: Options, share: Fraction) -> Request:
         least=ONE_UNIT if low is None else Amount.rounded_down(low),
         people_are_public=public,
         budgets_in_data=options.budgets_given,
-        details={"dataset": _name_of(dataset), "options": _told(options, share), "versions": _versions()},
+        details={"run": run.id, "dataset": run.dataset, "options": _told(options, share), "versions": _versions()},
     )
 
 
-def _name_of(dataset: Any) -> str:
-    """The paths of files, or what kind of table it is."""
-    if isinstance(dataset, (list, tuple)) and dataset and all(isinstance(path, str) for path in dataset):
-        return ", ".join(dataset)
-    if isinstance(dataset, str) or hasattr(dataset, "__fspath__"):
-        return str(dataset)
-    return f"{type(dataset).__module__.split('.')[0]}.{type(dataset).__name__}"
-
-
 def _told(options: Options, share: Fraction) -> dict[str, Any]:
-    """What was decided, in words and numbers."""
-    columns = {name: getattr(options, name) for name in ("value", "budget", "person", "by")}
-    return {
-        "columns": {name: column for name, column in columns.items() if isinstance(column, str)},
-        "groups": None if options.groups is None else [str(group) for group in options.groups],
-        "model": options.model.name,
-        "budget_range": None if options.model.budget_range is None else list(options.model.budget_range),
-        "shape": options.shape,
-        "bounds": None if options.bounds is None else [str(end) for end in options.bounds],
-        "share": str(share),
-        "spend": None if options.spend is None else str(checked_spend(options.spend)),
-    }
+    spend = None if options.spend is None else str(checked_spend(options.spend))
+    return {**told_options(options), "share": str(share), "spend": spend}
 
 
 def _versions() -> dict[str, str]:

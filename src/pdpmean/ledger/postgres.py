@@ -127,6 +127,10 @@ class _PostgresTransaction(Transaction):
         except UniqueViolation:
             raise RepeatedKeyError from None
 
+    def expect_many(self) -> None:
+        """Rows are then not looked up one by one: of a new release, the server thinks that it has few."""
+        self._connection.execute("SET LOCAL enable_nestloop TO off")
+
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Insert many rows, by COPY."""
         with (

@@ -14,6 +14,7 @@ from pdpmean.ledger.amount import ONE_UNIT, UNIT_BITS, UNITS_PER_NAT, Amount
 __all__ = [
     "ABOVE_EARLIER_GRANT",
     "ABOVE_GRANT",
+    "AMONG_ASKED",
     "AMOUNT",
     "CHARGE",
     "COSTS_OF_NOBODY",
@@ -162,8 +163,13 @@ CHARGE = f"UPDATE balances SET {added('spent', 'cost')} {_OF_RELEASE}"
 REFUND = f"UPDATE balances SET {added('spent', 'cost', '-')} {_OF_RELEASE}"
 
 
+AMONG_ASKED = " AND place IN (SELECT place FROM asked)"
+
+
 def keep_part(part: Fraction) -> str:
     """Of what a release costs, this part, rounded up."""
+    if part == 0:
+        return "DELETE FROM costs WHERE release = ?"
     nats, units = _scaled("cost", part, up=True)
     return f"UPDATE costs SET cost_nats = {nats}, cost_units = {units} WHERE release = ?"
 

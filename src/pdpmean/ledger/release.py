@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,8 @@ from pdpmean.ledger.log import Entry, entries
 from pdpmean.ledger.store import Transaction
 
 __all__ = ["Release", "releases"]
+
+_NO_COSTS = hashlib.sha256().hexdigest()
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Release:
     """How many it cost something."""
     total: Amount
     """What it cost all of them together."""
+    costs_hash: str
+    """A hash of what it cost each of them."""
     details: dict[str, Any] = field(default_factory=dict)
     """Data, columns, options, plan, shares, versions and the hash of the result."""
     hash: str = ""
@@ -42,6 +47,7 @@ class Release:
             "analyst": self.analyst,
             "people": self.people,
             "total": float(self.total),
+            "costs_hash": self.costs_hash,
             **self.details,
             "hash": self.hash,
         }
@@ -61,7 +67,7 @@ def _release(number: int, told: list[Entry]) -> Release:
     for entry in told:
         said |= entry.details
     cancelled = told[-1].event == "cancelled"
-    people, units = said.pop("people"), said.pop("total_units")
+    people, units, costs_hash = (said.pop(name) for name in ("people", "total_units", "costs_hash"))
     total = Amount() if cancelled else INFINITE if units is None else Amount(units=int(units))
     return Release(
         number,
@@ -71,6 +77,7 @@ def _release(number: int, told: list[Entry]) -> Release:
         said.pop("analyst"),
         0 if cancelled else people,
         total,
+        _NO_COSTS if cancelled else costs_hash,
         said,
         told[-1].hash,
     )

@@ -6,12 +6,14 @@ nothing was drawn. One that nobody ended, because the program did not live to, c
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError, LedgerError
@@ -22,9 +24,11 @@ from pdpmean.ledger.request import PeopleAsked, Request
 from pdpmean.ledger.schema import make_temporary
 from pdpmean.ledger.store import RepeatedKeyError, Row, Store, Transaction
 
-__all__ = ["Reservation", "amount_of_total", "costs_of", "reserve", "settle", "total_of_release"]
+__all__ = ["ReleaseCost", "Reservation", "amount_of_total", "cost_of_release", "costs_of", "reserve", "settle"]
 
 _LOW_HALF = 2**20 - 1  # of the bits of a column
+_MANY = 2**16  # people of a release
+_TOGETHER = 2**17  # records that are told at once
 _NO_RELEASE = 0  # the number of what is only asked, and undone
 
 
@@ -36,13 +40,18 @@ class Reservation:
     number: int
     budgets: Floats
 
-    def commit(self, details: Mapping[str, Any], part: Fraction = Fraction(1)) -> str:
-        """Write down that it was made; the hash of the entry. A release that ended early cost a `part`, rounded up."""
+    def commit(
+        self, details: Mapping[str, Any], part: Fraction = Fraction(1), spared: NDArray[np.bool_] | None = None
+    ) -> str:
+        """Write down that it was made; the hash of the entry.
+
+        A release that ended early cost a `part`, rounded up: all records, or those that were `spared`.
+        """
         with self.store.writing() as transaction:
             _check_open(transaction, self.number, ("reserved", "settled"))
             if part < 1:
-                _keep_part(transaction, self.number, part)
-                details = {**details, **_total_content(*total_of_release(transaction, self.number))}
+                _keep_part(transaction, self.store, self.number, part, spared)
+                details = {**details, **cost_of_release(transaction, self.number).content}
             return _ended(transaction, self.store, self.number, "committed", details)
 
     def cancel(self, reason: str) -> None:
@@ -62,12 +71,15 @@ def reserve(store: Store, people: Iterable[PeopleAsked], request: Request) -> Re
         sql = "INSERT INTO releases (number, state, people_are_public) VALUES (?, 'reserved', ?)"
         transaction.change(sql, number, int(request.people_are_public))
         records = _take(transaction, store, number, people, request)
-        budgets, people_charged, total = _found(transaction, number, records)
-        if people_charged < records:
+        budgets = np.zeros(records)
+        cost = cost_of_release(transaction, number, budgets)
+        if cost.people < records:
             transaction.change(queries.FORGET_NOTHING, number)
+        if cost.people > _MANY:
+            transaction.expect_many()
         transaction.change(queries.CHARGE, number)
         about = {"purpose": request.purpose, "analyst": request.analyst, **request.details}
-        append(transaction, store, "reserved", {**about, **_total_content(people_charged, total)}, number)
+        append(transaction, store, "reserved", {**about, **cost.content}, number)
     return Reservation(store, number, budgets)
 
 
@@ -142,22 +154,56 @@ def _check_people(transaction: Transaction, asked: int, taking: int, request: Re
         )
 
 
-def _found(transaction: Transaction, number: int, records: int) -> tuple[Floats, int, Amount]:
-    """The budget of each record, by its place, 0 for those who take part with nothing; how many do not, and the sum."""
-    budgets = np.zeros(records)
-    total = NOTHING
-    for places, *columns in transaction.costs(number):
-        budgets[places] = budgets_of_columns(*columns)
-        infinite, nats, units = columns
+@dataclass(frozen=True)
+class ReleaseCost:
+    """What a release costs: how many people, how much together, and a hash of who how much."""
+
+    people: int
+    total: Amount
+    hash: str
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What the log says of it."""
+        units = None if self.total.infinite else str(self.total.units)
+        return {"people": self.people, "total_units": units, "costs_hash": self.hash}
+
+
+def cost_of_release(transaction: Transaction, number: int, budgets: Floats | None = None) -> ReleaseCost:
+    """What a release costs, as the database has it; `budgets` gets what each record takes part with, by its place.
+
+    The hash is of the numbers of people, in order, and of what each is charged, but for those who are charged nothing.
+    """
+    people, total, hashed = 0, NOTHING, hashlib.sha256()
+    for part in transaction.costs(number):
+        _, places, *columns = part
+        if budgets is not None:
+            budgets[places] = budgets_of_columns(*columns)
+        charged = part[:, (part[2:] > 0).any(axis=0)]
+        charged = charged[:, np.argsort(charged[0], kind="stable")]  # soon done where they are in order
+        infinite, nats, units = charged[2:]
         halves = (half.sum() for column in (nats, units) for half in (column >> 20, column & _LOW_HALF))
         total += amount_of_total((infinite.sum(), *halves))
-    return budgets, int(np.count_nonzero(budgets)), total
+        people += charged.shape[1]
+        hashed.update(charged[[0, 2, 3, 4]].T.astype("<i8", order="C").tobytes())
+    return ReleaseCost(people, total, hashed.hexdigest())
 
 
-def _keep_part(transaction: Transaction, number: int, part: Fraction) -> None:
-    transaction.change(queries.REFUND, number)
-    transaction.change(queries.keep_part(part), number)
-    transaction.change(queries.CHARGE, number)
+def _keep_part(
+    transaction: Transaction, store: Store, number: int, part: Fraction, spared: NDArray[np.bool_] | None
+) -> None:
+    """Charge a part of what was reserved; for those who were spared alone, if some were."""
+    some = ""
+    if spared is not None:
+        make_temporary(transaction, store)
+        for start in range(0, spared.size, _TOGETHER):
+            marks = ["spared" if each else None for each in spared[start : start + _TOGETHER].tolist()]
+            transaction.load_people(start, marks)
+        some = queries.AMONG_ASKED
+    transaction.change(queries.REFUND + some, number)
+    transaction.change(queries.keep_part(part) + some, number)
+    if part:
+        transaction.change(queries.CHARGE + some, number)
 
 
 def settle(store: Store, number: int, reason: str) -> str:
@@ -178,17 +224,6 @@ def _check_open(transaction: Transaction, number: int, states: tuple[str, ...]) 
 def _ended(transaction: Transaction, store: Store, number: int, state: str, details: Mapping[str, Any]) -> str:
     transaction.change("UPDATE releases SET state = ? WHERE number = ?", state, number)
     return append(transaction, store, state, details, number).hash
-
-
-def _total_content(people: int, total: Amount) -> dict[str, Any]:
-    return {"people": people, "total_units": None if total.infinite else str(total.units)}
-
-
-def total_of_release(transaction: Transaction, number: int) -> tuple[int, Amount]:
-    """How many people a release costs something, and how much all of them together."""
-    found = transaction.row(f"SELECT COUNT(*), {queries.total('cost')} FROM costs WHERE release = ?", number)
-    assert found is not None
-    return int(found[0]), amount_of_total(found[1:])
 
 
 def amount_of_total(sums: Row) -> Amount:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["COST_COLUMNS", "RepeatedKeyError", "Row", "Store", "Transaction", "open_store"]
 
 Row = tuple[Any, ...]
-COST_COLUMNS = ("place", "cost_infinite", "cost_nats", "cost_units")
+COST_COLUMNS = ("person", "place", "cost_infinite", "cost_nats", "cost_units")
 
 
 class RepeatedKeyError(Exception):
@@ -45,7 +45,13 @@ class Transaction(ABC):
 
     @abstractmethod
     def costs(self, release: int) -> Iterator[NDArray[np.int64]]:
-        """What a release costs: places and the three columns of amounts, as arrays of some rows at a time."""
+        """What a release costs: people, places and the three columns of amounts, as arrays of some rows at a time.
+
+        No part has a person below one of the part before.
+        """
+
+    def expect_many(self) -> None:  # noqa: B027 (most databases need no telling)
+        """Told that the next changes are of very many rows, which the database may not know of new ones."""
 
     def row(self, sql: str, *parameters: Any) -> Row | None:
         """The first row that a query finds."""

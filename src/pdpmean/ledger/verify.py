@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pdpmean.ledger import queries
 from pdpmean.ledger.log import BEGINNING, entries, hash_of
 from pdpmean.ledger.release import Release, releases
-from pdpmean.ledger.reservation import total_of_release
+from pdpmean.ledger.reservation import ReleaseCost, cost_of_release
 from pdpmean.ledger.store import Transaction
 
 __all__ = ["Verification", "verify"]
@@ -84,5 +84,6 @@ def _states(transaction: Transaction, known: list[Release]) -> Iterator[str]:
     if states != {release.number: release.state for release in known}:
         yield "the states of releases are not those of the log"
     for release in known:
-        if total_of_release(transaction, release.number) != (release.people, release.total):
+        told = ReleaseCost(release.people, release.total, release.costs_hash)
+        if cost_of_release(transaction, release.number) != told:
             yield f"what release {release.number} cost is not what the log says"

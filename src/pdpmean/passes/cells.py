@@ -36,6 +36,13 @@ class Held:
     total: float | None = None
     """What all allowances add up to, where that was asked for."""
 
+    def cells(self, model: Model) -> list[tuple[float, float, int]]:
+        """The budgets that each cell begins and ends with, and how many people hold one between them."""
+        finite = np.isfinite(self.levels)
+        halves = np.subtract(self.middles, self.levels, where=finite, out=np.zeros_like(self.levels))
+        ends = (self.levels * model.budget_per_allowance, (self.levels + 2 * halves) * model.budget_per_allowance)
+        return list(zip(*(end.tolist() for end in ends), self.counts.tolist(), strict=True))
+
 
 @dataclass(frozen=True)
 class Cells:

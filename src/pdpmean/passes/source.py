@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pdpmean.core.progress import Watch
 from pdpmean.core.threads import in_threads
@@ -34,6 +35,8 @@ class Source(ABC):
     """How many groups were asked for."""
     rows: int | None = None
     """How many records there are, where that is known."""
+    columns: Mapping[str, str] = {}
+    """The types of named columns, which are public."""
     watch: Watch | None = None
     """Told now and then how far a pass is."""
 
@@ -47,6 +50,10 @@ class Source(ABC):
 
         A record takes no part if its group was not asked for or, where people are private, if it has no id.
         """
+
+    @abstractmethod
+    def groups_of_people(self) -> Iterator[NDArray[np.int32]]:
+        """The group of each record, in the order of `people`; one beyond the last for a group not asked for."""
 
     @abstractmethod
     def charged(self, budgets: Floats) -> Source:
@@ -79,6 +86,12 @@ class BatchSource(Source):
     @abstractmethod
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
         """All records, a batch at a time, from the start; without `values`, budgets and groups alone."""
+
+    def groups_of_people(self) -> Iterator[NDArray[np.int32]]:
+        """The group of each record, in order."""
+        for batch in self.batches(values=False):
+            assert batch.groups is not None
+            yield batch.groups
 
     def charged(self, budgets: Floats) -> Source:
         """The same records at these budgets, in the order of `people`."""
@@ -179,7 +192,7 @@ class ChargedSource(BatchSource):
 
     def __init__(self, records: BatchSource, budgets: Floats) -> None:
         self._records, self._budgets = records, budgets
-        self.groups, self.rows = records.groups, budgets.size
+        self.groups, self.rows, self.columns = records.groups, budgets.size, records.columns
 
     def duplicate_person(self) -> bool:
         """Whether two records have the same id."""

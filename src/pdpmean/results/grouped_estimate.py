@@ -122,6 +122,8 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
             "groups": self.rows(level),
             "private": self.private,
             "guarantee": self.guarantee,
+            "shares": {str(group): one.shares for group, one in self.estimates.items()},
+            **self.promise.to_dict(),
         }
 
     def to_arrow(self, level: float = 0.95) -> Any:

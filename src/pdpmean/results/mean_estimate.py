@@ -117,6 +117,11 @@ class MeanEstimate:
         return self.promise.spent
 
     @property
+    def shares(self) -> dict[str, float]:
+        """The part of every budget that each step has used."""
+        return {name: float(share) for name, share in self.plan.shares.items()}
+
+    @property
     def private(self) -> bool:
         """Whether the randomness protects anyone."""
         return self.promise.private
@@ -156,10 +161,11 @@ class MeanEstimate:
             "budget_range": list(self.plan.model.budget_range) if self.plan.model.budget_range else None,
             "bounds": self.plan.bounds.ends,
             "spent": float(self.spent),
-            "shares": {name: float(share) for name, share in self.plan.shares.items()},
+            "shares": self.shares,
             "warnings": list(self.warnings),
             "private": self.private,
             "guarantee": self.guarantee,
+            **self.promise.to_dict(),
         }
 
     def further_rows(self, level: float = 0.95) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib import metadata, resources
 from pathlib import Path
@@ -21,6 +22,7 @@ from pdpmean.core.version import VERSION
 from pdpmean.errors import InvalidInputError
 from pdpmean.results.grouped_estimate import GroupedEstimate
 from pdpmean.results.mean_estimate import LEVELS, MeanEstimate
+from pdpmean.show.cost import cost_of, run_of
 from pdpmean.show.figures import Figures
 
 if TYPE_CHECKING:
@@ -119,6 +121,7 @@ def _everywhere(estimate: MeanEstimate | GroupedEstimate, command: str | None) -
         "style": _style(),
         "command": command.split() if command else [],
         "made": _made(estimate),
+        "cost": cost_of(estimate.promise),
     }
 
 
@@ -222,8 +225,15 @@ def _planned(plan: Plan) -> Context:
     return {
         "figures": figures.drawn,
         "facts": [row for row in plan.rows() if row[0] != "shares of the budget"],
-        "shares": [(_STEPS[name], _percent(round(float(share), 4))) for name, share in plan.shares.items()],
+        "shares": _shares([plan]),
     }
+
+
+def _shares(plans: Sequence[Plan]) -> list[tuple[str, str]]:
+    """What part of every budget each step used; from the smallest to the largest, where plans differ."""
+    parts = {name: sorted({round(float(plan.shares.get(name, 0)), 4) for plan in plans}) for name in _STEPS}
+    used = {name: (found[0], found[-1]) for name, found in parts.items() if found and found[-1] > 0}
+    return [(_STEPS[name], " to ".join(dict.fromkeys(map(_percent, ends)))) for name, ends in used.items()]
 
 
 def _error(plan: Plan) -> str:
@@ -256,6 +266,7 @@ def _many(grouped: GroupedEstimate, level: float) -> Context:
         "method": _method(grouped, _plan(grouped)),
         "drawn": figures.drawn,
         "rows": [_group(row) for row in grouped.rows(level)],
+        "shares": _shares([one.plan for one in grouped.estimates.values()]),
         "head": ("group", "mean", f"{_percent(level)} from", "to", "error (std)"),
     }
 
@@ -294,7 +305,7 @@ def _made(estimate: MeanEstimate | GroupedEstimate) -> Context:
         options += [(name, " to ".join("unknown" if end is None else f"{end:g}" for end in ends))] if ends else []
     versions = [("pdpmean", VERSION), ("Python", platform.python_version())]
     versions += [(name, metadata.version(name)) for name in _PACKAGES]
-    return {"options": options, "versions": versions}
+    return {"run": run_of(estimate.promise), "options": options, "versions": versions}
 
 
 def _percent(part: float) -> str:

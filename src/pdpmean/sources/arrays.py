@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,15 +44,27 @@ class ArraySource(BatchSource):
 
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
         """The id of each record, and its budget."""
-        import pyarrow as pa
-
-        from pdpmean.sources.people import id_as_text, ids_as_text
+        from pdpmean.sources.people import ids_as_text
 
         for start in range(0, self._budgets.size, _BATCH):
             part = slice(start, start + _BATCH)
-            texts = pa.array([id_as_text(entry) for entry in self._people[part]], pa.large_string())
             taking_part = None if self._codes is None else self._codes[part] < (self.groups or 0)
-            yield ids_as_text(texts, "person", taking_part, public=self._public), self._budgets[part]
+            yield ids_as_text(self._texts(part), "person", taking_part, public=self._public), self._budgets[part]
+
+    def identified(self) -> Iterator[tuple[Any, Batch]]:
+        """Ids as text, null for nobody's, and the records that they belong to."""
+        from pdpmean.sources.people import known_ids
+
+        for place, batch in enumerate(self.batches()):
+            texts = self._texts(slice(place * _BATCH, (place + 1) * _BATCH))
+            yield known_ids(texts, "person", None, public=self._public), batch
+
+    def _texts(self, part: slice) -> Any:
+        import pyarrow as pa
+
+        from pdpmean.sources.people import id_as_text
+
+        return pa.array([id_as_text(entry) for entry in self._people[part]], pa.large_string())
 
     def duplicate_person(self) -> bool:
         """Whether two records have the same id."""

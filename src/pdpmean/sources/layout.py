@@ -17,7 +17,7 @@ from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch
 from pdpmean.sources.arrow_columns import Places, check_numeric, equal_to, listed, numbers
-from pdpmean.sources.people import ids_as_text
+from pdpmean.sources.people import ids_as_text, known_ids
 
 __all__ = ["Layout"]
 
@@ -39,6 +39,8 @@ class Layout:
     person: str | None = None
     equals: str | None = None
     public: bool = True
+    merged: bool = False
+    """Whether all rows of a person become one record; how many rows there are is private then."""
 
     @property
     def roles(self) -> dict[str, str]:
@@ -83,6 +85,10 @@ class Layout:
             if list(present).count(name) > 1:
                 raise InvalidInputError(f"{table} has two columns {name!r}; name one anew", name=role, value=name)
 
+    def types(self, schema: pa.Schema) -> dict[str, str]:
+        """The type of each named column."""
+        return {name: str(schema.field(name).type) for name in self.roles.values()}
+
     def check_types(self, schema: pa.Schema) -> None:
         """Raise unless every column can hold what it is said to."""
         for role, name in self.numeric.items():
@@ -112,6 +118,12 @@ class Layout:
         taking_part = None if groups is None else groups < len(self.labels)
         ids = ids_as_text(records.column(self.person), self.person, taking_part, public=self.public)
         return ids, self._budgets(records)
+
+    def identified(self, records: pa.RecordBatch) -> tuple[pa.Array, Batch]:
+        """The ids as text, null for nobody's, and the records."""
+        assert self.person is not None
+        ids = known_ids(records.column(self.person), self.person, None, public=self.public)
+        return ids, self.batch(records, values=True)
 
     def batch(self, records: pa.RecordBatch, *, values: bool) -> Batch:
         """The records as arrays."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pdpmean.core.traces import load_kernels
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["Ids", "check_ids", "has_repeated", "id_as_text", "ids_as_text"]
+__all__ = ["Ids", "check_ids", "has_repeated", "hashes_of", "id_as_text", "ids_as_text", "known_ids"]
 
 Ids = Callable[[], Iterator[pa.Array]]  # the column of ids, in parts, from the start
 Hashes = NDArray[np.uint64]
@@ -46,14 +46,20 @@ def _comparable(kind: pa.DataType, name: str) -> pa.DataType:
 def ids_as_text(
     column: pa.Array, name: str, taking_part: NDArray[np.bool_] | None, *, public: bool
 ) -> list[str | None]:
-    """The ids as text, in which a ledger knows them; None for those who take no part.
+    """As `known_ids`, in a list."""
+    ids: list[str | None] = known_ids(column, name, taking_part, public=public).to_pylist()
+    return ids
+
+
+def known_ids(column: pa.Array, name: str, taking_part: NDArray[np.bool_] | None, *, public: bool) -> pa.Array:
+    """The ids as text, in which a ledger knows them; null for those who take no part.
 
     Whoever takes part must have an id if people are public; otherwise, who has none takes no part.
     """
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (pa.types.is_integer(kind) or _is_text(kind)):
         raise InvalidInputError(
-            f"person={name!r} must be text or whole numbers to be found in a ledger; its type is {kind}", name="person"
+            f"person={name!r} must be text or whole numbers for rows or a ledger; its type is {kind}", name="person"
         )
     texts = column.cast(kind).cast(pa.large_string())
     usable = _can_be_known(texts)
@@ -61,8 +67,7 @@ def ids_as_text(
     if public and (taking_part & ~usable).any():
         raise InvalidInputError(f"person={name!r} must name the person of every record; some have none", name="person")
     kept = taking_part & usable
-    ids: list[str | None] = (texts if kept.all() else pc.if_else(pa.array(kept), texts, None)).to_pylist()
-    return ids
+    return texts if kept.all() else pc.if_else(pa.array(kept), texts, None)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -109,11 +114,12 @@ def _hashed(ids: Ids, name: str) -> Iterator[tuple[pa.Array, Hashes]]:
                 f"person={name!r} must name the person of every record; record {missing} has none", name="person"
             )
         comparable = part.cast(_comparable(part.type, name), safe=False)
-        yield comparable, _hashes(comparable)
+        yield comparable, hashes_of(comparable)
         record += len(part)
 
 
-def _hashes(ids: pa.Array) -> Hashes:
+def hashes_of(ids: pa.Array) -> Hashes:
+    """A hash of each id: whole numbers, or text without nulls."""
     if pa.types.is_integer(ids.type):
         numbers: Hashes = ids.to_numpy().view(np.uint64) * _MULTIPLIER
         return (numbers ^ (numbers >> np.uint64(32))) * _MULTIPLIER

@@ -17,17 +17,18 @@ from pdpmean.passes.source import Source
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.categories import Category
 from pdpmean.sources.labels import codes_of, entries_of
-from pdpmean.sources.private_columns import budgets_of_tiers, people_of_tiers, records
+from pdpmean.sources.private_columns import budgets_of_tiers, people_of_tiers, private_records, records
 
 __all__ = ["read", "read_ids", "read_people"]
 
 
 def read(data: Any, budgets: Any, options: Options) -> Source:
     """The records: columns of a table if they are named, otherwise arrays."""
-    if options.person is not None and options.ledger is None and not options.model.budgets_are_public:
+    checked = options.person is not None and options.rows is None and options.ledger is None
+    if checked and not options.model.budgets_are_public:
         raise InvalidInputError(
             "person can be checked in the bounded model alone: who takes part is private in the unbounded one. "
-            "See to it that nobody has two records, or give a ledger",
+            "Say rows='mean' to make one record of each person's rows, or give a ledger",
             name="person",
         )
     if options.value is None and options.budget is not None:
@@ -35,9 +36,10 @@ def read(data: Any, budgets: Any, options: Options) -> Source:
     if options.value is not None and options.value == options.budget:
         raise InvalidInputError(f"value and budget name the same column, {options.value!r}", name="budget")
     source = (_read_arrays if options.value is None else _read_table)(data, budgets, options)
-    if options.person is not None and options.ledger is None and source.duplicate_person():
+    if checked and source.duplicate_person():
         raise InvalidInputError(
-            "a person has two records or more; the guarantee is for one record per person. Merge them first",
+            "a person has two records or more; the guarantee is for one record per person. Say rows='mean' to make one "
+            "of them",
             name="person",
         )
     return source
@@ -45,6 +47,8 @@ def read(data: Any, budgets: Any, options: Options) -> Source:
 
 def read_people(budgets: Any, options: Options) -> Source | Mapping[float, float]:
     """Who holds which budget, where the caller knows: a column of them, or how many people hold each."""
+    if options.rows is not None and options.budget is None:
+        raise InvalidInputError("rows goes with a table: plan_mean(table, budget='...', person='...')", name="rows")
     if options.budget is not None:
         return _read_table(budgets, None, options)
     if isinstance(budgets, (str, os.PathLike)) or hasattr(budgets, "columns"):
@@ -85,7 +89,9 @@ def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
         budgets = budgets_of_tiers(budgets, options.tiers, public=options.model.budgets_are_public)
     if options.equals is not None:
         values = Category(options.equals).values(values)
-    numbers, granted = records(options.model, values, budgets)
+    numbers, granted = (
+        private_records(values, budgets) if options.rows else records(options.model, values, budgets)
+    )  # how many rows there are is private where they are merged
     codes = None
     if options.groups is not None:
         codes = codes_of(_column("by", options.by), options.groups)
@@ -95,7 +101,14 @@ def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
         people = entries_of(_column("person", options.person), "person")
         _check_length("person", len(people), numbers.size)
     groups = None if options.groups is None else len(options.groups)
-    return ArraySource(numbers, granted, codes, groups, people, public=options.model.budgets_are_public)
+    source = ArraySource(numbers, granted, codes, groups, people, public=options.model.budgets_are_public)
+    return _merged(source, options) if options.rows else source
+
+
+def _merged(source: Any, options: Options) -> Source:
+    from pdpmean.sources.merge import MergedSource
+
+    return MergedSource(source, public=options.model.budgets_are_public)
 
 
 def _check_indexes(columns: Mapping[str, Any]) -> None:
@@ -149,12 +162,14 @@ def _read_table(data: Any, budgets: Any, options: Options) -> Source:
         options.person,
         options.equals,
         public=options.model.budgets_are_public,
+        merged=options.rows is not None,
     )
     if type(data).__module__.startswith("pyspark."):
         from pdpmean.sources.spark.source import SparkSource
 
         return SparkSource(data, layout)
-    return open_table(data, layout)
+    source = open_table(data, layout)
+    return _merged(source, options) if options.rows else source
 
 
 def _budget_of(budgets: Any, options: Options) -> str | float:

@@ -41,6 +41,7 @@ class TableSource(BatchSource):
         self._table, self._layout = table, layout
         self.groups = None if layout.groups is None else len(layout.groups)
         self.rows = table.num_rows
+        self.columns = layout.types(table.schema)
 
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
         """Slices of the columns; doubles are not copied."""
@@ -50,6 +51,10 @@ class TableSource(BatchSource):
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
         """The id of each record, and its budget."""
         return in_threads(self._layout.people, self._table.to_batches(max_chunksize=_BATCH))
+
+    def identified(self) -> Iterator[tuple[pa.Array, Batch]]:
+        """Ids as text, null for nobody's, and the records that they belong to."""
+        return in_threads(self._layout.identified, self._table.to_batches(max_chunksize=_BATCH))
 
     def duplicate_person(self) -> bool:
         """Whether two records have the same id."""

@@ -105,7 +105,8 @@ class DelimitedFile(File):
     def _check_rows(self, wrong: list[str]) -> None:
         """Rows with fields too many or too few are left out, unless everyone who takes part is public."""
         if wrong and self.layout.public:
-            raise self.problem(wrong[0])
+            # Which row it is would tell how many rows those before it have.
+            raise self.problem("has a row with too many or too few fields" if self.layout.merged else wrong[0])
         wrong.clear()
 
     def _without_spaces(self, records: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:

@@ -101,6 +101,7 @@ class FileSource(BatchSource):
     def __init__(self, files: Sequence[File], layout: Layout) -> None:
         self._files, self._layout = files, layout
         self.groups = None if layout.groups is None else len(layout.groups)
+        self.columns = layout.types(files[0].schema)
         counts = [file.rows for file in files]
         self.rows = None if None in counts else sum(count or 0 for count in counts)
 
@@ -148,6 +149,11 @@ class FileSource(BatchSource):
         """The id of each record, and its budget."""
         records = read_ahead(self._streams(self._layout.names_of_people))
         return self._unchanged(in_threads(self._layout.people, records), lambda people: len(people[0]))
+
+    def identified(self) -> Iterator[tuple[pa.Array, Batch]]:
+        """Ids as text, null for nobody's, and the records that they belong to."""
+        records = read_ahead(self._streams(list(dict.fromkeys(self._layout.roles.values()))))
+        return self._unchanged(in_threads(self._layout.identified, records), lambda found: len(found[0]))
 
     def duplicate_person(self) -> bool:
         """Whether two records have the same id."""

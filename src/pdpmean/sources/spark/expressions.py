@@ -8,6 +8,7 @@ whatever their group adds. In a list of columns, one may use those before it.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +28,12 @@ __all__ = [
     "FAR_SUMS",
     "HEADS",
     "MARKS",
+    "PERSON",
     "POSITION",
     "SUMS",
     "TOTAL",
     "key_columns",
+    "merged_columns",
     "read_keys",
     "sum_columns",
     "tossed",
@@ -51,13 +54,17 @@ MARKS = f"if({_ROW} & ({_ROW} - 1L) = 0L, position, -1L) as mark"
 BLOCK = f"position >> {BLOCK_BITS}"
 HEADS = f"(heads >> cast(position & {2**BLOCK_BITS - 1}L as int)) & 1L = 1L"
 
+# An id as text, null where it names nobody; as `known_ids`.
+_TEXT = "cast(person as string)"
+PERSON = f"if({_TEXT} = '' or contains({_TEXT}, '\\0'), null, {_TEXT})"
+
 # What makes a key an integer that fits a word, since Spark groups by words faster than by doubles.
 _ROOT_UNIT = 2.0**36
 _WRONG = -1
 
 
 def _double(number: float) -> str:
-    return "double('Infinity')" if math.isinf(number) else f"{number!r}D"
+    return f"{number!r}D" if math.isfinite(number) else f"double('{number}')"
 
 
 def _allowance(model: Model) -> str:
@@ -87,6 +94,37 @@ def key_columns(rule: Cells) -> list[str]:
         f"floor(sqrt(nearest) * {_double(_ROOT_UNIT)}) as root",
         f"{key} as key",
     ]
+
+
+class MergedColumns(NamedTuple):
+    """What makes one record of a person's rows: what is gathered of the rows, and what becomes of that."""
+
+    gathered: list[str]
+    kept: list[str]
+
+
+def merged_columns(*, values: bool, groups: bool) -> MergedColumns:
+    """Columns of one record per person, as `merge._one_per_person` has them: values in order, one added to the other.
+
+    Rows of groups have a `code`, that of no group asked for being the largest.
+    """
+    gathered = [f"min(if(isnan(budget), {_double(-math.inf)}, budget)) as budget"]
+    kept = ["person", "budget"]
+    own = "true"
+    if groups:
+        gathered += ["min(code) as own_code", "min_by(`by`, code) as `by`"]
+        kept += ["`by`"]
+        own = "row.code = own_code"
+    if values:
+        row = "code, value" if groups else "value"
+        gathered += [f"collect_list(struct({row})) as rows"]
+        numbers = f"transform(filter(rows, row -> {own} and not isnan(row.value)), row -> row.value)"
+        total = "aggregate(array_sort(numbers), 0D, (total, number) -> total + number)"
+        kept += [
+            f"{numbers} as numbers",
+            f"if(size(numbers) = 0, {_double(math.nan)}, {total} / size(numbers)) as value",
+        ]
+    return MergedColumns(gathered, kept)
 
 
 def total_columns() -> list[str]:

@@ -28,7 +28,7 @@ from pdpmean.passes.thinning import Thinning
 from pdpmean.randomness import Randomness
 from pdpmean.sources.arrow_columns import listed
 from pdpmean.sources.layout import Layout
-from pdpmean.sources.people import check_ids, ids_as_text
+from pdpmean.sources.people import check_ids, ids_as_text, known_ids
 from pdpmean.sources.spark.expressions import (
     BLOCK,
     BY_LEVEL,
@@ -36,10 +36,12 @@ from pdpmean.sources.spark.expressions import (
     FAR_SUMS,
     HEADS,
     MARKS,
+    PERSON,
     POSITION,
     SUMS,
     TOTAL,
     key_columns,
+    merged_columns,
     read_keys,
     sum_columns,
     tossed,
@@ -75,9 +77,12 @@ class SparkSource(Source):
         self._kinds = {name: kinds.field(place).type for name, place in places.items()}
         layout.check_types(pa.schema(self._kinds))
         self._layout, self._places = layout, places
+        self.columns = layout.types(pa.schema(self._kinds))
+        self.groups = None if layout.groups is None else len(layout.groups)
         self._records = self._read()
         self._by_group = [] if layout.by is None else ["code"]
-        self.groups = None if layout.groups is None else len(layout.groups)
+        if layout.merged:
+            self._records = self._one_per_person()
         self._plan_toss: Callable[[Thinning], Toss | None] = lambda _: None  # until the census knows of positions
 
     def duplicate_person(self) -> bool:
@@ -97,10 +102,18 @@ class SparkSource(Source):
         name = self._layout.person
         assert name is not None
         found = _collected(self._beside_groups("left").select("person", "budget", *self._by_group)).combine_chunks()
-        taking_part = None if self.groups is None else self._codes(found) < self.groups
+        self._groups_of_people = self._codes(found)
+        taking_part = None if self.groups is None else self._groups_of_people < self.groups
         column = found["person"].combine_chunks()
         self._ids = ids_as_text(column, name, taking_part, public=self._layout.public)
-        yield self._ids, found["budget"].to_numpy()
+        budgets = found["budget"].to_numpy()
+        if self._layout.public:
+            self._check_budgets(int(np.count_nonzero(~(budgets >= 0))))
+        yield self._ids, budgets
+
+    def groups_of_people(self) -> Iterator[NDArray[np.int32]]:
+        """The group of each record, in the order in which `people` told them."""
+        yield self._groups_of_people
 
     def charged(self, budgets: Floats) -> SparkSource:
         """The same records at these budgets: Spark itself looks them up, by id."""
@@ -198,6 +211,22 @@ class SparkSource(Source):
         if layout.by is not None:
             columns["by"] = sql.col(self._places[layout.by])
         return frame.select(*(column.alias(name) for name, column in columns.items()))
+
+    def _one_per_person(self) -> DataFrame:
+        """The records merged by person: as `sources/merge.py` does, with the same sums in the same order."""
+        name = self._layout.person
+        assert name is not None
+        known_ids(pa.array([], self._kinds[name]), name, None, public=False)  # raises for types that hold no ids
+        rows = self._beside_groups("left").withColumn("person", sql.expr(PERSON))
+        if self._layout.public and _collected(rows.where("person is null").limit(1)).num_rows:
+            raise InvalidInputError(
+                f"person={name!r} must name the person of every record; some have none", name="person"
+            )
+        if self._layout.by is not None:
+            rows = rows.withColumn("code", sql.coalesce("code", sql.lit(self.groups)))
+        columns = merged_columns(values=self._layout.value is not None, groups=self._layout.by is not None)
+        gathered = rows.where("person is not null").groupBy("person").agg(*map(sql.expr, columns.gathered))
+        return gathered.selectExpr(*columns.kept)
 
     def _values(self, name: str) -> Column:
         """The values as doubles, NaN where there is none; or 1 and 0, where entries are to be compared."""

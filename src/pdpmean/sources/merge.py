@@ -1,0 +1,168 @@
+"""Merge: one record per person, made of all their rows; in bounded memory, however many there are.
+
+What a person's record is depends on their own rows alone, and on nothing about these but what they are: their order
+does not matter, nor who else is there. Rows that are too many for memory are parted by a hash of the id, so that all
+of a person's are in one part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from pdpmean.core.types import Floats
+from pdpmean.errors import InvalidInputError
+from pdpmean.passes.batch import Batch
+from pdpmean.passes.source import BatchSource
+from pdpmean.sources.people import hashes_of
+from pdpmean.sources.spill import Spill
+
+__all__ = ["MergedSource"]
+
+_ROWS = pa.schema([("id", pa.large_string()), ("value", pa.float64()), ("budget", pa.float64()), ("group", pa.int32())])
+_HELD = 2**20  # rows in memory
+_BATCH = 2**18  # records, about
+_PARTS_BITS = 8  # of a hash
+_DEEPEST = 64 // _PARTS_BITS  # so often can rows be parted; those of a person stay together
+
+
+class Identified(Protocol):
+    """Records beside the ids of their people."""
+
+    groups: int | None
+    columns: Mapping[str, str]
+
+    def identified(self) -> Iterator[tuple[pa.Array, Batch]]:
+        """Ids as text, null for nobody's, and the records that they belong to."""
+
+
+class MergedSource(BatchSource):
+    """One record per person: the mean of their rows that are numbers, at the smallest of their rows' budgets.
+
+    A person is in the first group, of those asked for, in which they have a row, and the mean is of these rows.
+    """
+
+    def __init__(self, source: Identified, *, public: bool) -> None:
+        self.groups, self.columns = source.groups, source.columns
+        self._spill = Spill(_ROWS)
+        self.rows = 0
+        wrong = 0
+        for records in _in_batches(_merged(_rows(source))):
+            self._spill.add(0, records)
+            self.rows += records.num_rows
+            wrong += int(np.count_nonzero(~(records["budget"].to_numpy() >= 0)))
+        if wrong and public:
+            raise InvalidInputError(
+                f"budgets must be >= 0; {wrong:,} people have a row with a negative one or none. Use 0 to leave "
+                "somebody out",
+                name="budgets",
+            )
+
+    def batches(self, *, values: bool = True) -> Iterator[Batch]:  # noqa: ARG002 (leaving them out saves nothing)
+        """The records, as they were set aside."""
+        for records in self._spill.read(0):
+            groups = None if self.groups is None else records["group"].to_numpy()
+            yield Batch(records["value"].to_numpy(), records["budget"].to_numpy(), groups)
+
+    def people(self) -> Iterator[tuple[list[str | None], Floats]]:
+        """The id of each record, None for one of a group that was not asked for; and its budget."""
+        for records in self._spill.read(0):
+            ids = records["id"]
+            if self.groups is not None:
+                ids = pc.if_else(pc.less(records["group"], self.groups), ids, None)
+            yield ids.to_pylist(), records["budget"].to_numpy()
+
+    def duplicate_person(self) -> bool:
+        """Whether two records have the same id: never."""
+        return False
+
+
+def _rows(source: Identified) -> Iterator[pa.RecordBatch]:
+    """The rows of all who have an id."""
+    for ids, batch in source.identified():
+        size = len(ids)
+        values = batch.values if batch.values.size == size else np.full(size, np.nan)
+        groups = np.zeros(size, np.int32) if batch.groups is None else batch.groups
+        records = pa.RecordBatch.from_arrays(
+            [ids, pa.array(values), pa.array(batch.budgets), pa.array(groups)], schema=_ROWS
+        )
+        yield records.filter(ids.is_valid()) if ids.null_count else records
+
+
+def _merged(rows: Iterator[pa.RecordBatch], depth: int = 0) -> Iterator[pa.RecordBatch]:
+    """The records of all people, each person once."""
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for part in rows:
+        held.append(part)
+        count += part.num_rows
+        if count > _HELD and depth < _DEEPEST:
+            yield from _merged_by_parts(chain(held, rows), depth)
+            return
+    if count:
+        yield _one_per_person(pa.Table.from_batches(held).combine_chunks().to_batches()[0])
+
+
+def _merged_by_parts(rows: Iterator[pa.RecordBatch], depth: int) -> Iterator[pa.RecordBatch]:
+    spill = Spill(_ROWS)
+    for records in rows:
+        for part, few in _parted(records, depth):
+            spill.add(part, few)
+    for part in spill.keys:
+        yield from _merged(spill.read(part), depth + 1)
+
+
+def _parted(records: pa.RecordBatch, depth: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each part, by the next bits of the hash of their ids, the highest first."""
+    shift = np.uint64(64 - _PARTS_BITS * (depth + 1))
+    parts = ((hashes_of(records["id"]) >> shift) & np.uint64(2**_PARTS_BITS - 1)).astype(np.uint16)
+    ordered = records.take(pa.array(np.argsort(parts, kind="stable")))
+    ends = np.cumsum(np.bincount(parts, minlength=2**_PARTS_BITS)).tolist()
+    for part, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+        if end > start:
+            yield part, ordered.slice(start, end - start)
+
+
+def _one_per_person(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The record of each person, in the order of their ids."""
+    ids, people = _numbered(rows["id"])
+    # By person, then group, then value, of which missing ones come last: so sums do not depend on the order of rows.
+    order = np.lexsort((rows["value"].to_numpy(), rows["group"].to_numpy(), people))
+    people, values, groups = (column[order] for column in (people, rows["value"].to_numpy(), rows["group"].to_numpy()))
+    first = np.cumsum(np.bincount(people)) - np.bincount(people)
+    own_group = groups[first]
+    counted = (groups == own_group[people]) & ~np.isnan(values)
+    # One after the other, which Spark can do as well; reduceat would add in pairs.
+    sums = np.bincount(people[counted], weights=values[counted], minlength=len(ids))
+    counts = np.bincount(people[counted], minlength=len(ids))
+    budgets = np.minimum.reduceat(rows["budget"].to_numpy()[order], first)
+    return pa.RecordBatch.from_arrays(
+        [ids, pa.array(sums / counts), pa.array(budgets), pa.array(own_group)], schema=_ROWS
+    )
+
+
+def _numbered(ids: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The ids, each once and in order, and the place of each entry's among them."""
+    encoded = ids.dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary)
+    places = np.empty(len(order), np.int64)
+    places[order.to_numpy()] = np.arange(len(order))
+    return encoded.dictionary.take(order), places[encoded.indices.to_numpy()]
+
+
+def _in_batches(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same records in batches of about one size."""
+    held: list[pa.RecordBatch] = []
+    for part in parts:
+        held.append(part)
+        if sum(map(len, held)) >= _BATCH:
+            yield from pa.Table.from_batches(held).combine_chunks().to_batches(max_chunksize=_BATCH)
+            held = []
+    if held:
+        yield from pa.Table.from_batches(held).combine_chunks().to_batches(max_chunksize=_BATCH)

@@ -1,0 +1,59 @@
+"""Spill: Arrow records set aside under keys, in memory while they are few, else in a file without a name."""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import pyarrow as pa
+
+from pdpmean.errors import InvalidInputError
+
+__all__ = ["Spill"]
+
+_IN_MEMORY = 2**26  # bytes
+
+Result = TypeVar("Result")
+
+
+class Spill:
+    """Records by key, read as often as one likes. The file has no name: it is gone when the program ends, however."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 (closed when it is let go)
+        weakref.finalize(self, self._file.close)
+        self._parts: dict[int, list[tuple[int, int]]] = {}
+
+    def add(self, key: int, records: pa.RecordBatch) -> None:
+        """Set records aside."""
+        data = records.serialize()
+        start = _attempt(lambda: self._file.seek(0, 2))
+        _attempt(lambda: self._file.write(data))
+        self._parts.setdefault(key, []).append((start, data.size))
+
+    @property
+    def keys(self) -> list[int]:
+        """The keys that there are, in order."""
+        return sorted(self._parts)
+
+    def read(self, key: int) -> Iterator[pa.RecordBatch]:
+        """The records of a key, as they were set aside."""
+        for start, size in self._parts.get(key, []):
+            self._file.seek(start)
+            yield pa.ipc.read_record_batch(pa.py_buffer(self._file.read(size)), self._schema)
+
+
+def _attempt(work: Callable[[], Result]) -> Result:
+    """What `work` gives; a full disk is told in words."""
+    try:
+        return work()
+    except OSError as error:
+        reason = error.strerror or "no reason given"
+    raise InvalidInputError(
+        f"{tempfile.gettempdir()} cannot take the rows that are set aside: {reason}. Make room, or name another folder "
+        "in TMPDIR",
+        name="rows",
+    )
