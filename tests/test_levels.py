@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,7 +19,8 @@ from pdpmean import Choices, InvalidInputError, MeanEstimate, Randomness, estima
 from pdpmean.core.model import BOUNDED, Model, make_model
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
-from pdpmean.inference.levels import combine
+from pdpmean.inference import conclude as conclude_module
+from pdpmean.inference.levels import Levelled, combine
 from pdpmean.laws.grid_law import GridLaw
 from pdpmean.laws.mixed_law import Part, mix
 from pdpmean.laws.pooling import LevelErrors, Pooled
@@ -152,6 +155,52 @@ def test_levels_that_agree_are_averaged_by_how_exact_they_are() -> None:
     assert pooled.agreed_std < pooled.disagreed_std <= errors.everyone_std * (1 + 1e-9)
 
 
+def test_of_these_people_who_they_are_is_no_error() -> None:
+    """Levels are drawn together as far as their noise exceeds what they differ by, and exact ones not at all."""
+    exact, noisy = (errors_of([noise, 0.001, 0.001], [1000, 600, 200]) for noise in (1e-6, 0.1))
+    for errors in (exact, noisy):
+        own = replace(errors, own=1.0)
+        assert own.everyone_std == pytest.approx(math.sqrt(float(own.share**2 @ own.noise_std**2)))
+        assert Pooled(own).agreed_std < min(own.everyone_std, Pooled(errors).agreed_std)
+    assert Pooled(replace(exact, own=1.0)).agreed == pytest.approx(exact.share, abs=1e-3)
+    strayed = Pooled(replace(noisy, own=1.0)).agreed - noisy.share
+    assert strayed[0] < -0.3  # of 0.56: its noise is three times what it differs by
+
+
+def test_of_these_people_one_level_has_the_least_noise() -> None:
+    """With many people, of whom levels differ by less than the noise of keeping them apart is worth."""
+    plans = [
+        plan_mean(tiers, bounds=(0, 1), target="people") for tiers in (TIERS, {b: 100 * n for b, n in TIERS.items()})
+    ]
+    levels = [plan.levels for plan in plans]
+    assert [len(found.caps) for found in levels if found] == [3, 1]
+    assert plans[1].noise_scale == pytest.approx(1 / 2 / (100 * 10_000 * 0.1 / 2), rel=1e-3)
+    assert plans[1].weighting == "everyone"
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+@pytest.mark.parametrize("rising", [-1.0, 1.0])
+def test_tails_are_those_of_the_people_who_count(rising: float) -> None:
+    """Nothing changes where levels agree. Else a tail grows by what its level has more, and no further."""
+    values, budgets = the_well_paid_grant_little(1)
+    values = 50 + rising * (values - 50)
+    found = levelled_of(values, np.random.default_rng(2).permutation(budgets))
+    assert found._tails(found.errors.share) == pytest.approx((1.0, 1.0), abs=0.1)
+    found = levelled_of(values, budgets)
+    more = found.errors.share / found._located
+    thin, thick = sorted(found._tails(found.errors.share))
+    assert more.min() <= thin < 0.8
+    assert 1.5 < thick <= more.max()
+    assert (found._tails(found.errors.share)[1] == thick) == (rising > 0)
+
+
+def levelled_of(values: Floats, budgets: Floats) -> Levelled:
+    """What was released of levels, before anything is concluded from it."""
+    with mock.patch.object(conclude_module, "Levelled", side_effect=Levelled) as made:
+        found_of(values, budgets, weighting="everyone")
+    return Levelled(*made.call_args.args)
+
+
 def test_what_is_plain_decides() -> None:
     """Levels that plainly differ speak for themselves; exact ones that agree are pooled with near certainty."""
     errors = errors_of([0.02, 0.01, 0.01], [10_000, 6_000, 2_000])
@@ -195,6 +244,16 @@ def test_intervals_hold_the_mean_of_everyone_and_alarms_are_rare() -> None:
 def normal_law(mean: float, std: float) -> GridLaw:
     points = np.linspace(-6, 6, 200)
     return GridLaw(mean + std * points, ndtr(points), ndtr(points), mean, std, 0.0)
+
+
+def test_a_mixture_of_huge_numbers_is_finite_and_within_bounds() -> None:
+    largest = float(np.finfo(np.float64).max)
+    parts = [Part(normal_law(0.8 * largest, 0.02 * largest), 0.8 * largest, 0.2 * largest, 0.5, 0.5)] * 2
+    found = mix(parts, (-math.inf, math.inf))
+    assert all(math.isfinite(end) for level in (0.5, 0.95, 1 - 1e-9) for end in found.interval(level))
+    inside = mix(parts, (0.0, 0.3))
+    assert inside.mean == 0.3
+    assert inside.interval(0.95) == (0.3, 0.3)
 
 
 def test_a_mixture_widens_and_weighs() -> None:
