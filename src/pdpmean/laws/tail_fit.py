@@ -103,7 +103,8 @@ def _misfits(sides: Sides, inward: Ints) -> Floats:
     """By which fraction of its weight a cell may differ from a family: by sampling, and as no family is exact."""
     misfit = np.minimum(_MISFIT + _MISFIT_INWARD * inward, _LARGEST_MISFIT)
     sampling = np.sqrt(0.5 * (sides.nats / sides.people)[:, None, None] / np.maximum(sides.cells, 1.0))
-    return np.hypot(misfit, sampling)
+    off: Floats = np.hypot(misfit, sampling)
+    return off
 
 
 class _Pairs(NamedTuple):
