@@ -9,13 +9,19 @@ import numpy as np
 from scipy.special import expit
 
 from pdpmean.core.types import Floats
-from pdpmean.laws.far_sums import FAR_CELLS, FAR_EDGES, FAR_PLACE, Sums
 from pdpmean.laws.histogram import CELLS
 from pdpmean.laws.outliers import LONGEST_RUN, evidence
 from pdpmean.laws.reading import Reading
 from pdpmean.laws.tail_atoms import half_octaves
 
-__all__ = ["Geometry", "reality"]
+__all__ = ["FAR_CELLS", "FAR_EDGES", "FAR_PLACE", "Geometry", "reality"]
+
+FAR_CELLS = 24
+FAR_EDGES = 2.0 ** ((np.arange(FAR_CELLS + 1) + 1) / 2)
+"""Where far cells begin, as distances from the middle of the clip over its half width."""
+
+FAR_PLACE = 0.85
+"""Where values of a far cell lie on average, over its end."""
 
 # Nats at which a far cell holds something as likely as not. Of ten sides one has a second population far out; half as
 # often for each two octaves farther, and with anything from one nat to thirty.
@@ -52,7 +58,7 @@ class Geometry(NamedTuple):
         return cls(ends, np.maximum(limit, 0), half_octaves(half) - first)
 
 
-def _seen_before(readings: Sequence[Reading], geometry: Geometry, sums: Sums) -> Floats:
+def _seen_before(readings: Sequence[Reading], geometry: Geometry, far: Floats, total: Floats) -> Floats:
     """What the histogram says for each far cell, in nats: it should have seen some of what that seems to hold.
 
     Nothing, where a clip begins beyond the anchor: far cells there lie across that.
@@ -65,14 +71,14 @@ def _seen_before(readings: Sequence[Reading], geometry: Geometry, sums: Sums) ->
     part = (position - whole) * np.take_along_axis(cells, whole, axis=-1)
     held = np.diff(np.take_along_axis(below, whole, axis=-1) + part, axis=-1)
     nats = np.array([reading.nats for reading in readings])
-    expected = np.maximum(sums.far, 0) / FAR_PLACE * (nats / sums.total)[:, None, None]
+    expected = np.maximum(far, 0) / FAR_PLACE * (nats / total)[:, None, None]
     log_odds = (np.abs(held) - np.abs(held - expected)) / _TWO_CELLS
     return np.where(geometry.ends[..., None] < 0, 0.0, log_odds)
 
 
-def reality(readings: Sequence[Reading], geometry: Geometry, sums: Sums) -> Floats:
-    """The chance that each far cell holds something, alone or in a run."""
-    odds = evidence(sums.far).log_odds + _sums_of_runs(_seen_before(readings, geometry, sums))
+def reality(readings: Sequence[Reading], geometry: Geometry, far: Floats, total: Floats) -> Floats:
+    """The chance that each far cell holds something, alone or in a run; of a total weight, by group."""
+    odds = evidence(far).log_odds + _sums_of_runs(_seen_before(readings, geometry, far, total))
     odds -= _REAL + _FARTHER * np.arange(FAR_CELLS)[:, None] + _LONGER * np.arange(odds.shape[-1])
     best = odds[..., 0].copy()
     for length in range(2, odds.shape[-1] + 1):

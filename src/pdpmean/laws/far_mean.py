@@ -14,12 +14,14 @@ from pdpmean.core.numbers import finite
 from pdpmean.core.quiet import quietly
 from pdpmean.core.threads import in_threads
 from pdpmean.core.types import Floats
-from pdpmean.laws.far_sums import FAR_CELLS, PrivateTotal, PublicTotal, Sums, stack_sums
+from pdpmean.laws.far_cells import FAR_CELLS
+from pdpmean.laws.far_sums import PrivateTotal, PublicTotal, Sums, stack_sums
 from pdpmean.laws.far_tails import Cut, cut_off
 from pdpmean.laws.grid_law import GridLaw
 from pdpmean.laws.mean_law import CHANCES, ErrorGrid, Transform
 from pdpmean.laws.reading import TOGETHER, Counted, Reading
 from pdpmean.laws.tail_fit import Ints
+from pdpmean.laws.two_point import Bools
 
 __all__ = ["FAR_CELLS", "FarMean", "PrivateTotal", "PublicTotal", "conclude_means"]
 
@@ -107,7 +109,7 @@ def _conclude(
         wrong_weight=start / present if sums.is_public else np.zeros_like(start),
     )
     middle, points = _law(parts, sums)
-    unseen = cut.variance + cut.misfit
+    unseen = cut.variance
     noise = 2 * (parts.noise**2).sum(axis=1)
     low, high = np.array(clips).T / 2
     half = high - low
@@ -155,30 +157,58 @@ def _law(parts: _Parts, sums: Sums) -> tuple[Floats, Floats]:
     cut = parts.cut
     gone = sums.missing.places - sums.missing.means[:, None]
     off = parts.wrong_weight[:, None] * gone
-    maybe = np.where(cut.real > _UNLIKELY, np.abs(cut.values) + 9 * cut.far_noise, 0.0)
-    normal = _SLACK * parts.sampling + cut.misfit
-    reach = 11 * parts.noise.sum(axis=1) + 7 * np.sqrt(normal) + cut.lost.max(axis=(1, 2))
-    reach += np.abs(off).max(axis=1) + maybe.sum(axis=(1, 2))
-    grid = ErrorGrid(reach)
+    normal = _SLACK * parts.sampling
+    reach = 11 * parts.noise.sum(axis=1) + 7 * np.sqrt(normal) + cut.lost.max(axis=(1, 2)) + np.abs(off).max(axis=1)
+    spans = np.abs(cut.values) + 9 * cut.far_noise
+    grid = ErrorGrid(reach + np.where(cut.is_measured, spans, 0.0).sum(axis=(1, 2)))
     transform = grid.normal(normal) * grid.discrete(off, sums.missing.chances)
     for scale in parts.noise.T:
         transform = transform * grid.laplace(scale)
     transform = transform * np.conj(grid.discrete(cut.lost[:, 0], cut.chances[:, 0]))
     transform = transform * grid.discrete(cut.lost[:, 1], cut.chances[:, 1])
     median = grid.quantiles(transform, _HALF)[:, 0]
-    group, side, cell = np.nonzero(cut.real > _UNLIKELY)
-    np.multiply.at(transform, group, _far_errors(cut, grid.of(group), (group, side, cell)))
-    return parts.start + median, parts.start[:, None] + grid.quantiles(transform, CHANCES)
+    measured = np.nonzero(cut.is_measured)
+    np.multiply.at(transform, measured[0], _measured_errors(cut, grid.of(measured[0]), measured))
+    points = grid.quantiles(transform, CHANCES)
+    maybe = (cut.real > _UNLIKELY) & ~cut.is_measured
+    for group in np.flatnonzero(maybe.any(axis=(1, 2))).tolist():
+        points[group] = _with_maybe(points[group], cut, group, maybe[group], spans[group])
+    return parts.start + median, parts.start[:, None] + points
 
 
-def _far_errors(cut: Cut, grid: ErrorGrid, cells: tuple[Ints, Ints, Ints]) -> Transform:
-    """Each of some far cells may be noise: then what was counted is too much, and otherwise known with an error."""
+def _measured_errors(cut: Cut, grid: ErrorGrid, cells: tuple[Ints, ...]) -> Transform:
+    """Of far cells that count, one row each: known with an error, or noise after all and counted in vain."""
     chance = cut.real[cells][:, None]
-    values = cut.values[cells]
-    counted = np.where(cut.is_measured[cells], values, 0.0)
-    off_by = grid.laplace(cut.far_noise[cells]) * grid.normal(cut.far_sampling[cells])
-    errors: Transform = (1 - chance) * grid.shift(-counted) + chance * grid.shift(values - counted) * off_by
+    errors: Transform = (1 - chance) * grid.shift(-cut.values[cells]) + chance * _cell_errors(cut, grid, cells)
     return errors
+
+
+def _cell_errors(cut: Cut, grid: ErrorGrid, cells: tuple[Ints, ...]) -> Floats:
+    """Of far cells that hold something, one row each."""
+    return grid.laplace(cut.far_noise[cells]) * grid.normal(cut.far_sampling[cells])
+
+
+def _with_maybe(points: Floats, cut: Cut, group: int, maybe: Bools, spans: Floats) -> Floats:
+    """The law of a group, by its points at `CHANCES`, if some far cells may hold something, too.
+
+    Those may reach so far that a grid over all is too coarse for the other errors. So the law is a mixture: none of
+    them holds anything, which leaves it as it is, or some do, and it is on a grid of its own.
+    """
+    side, cell = np.nonzero(maybe)
+    cells = (np.full(side.size, group), side, cell)
+    chance = cut.real[cells]
+    none = float(np.prod(1 - chance))
+    reach = np.abs(points[[0, -1]]).max() + spans[maybe].sum()
+    grid = ErrorGrid(np.full(side.size, reach))
+    there = grid.shift(cut.values[cells]) * _cell_errors(cut, grid, cells)
+    some = np.prod(1 - chance[:, None] + chance[:, None] * there, axis=0) - none
+    others = grid.of(np.zeros(1, dtype=np.intp))
+    atoms = others.discrete((points[None, 1:] + points[None, :-1]) / 2, np.diff(CHANCES)[None])
+    ends, below = others.cumulative(atoms * some)
+    places = np.sort(np.concatenate([points, ends[0]]))
+    chances = none * np.interp(places, points, CHANCES) + (1 - none) * np.interp(places, ends[0], below[0])
+    mixed: Floats = np.interp(CHANCES, chances, places)
+    return mixed
 
 
 def _contradictions(reading: Reading, sums: Sums, number: int) -> tuple[str, ...]:

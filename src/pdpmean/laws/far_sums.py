@@ -13,20 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from pdpmean.core.types import Floats
+from pdpmean.laws.far_cells import FAR_PLACE, Geometry, reality
 from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.laws.reading import Counted, Reading
 from pdpmean.laws.two_point import Bools, Nodes
 
-__all__ = ["FAR_CELLS", "FAR_EDGES", "FAR_PLACE", "PrivateTotal", "PublicTotal", "Sums", "stack_sums"]
+__all__ = ["LIKELY", "PrivateTotal", "PublicTotal", "Sums", "stack_sums"]
 
-FAR_CELLS = 24
-FAR_EDGES = 2.0 ** ((np.arange(FAR_CELLS + 1) + 1) / 2)
-"""Where far cells begin, as distances from the middle of the clip over its half width."""
+LIKELY = 0.5
+"""A far cell that holds something with a larger chance counts."""
 
-FAR_PLACE = 0.85
-"""Where values of a far cell lie on average, over its end."""
-
-_PLAIN = 5.0  # nats; one empty far cell in three hundred seems to hold as much
 _AT_A_BOUND = 2.0**-10  # half widths: so near to a bound an end is one
 _LEAST_NATS = 2.0
 _MOST_NATS = 1e12
@@ -107,8 +103,11 @@ class Sums(NamedTuple):
     far: Floats
     """By side (below, above) and far cell."""
 
+    real: Floats
+    """The chance that each of these holds something."""
+
     far_weight: Floats
-    """Weight in far cells that hold some beyond doubt."""
+    """Weight in those that count."""
 
     missing: Nodes
     """The missing weight."""
@@ -118,6 +117,11 @@ class Sums(NamedTuple):
 
     total_std: Floats
     people: Floats
+
+    @property
+    def is_measured(self) -> Bools:
+        """Far cells that count."""
+        return self.real > LIKELY
 
     @property
     def present(self) -> Floats:
@@ -141,7 +145,8 @@ def stack_sums(
     total, people, total_std = np.array(summed, dtype=np.float64).T
     total = np.clip(total, _LEAST_NATS, _MOST_NATS)
     far = np.array([(group.below, group.above) for group in sums]) * _may_be_far(clips, bounds)[..., None]
-    far_weight = np.where(far > _PLAIN, far, 0.0).sum(axis=(1, 2)) / FAR_PLACE
+    real = reality(readings, Geometry.of(readings, clips, bounds), far, total)
+    far_weight = np.where(real > LIKELY, np.maximum(far, 0.0), 0.0).sum(axis=(1, 2)) / FAR_PLACE
     earlier = np.array([(reading.missing, reading.nats) for reading in readings]).T
     missing = missing_nodes(np.array([group.missing for group in sums]), total, *earlier)
     rows = [
@@ -155,6 +160,7 @@ def stack_sums(
         inside=np.array(inside),
         noise=np.array(noise),
         far=far,
+        real=real,
         far_weight=far_weight,
         missing=missing,
         total=total,

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pdpmean.core.types import Floats
-from pdpmean.laws.far_cells import Geometry, reality
-from pdpmean.laws.far_sums import FAR_EDGES, Sums
+from pdpmean.laws.far_cells import FAR_EDGES, Geometry
+from pdpmean.laws.far_sums import Sums
 from pdpmean.laws.reading import Reading
-from pdpmean.laws.tail_atoms import TailAtoms, stack_atoms
+from pdpmean.laws.tail_atoms import Beyond, TailAtoms, stack_atoms
 from pdpmean.laws.two_point import Bools
 
 __all__ = ["Cut", "cut_off"]
@@ -19,7 +19,11 @@ __all__ = ["Cut", "cut_off"]
 _LEARNT_FROM = 12  # far cells that tell tails apart: those farther out are empty in all of them
 _WORST = 6.0  # nats that a single far cell may say against a tail
 _MOST_LOST = 2.0**100  # half widths: so that squares are finite
-_MISFIT = 0.5  # of what is lost: as far as a family may be off beyond what can be seen
+# Beyond what can be seen no tail is exactly one of those thought of: it may hold less or more, with these chances,
+_LESS_OR_MORE = ((0.4, 0.2), (1.0, 0.4), (2.5, 0.2))
+# or go on like a power of the distance, as those of money and of counts often do after a bulk that falls faster.
+_POWER = 2.5
+_LIKE_A_POWER = 0.2
 _FURTHEST = 0.998  # what would be lost with a smaller chance than the rest is taken for no more than this quantile
 
 
@@ -39,14 +43,12 @@ class Cut(NamedTuple):
     real: Floats
     """The chance of that."""
 
+    is_measured: Bools
+    """Cells that count."""
+
     far_noise: Floats
     far_sampling: Floats
     """A variance."""
-
-    @property
-    def is_measured(self) -> Bools:
-        """Cells that count."""
-        return self.real > 0.5
 
     @property
     def variance(self) -> Floats:
@@ -55,13 +57,6 @@ class Cut(NamedTuple):
         square = (self.lost**2 * self.chances).sum(axis=-1)
         variance: Floats = (square - mean**2).sum(axis=-1)
         return np.maximum(variance, 0)
-
-    @property
-    def misfit(self) -> Floats:
-        """A variance: no tail is exactly one of those thought of."""
-        means = (self.lost * self.chances).sum(axis=-1)
-        variance: Floats = ((_MISFIT * means) ** 2).sum(axis=-1)
-        return variance
 
     @property
     def far_variance(self) -> Floats:
@@ -83,31 +78,38 @@ def cut_off(
     """What is cut off each group's mean."""
     geometry = Geometry.of(readings, clips, bounds)
     atoms = stack_atoms(readings, geometry.log_unit, geometry.limit).from_other_side(geometry.ends < 0)
-    real = reality(readings, geometry, sums)
     sign = np.array([-1.0, 1.0])[:, None]
     present = sums.present[:, None, None]
     values = sign * np.maximum(sums.far, 0.3) / present * FAR_EDGES[1:]
-    losses = _losses(atoms, geometry.ends)
+    losses = _losses(atoms, geometry, _seen_up_to(readings, geometry))
     weight, empty = _learn(losses, atoms, sums)
-    measured = (real > 0.5)[:, :, None, :_LEARNT_FROM]
+    measured = sums.is_measured[:, :, None, :_LEARNT_FROM]
     lost = losses.whole - (losses.cells * measured).sum(axis=-1)
     if not sums.is_public:  # an unseen far value is not in the total either: it counts as the mean, not as the middle
         unseen = losses.far - (losses.cells / FAR_EDGES[1 : _LEARNT_FROM + 1] * measured).sum(axis=-1)
         lost -= np.maximum(unseen, 0) * sign * np.clip(sums.values / sums.present, -1, 1)[:, None, None]
     lost, chances = _with_nothing(np.maximum(lost, 0), weight, empty)
     return Cut(
-        measured=np.where(real > 0.5, values, 0).sum(axis=(1, 2)),
+        measured=np.where(sums.is_measured, values, 0).sum(axis=(1, 2)),
         lost=_shortened(lost, chances),
         chances=chances,
         values=values,
-        real=real,
-        far_noise=np.broadcast_to(FAR_EDGES[1:] / present, real.shape),
+        real=sums.real,
+        is_measured=sums.is_measured,
+        far_noise=np.broadcast_to(FAR_EDGES[1:] / present, values.shape),
         far_sampling=np.abs(values) * FAR_EDGES[1:] / sums.people[:, None, None],
     )
 
 
+def _seen_up_to(readings: Sequence[Reading], geometry: Geometry) -> Floats:
+    """By group and side: the distance up to which the histogram shows how a tail falls, within the clip."""
+    visible = np.array([reading.visible for reading in readings])
+    distances = np.where(visible > 0, 2 ** ((visible - geometry.log_unit[:, None]) / 2), 0.0)
+    return np.minimum(distances, np.maximum(geometry.ends, 0.0))
+
+
 class _Losses(NamedTuple):
-    """By group, side and atom."""
+    """By group, side and atom, of which there are several in place of each: as its family falls, and as it may."""
 
     whole: Floats
     far: Floats
@@ -117,16 +119,21 @@ class _Losses(NamedTuple):
     """The part that far cells see, by cell."""
 
 
-def _losses(atoms: TailAtoms, ends: Floats) -> _Losses:
+def _losses(atoms: TailAtoms, geometry: Geometry, seen: Floats) -> _Losses:
     """A value just beyond the clip counts as its end; one in a far cell counts as the middle, and in that cell."""
     edges = FAR_EDGES[: _LEARNT_FROM + 1]
-    distances = ends[..., None] + np.append(0.0, edges - 1)
-    weight, excess = atoms.beyond(np.maximum(distances, 0))
-    raised = ends < 0
+    distances = geometry.ends[..., None] + np.append(0.0, edges - 1)
+    cut = atoms.beyond(np.maximum(distances, 0))
+    like_a_power = atoms.beyond_like_a_power(seen, np.maximum(distances, 0), _POWER)
+    raised = (geometry.ends < 0)[..., None, None]
     if raised.any():
         nearer = atoms.within(-distances)
-        weight = np.where(raised[..., None, None], nearer.weight, weight)
-        excess = np.where(raised[..., None, None], nearer.excess, excess)
+        cut = Beyond(*(np.where(raised, inner, outer) for inner, outer in zip(nearer, cut, strict=True)))
+        like_a_power = Beyond(*(np.where(raised, 0.0, outer) for outer in like_a_power))
+    weight, excess = (
+        np.concatenate([*(factor * as_family for factor, _ in _LESS_OR_MORE), as_power], axis=2)
+        for as_family, as_power in zip(cut, like_a_power, strict=True)
+    )
     moment = excess[..., 1:] + weight[..., 1:] * edges
     return _Losses(
         whole=excess[..., 0] + weight[..., 1],
@@ -142,7 +149,8 @@ def _learn(losses: _Losses, atoms: TailAtoms, sums: Sums) -> tuple[Floats, Float
     off = np.abs(far - expected)
     log = (np.maximum(-off, -np.abs(far) - _WORST) + np.abs(far)).sum(axis=-1)
     top = np.maximum(log.max(axis=-1), 0)
-    weight = atoms.weight * np.exp(log - top[..., None])
+    before = np.concatenate([*(chance * atoms.weight for _, chance in _LESS_OR_MORE), _LIKE_A_POWER * atoms.weight], 2)
+    weight = before * np.exp(log - top[..., None])
     empty = atoms.empty * np.exp(-top)
     total = np.maximum(weight.sum(axis=-1) + empty, 1e-300)
     return weight / total[..., None], empty / total

@@ -59,8 +59,12 @@ class ErrorGrid:
 
     def quantiles(self, transform: Transform, at: Floats) -> Floats:
         """Errors at these chances, by group."""
+        ends, below = self.cumulative(transform)
+        return np.array([np.interp(at, chances, places) for chances, places in zip(below, ends, strict=True)])
+
+    def cumulative(self, transform: Transform) -> tuple[Floats, Floats]:
+        """By group: where the points of the grid end, and the chances up to there."""
         density = np.maximum(np.fft.irfft(transform, _POINTS, axis=1), 0.0)
         below = np.cumsum(np.roll(density, _POINTS // 2, axis=1), axis=1)
-        below = below / below[:, -1:]
         ends = (np.arange(_POINTS) - _POINTS // 2 + 0.5) * self.step
-        return np.array([np.interp(at, chances, places) for chances, places in zip(below, ends, strict=True)])
+        return ends, below / below[:, -1:]

@@ -67,6 +67,23 @@ class TailAtoms(NamedTuple):
         """Without what would lie beyond the limit; nothing there."""
         return np.maximum(excess - self._beyond(self.limit[..., None]).excess, 0)
 
+    def beyond_like_a_power(self, seen: Floats, distances: Floats, power: float) -> Beyond:
+        """The same if tails fall like a power of the distance from where they were last `seen`, by group and side.
+
+        There they have the weight of their family and, at first, its mean excess.
+        """
+        start = self._beyond(seen[..., None])
+        scale = power * np.maximum(start.excess / np.maximum(start.weight, _NO_DISTANCE), _NO_DISTANCE)
+        farther = 1 + np.maximum(distances - seen[..., None], 0)[:, :, None] / scale
+        weight = start.weight * farther**-power
+        excess = weight * farther * scale / (power - 1)
+        if not np.isfinite(self.limit).any():
+            return Beyond(weight, excess)
+        to_limit = 1 + np.maximum(self.limit - seen, 0)[..., None, None] / scale
+        at_limit = start.weight * to_limit ** (1 - power) * scale / (power - 1)
+        inside = (distances < self.limit[..., None])[:, :, None]
+        return Beyond(weight * inside, np.maximum(excess - at_limit, 0) * inside)
+
     def within(self, distances: Floats) -> Beyond:
         """The same of what lies nearer than a distance: the mean of what values are nearer by."""
         d = np.maximum(distances, 0)[:, :, None]

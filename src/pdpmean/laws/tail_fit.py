@@ -31,6 +31,7 @@ _OTHER_SCALE = 0.003  # and that they have nothing to do with each other
 _MISFIT = 0.3  # no family is exact: its outer cells are off by this fraction,
 _MISFIT_INWARD = 0.15  # and so much more per half octave further in: tails are read off the outer cells
 _LARGEST_MISFIT = 1.0
+_OUTER = 1  # half octaves: further in, an empty cell says no more than one that holds much; whole numbers leave gaps
 _PLAIN = 9.0  # nats: what no empty cell of some hundred reaches but once in a hundred histograms
 _ADDING_UP = 0.03  # of the total: masses on a grid add up no better
 _ALL_CELLS = np.ones(BEFORE + AFTER, dtype=np.float32)
@@ -82,7 +83,7 @@ class TailFit(NamedTuple):
 def fit_tails(sides: Sides) -> TailFit:
     """The posterior of both sides."""
     pairs = _shortlist(sides)
-    log = _log_likelihoods(sides, _misfits(sides), pairs)
+    log = _log_likelihoods(sides, _inward(sides), pairs)
     place = np.take_along_axis(sides.log_place[:, None], pairs.scale, axis=-1)
     log += (tails().log_prior[pairs.family] + place - np.log(_MASSES.size))[..., None]
     log = np.where(sides.closed[..., None, None], -np.inf, log)
@@ -90,14 +91,20 @@ def fit_tails(sides: Sides) -> TailFit:
     return _without_masses(pairs, weight, empty, nothing)
 
 
-def _misfits(sides: Sides) -> Floats:
-    """By which fraction of its weight a cell may differ from a family: by sampling, and as no family is exact."""
+def _inward(sides: Sides) -> Ints:
+    """How many half octaves a cell lies before the outer ones, which are the last that plainly hold something."""
     plain = sides.cells > _PLAIN
     last = np.where(plain.any(axis=-1), CELLS - 1 - np.argmax(plain[..., ::-1], axis=-1), 0)
-    inward = np.maximum(last[..., None] - np.arange(CELLS) - 2, 0)
+    inward: Ints = np.maximum(last[..., None] - np.arange(CELLS) - 2, 0)
+    return inward
+
+
+def _misfits(sides: Sides, inward: Ints) -> Floats:
+    """By which fraction of its weight a cell may differ from a family: by sampling, and as no family is exact."""
     misfit = np.minimum(_MISFIT + _MISFIT_INWARD * inward, _LARGEST_MISFIT)
     sampling = np.sqrt(0.5 * (sides.nats / sides.people)[:, None, None] / np.maximum(sides.cells, 1.0))
-    return np.hypot(misfit, sampling)
+    off: Floats = np.hypot(misfit, sampling)
+    return off
 
 
 class _Pairs(NamedTuple):
@@ -155,16 +162,16 @@ def _scores(linear: NDArray[np.float32], square: NDArray[np.float32], families: 
     return scores
 
 
-def _log_likelihoods(sides: Sides, misfit: Floats, pairs: _Pairs) -> Floats:
+def _log_likelihoods(sides: Sides, inward: Ints, pairs: _Pairs) -> Floats:
     """By group, side, pair and mass: over that of noise alone. Of all that is done here, this takes longest."""
     group, side = np.ogrid[: pairs.scale.shape[0], :2]
     around = group[..., None], side[..., None], pairs.scale
     window = _windows(sides.cells)[around]
-    inexact = _windows(misfit)[around]
+    inexact = _windows(_misfits(sides, inward))[around]
     expected = tails().cells.astype(np.float32)[pairs.family]
     expected *= sides.nats.astype(np.float32)[:, None, None, None]
     expected *= _KNOWN[pairs.scale]
-    held = np.maximum(window, 0)
+    held = _windows(np.where(inward > _OUTER, np.inf, np.maximum(sides.cells, 0)))[around]
     nothing = np.abs(window) @ _ALL_CELLS
     log = np.empty((*pairs.family.shape, _MASSES.size))
     here, off = np.empty_like(window), np.empty_like(window)
