@@ -16,6 +16,7 @@ from postgres_server import Server
 
 from pdpmean import Ledger, LedgerError
 from pdpmean.ledger.amount import NOTHING
+from pdpmean.ledger.log import entries
 from pdpmean.ledger.request import PeopleAsked, Request
 
 MANY = [PeopleAsked([f"p{number}" for number in range(5000)])]
@@ -118,6 +119,18 @@ def test_a_clock_that_was_set_back_is_told(ledger: Ledger, behind: timedelta, al
             assert nothing_was_charged(ledger)
     ats = [release.at for release in ledger.releases()]
     assert ats == sorted(ats)
+    assert ledger.verify().passed
+
+
+def test_a_clock_that_stands_still_gives_no_two_entries_one_moment(ledger: Ledger) -> None:
+    still = ledger._store.now()
+    with mock.patch.object(type(ledger._store), "now", return_value=still):
+        for budget in range(1, 5):
+            ledger.grant("a", budget)
+            ledger.grant_all([("a", budget + 10), ("b", budget)])
+    with ledger._store.reading() as transaction:
+        moments = [entry.at for entry in entries(transaction)]
+    assert moments == sorted(set(moments))
     assert ledger.verify().passed
 
 

@@ -360,6 +360,27 @@ def test_a_cost_that_was_moved_to_somebody_else_is_found(ledger: Ledger) -> None
     assert ledger.verify().problems == ("what release 1 cost is not what the log says",)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE balances SET granted_nats = granted_nats + 1 WHERE person = 2",
+        "UPDATE balances SET granted_nats = 5 - granted_nats WHERE person IN (2, 4)",  # which exchanges two of them
+        "UPDATE people SET id = 'x' WHERE number = 2",
+        "UPDATE changes SET granted_nats = 9",
+        "DELETE FROM changes",
+        "UPDATE people SET since = '2020-01-01T00:00:00.000000+00:00' WHERE number = 3",
+    ],
+)
+def test_a_grant_that_was_changed_without_the_log_is_found(ledger: Ledger, sql: str) -> None:
+    ledger.grant_all([("a", 1), ("b", 2), ("ü", "inf")])
+    ledger.grant("d", 3)
+    ledger.grant_all([("a", 2), ("b", 2)])
+    ledger.grant("a", 2)  # as before
+    ledger.withdraw("a")
+    assert ledger.verify().passed
+    assert "what people grant, or who they are, is not what the log says" in tampered(ledger, sql)
+
+
 def test_the_hash_of_costs_is_the_same_on_every_database(ledger: Ledger) -> None:
     """It is of people in the order of their numbers, whatever order they were asked in."""
     ledger.grant_all((str(number), 1 + number % 3) for number in range(1000))

@@ -70,7 +70,9 @@ def moment(transaction: Transaction, store: Store) -> str:
             f"the clock says {now:%Y-%m-%d %H:%M}, but the ledger's last entry is of {before[:16].replace('T', ' ')}: "
             "set the clock, and try again. Nothing was changed"
         )
-    return max(now.isoformat(timespec="microseconds"), before)
+    if before and now <= datetime.fromisoformat(before):
+        now = datetime.fromisoformat(before) + timedelta(microseconds=1)  # no two entries are of one moment
+    return now.isoformat(timespec="microseconds")
 
 
 def entries(transaction: Transaction, where: str = "1 = 1", *parameters: Any) -> Iterator[Entry]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from pdpmean.errors import InvalidInputError
@@ -14,7 +17,16 @@ from pdpmean.ledger.reservation import amount_of_total
 from pdpmean.ledger.schema import make_temporary
 from pdpmean.ledger.store import Row, Store, Transaction
 
-__all__ = ["Balance", "Grant", "balance", "change_grant", "earlier_grants", "import_grants"]
+__all__ = [
+    "NO_GRANTS",
+    "Balance",
+    "Grant",
+    "balance",
+    "change_grant",
+    "earlier_grants",
+    "import_grants",
+    "known_grants",
+]
 
 _AMOUNTS = ", ".join(queries.columns(name) for name in ("granted", "spent"))
 _BALANCES = "people JOIN balances ON balances.person = people.number"
@@ -49,6 +61,13 @@ _ADD_BALANCES = (
     f"INSERT INTO balances (person, {queries.columns('granted')}) SELECT people.number, {queries.columns('budget')} "
     "FROM asked JOIN people ON people.id = asked.id WHERE people.number > ? ORDER BY people.number"
 )
+_GRANTED = ", ".join(f"granted_{part}" for part in queries.AMOUNT)
+_GRANTS_NOW = f"SELECT people.since AS since, number, id, {_GRANTED} FROM {_BALANCES}"
+_GRANTS_BEFORE = (
+    f"SELECT changes.since AS since, people.number AS number, id, {_GRANTED} "
+    "FROM changes JOIN people ON people.number = changes.person"
+)
+NO_GRANTS = hashlib.sha256().hexdigest()
 
 
 @dataclass(frozen=True)
@@ -93,11 +112,13 @@ def balance(transaction: Transaction, person: str) -> Balance:
 def change_grant(store: Store, grant: Grant, note: str | None = None, *, withdrawn: bool = False) -> None:
     """Write down what a person grants from now on; a person who is not known is added."""
     with store.writing() as transaction:
-        event = "withdrawn" if withdrawn else "granted"
-        content = {"person": grant.id, "units": _units(grant.budget), "tier": grant.tier, "note": note}
-        at = append(transaction, store, event, content).at
+        since = moment(transaction, store)
         row = (0, grant.id, grant.tier, *grant.budget.columns, int(withdrawn))
-        _apply(transaction, store, [row], note, at)
+        _apply(transaction, store, [row], note, since)
+        written = transaction.rows(f"{_GRANTS_NOW} WHERE people.since = ? AND id = ?", since, grant.id)
+        about = {"person": grant.id, "units": _units(grant.budget), "tier": grant.tier, "note": note}
+        event = "withdrawn" if withdrawn else "granted"
+        append(transaction, store, event, about | {"since": since, "grants_hash": _hash_of_grants(written)})
 
 
 def _units(amount: Amount) -> str | None:
@@ -110,14 +131,29 @@ def import_grants(store: Store, rows: Iterable[Sequence[Any]], note: str | None 
     A row is (place, id, tier, and the columns of the amount).
     """
     with store.writing() as transaction:
-        at = moment(transaction, store)
-        added, changed = _apply(transaction, store, ((*row, 0) for row in rows), note, at)
+        since = moment(transaction, store)
+        added, changed = _apply(transaction, store, ((*row, 0) for row in rows), note, since)
         total = transaction.row(f"SELECT COUNT(*), {queries.total('granted')} FROM balances")
         assert total is not None
         units = _units(amount_of_total(total[1:]))
+        written = transaction.many_rows(f"{_GRANTS_NOW} WHERE people.since = ? ORDER BY number", since)
         content = {"new": added, "changed": changed, "people": int(total[0]), "units": units, "note": note}
-        append(transaction, store, "imported", content)
+        append(transaction, store, "imported", content | {"since": since, "grants_hash": _hash_of_grants(written)})
     return added, changed
+
+
+def _hash_of_grants(rows: Iterable[Row]) -> str:
+    """A hash of the numbers of people, in order, their ids and what they grant; no id has the mark between them."""
+    hashed = hashlib.sha256()
+    for _, *entries in rows:
+        hashed.update(("\0".join(map(str, entries)) + "\0").encode())
+    return hashed.hexdigest()
+
+
+def known_grants(transaction: Transaction) -> dict[str, str]:
+    """The same hash of all grants that there are or were, by when they were made."""
+    rows = transaction.many_rows(f"{_GRANTS_NOW} UNION ALL {_GRANTS_BEFORE} ORDER BY since, number")
+    return {since: _hash_of_grants(made) for since, made in groupby(rows, key=itemgetter(0))}
 
 
 def _apply(

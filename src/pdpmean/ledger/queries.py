@@ -190,4 +190,7 @@ WRONG_SUMS = (
     f"SELECT COUNT(*) FROM balances LEFT JOIN ({_SUMS}) AS sums ON sums.person = balances.person WHERE "
     + " OR ".join(f"spent_{part} <> COALESCE(sum_{part}, 0)" for part in AMOUNT)
 )
-COSTS_OF_NOBODY = "SELECT COUNT(*) FROM costs WHERE person NOT IN (SELECT person FROM balances)"
+# Not by NOT IN, which PostgreSQL answers by looking through all people for each cost.
+COSTS_OF_NOBODY = (
+    "SELECT COUNT(*) FROM costs WHERE NOT EXISTS (SELECT 1 FROM balances WHERE balances.person = costs.person)"
+)

@@ -31,6 +31,10 @@ class Transaction(ABC):
     def rows(self, sql: str, *parameters: Any) -> Iterator[Row]:
         """What a query finds, a row at a time."""
 
+    def many_rows(self, sql: str, *parameters: Any) -> Iterator[Row]:
+        """The same of very many rows, not all of which are in memory at once."""
+        return self.rows(sql, *parameters)
+
     @abstractmethod
     def change(self, sql: str, *parameters: Any) -> int:
         """Do it, and say how many rows it was done to."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pdpmean.ledger import queries
 from pdpmean.ledger.log import BEGINNING, entries, hash_of
+from pdpmean.ledger.people import NO_GRANTS, known_grants
 from pdpmean.ledger.release import Release, releases
 from pdpmean.ledger.reservation import ReleaseCost, cost_of_release
 from pdpmean.ledger.store import Transaction
@@ -47,7 +48,7 @@ def verify(transaction: Transaction) -> Verification:
     """Check everything that can be checked."""
     known = releases(transaction)
     last_hash, number, problems = _chain(transaction)
-    problems += [*_sums(transaction), *_states(transaction, known)]
+    problems += [*_sums(transaction), *_states(transaction, known), *_grants(transaction)]
     people = int(transaction.value("SELECT COUNT(*) FROM people"))
     dangling = tuple(release.number for release in known if release.state == "reserved")
     return Verification(people, number, last_hash, tuple(problems), dangling)
@@ -76,6 +77,14 @@ def _sums(transaction: Transaction) -> Iterator[str]:
     for sql, words in checks.items():
         if count := int(transaction.value(sql)):
             yield f"{count:,} {words}"
+
+
+def _grants(transaction: Transaction) -> Iterator[str]:
+    """Whether everybody grants, and granted, what the log says."""
+    details = (entry.details for entry in entries(transaction, "event IN ('granted', 'withdrawn', 'imported')"))
+    told = {said["since"]: said["grants_hash"] for said in details if said["grants_hash"] != NO_GRANTS}
+    if known_grants(transaction) != told:
+        yield "what people grant, or who they are, is not what the log says"
 
 
 def _states(transaction: Transaction, known: list[Release]) -> Iterator[str]:
