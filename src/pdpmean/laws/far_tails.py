@@ -16,6 +16,7 @@ from pdpmean.laws.two_point import Bools
 
 __all__ = ["Cut", "cut_off"]
 
+_LIKELIEST = 32  # atoms; the others have next to no chance together
 _LEARNT_FROM = 12  # far cells that tell tails apart: those farther out are empty in all of them
 _WORST = 6.0  # nats that a single far cell may say against a tail
 _MOST_LOST = 2.0**100  # half widths: so that squares are finite
@@ -77,7 +78,8 @@ def cut_off(
 ) -> Cut:
     """What is cut off each group's mean."""
     geometry = Geometry.of(readings, clips, bounds)
-    atoms = stack_atoms(readings, geometry.log_unit, geometry.limit).from_other_side(geometry.ends < 0)
+    atoms = stack_atoms(readings, geometry.log_unit, geometry.limit).likeliest(_LIKELIEST)
+    atoms = atoms.from_other_side(geometry.ends < 0)
     sign = np.array([-1.0, 1.0])[:, None]
     present = sums.present[:, None, None]
     values = sign * np.maximum(sums.far, 0.3) / present * FAR_EDGES[1:]
