@@ -107,7 +107,8 @@ def test_too_few_people_are_drawn_as_refused() -> None:
     assert points(errors, "expected")[0][0] == pytest.approx(edge * small.total, rel=0.15)
 
 
-def test_the_saturation_drawn_is_the_plans(plan: Plan) -> None:
+def test_the_saturation_drawn_is_the_plans() -> None:
+    plan = plan_mean(TIERS, weighting="budgets")
     weights = plot(plan).axes[1]
     assert points(weights, f"saturation, {plan.saturation:.3g}") == [(plan.saturation, 1.0)]
     assert [budget for budget, _ in points(weights, "budgets granted")] == list(TIERS)
