@@ -889,7 +889,8 @@ def test_people_are_looked_up_and_records_have_the_budgets_reserved_for_them(
             "share": 0.5,
         }
         model: dict[str, Any] = {"model": "unbounded", "budget_range": (0.1, 4.0)}
-        estimate_mean(frame.repartition(3), by="label", groups=["a", "b"], **options, **model)
+        asked = {**options, **model, "bounds": (0, 100)}  # with which no group is refused
+        estimate_mean(frame.repartition(3), by="label", groups=["a", "b"], **asked)
         assert ledger.releases()[0].people == 392
         assert [float(ledger.balance(str(person)).spent) for person in (0, 3, 4, 5)] == [0, 2, 2, 0]
     with Ledger(tmp_path / "public.db") as ledger:
