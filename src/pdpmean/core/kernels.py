@@ -27,7 +27,8 @@ __all__ = [
     "hash_texts",
     "look_up",
     "sum_groups",
-    "sum_levels",
+    "sum_near",
+    "sum_squares",
     "take_below",
 ]
 
@@ -235,24 +236,42 @@ def _sum_near(values, budgets, low, high, factor, start, end, share, cap, middle
 
 
 @numba.njit(nogil=True)
-def _sum_squares(
-    values, budgets, low, high, factor, start, end, share, cap, middle, lift, per_unit, far_below, far_above
-):
-    """The sums of W z, of W, of W z**2 / STEPS, and of the W that are missing; and how many values are far."""
-    total, weights, squares, missing, far = 0, 0, 0, 0, 0
+def _find_steps(values, middle, lift, per_unit, far_below, far_above, steps, inside):
+    """The z of each value, and all bits where it is summed; how many are far, and how many are missing."""
+    far, gone = 0, 0
     for i in range(values.size):
-        granted = _granted(_allowance(budgets[i], low, high, factor), start, end, share, cap)
         place = _place(values[i], middle, lift, per_unit)
         is_far = (place < -far_below) | (place > far_above)
-        weight = granted if (place == place) & (not is_far) else np.int64(0)
         found = _clipped(place)
-        step = np.int64(found if found == found else 0.0)
+        steps[i] = np.int64(found if found == found else 0.0)
+        inside[i] = -np.int64((place == place) & (not is_far))
+        far += is_far
+        gone += place != place
+    return far, gone
+
+
+@numba.njit(nogil=True)
+def _sum_squares(budgets, low, high, factor, start, end, share, cap, steps, inside):
+    """The sums of W z, of W and of W z**2 / STEPS."""
+    total, weights, squares = 0, 0, 0
+    for i in range(budgets.size):
+        weight = _granted(_allowance(budgets[i], low, high, factor), start, end, share, cap) & inside[i]
+        step = steps[i]
         total += weight * step
         weights += weight
         squares += weight * (step * step >> STEP_BITS)
+    return total, weights, squares
+
+
+@numba.njit(nogil=True)
+def _sum_missing(values, budgets, low, high, factor, start, end, share, cap, middle, lift, per_unit):
+    """The sum of the W that are missing."""
+    missing = 0
+    for i in range(values.size):
+        granted = _granted(_allowance(budgets[i], low, high, factor), start, end, share, cap)
+        place = _place(values[i], middle, lift, per_unit)
         missing += np.int64(0) if place == place else granted
-        far += is_far
-    return total, weights, squares, missing, far
+    return missing
 
 
 @numba.njit(nogil=True, inline="always")
@@ -294,36 +313,45 @@ def _add(sums, total, weights, extra, missing):
 
 
 @numba.njit(nogil=True)
-def _sum_level(values, budgets, low, high, factor, start, end, rule, squares, sums):
-    """Add the sums over a level's records among so few that none overflows a word."""
-    share, cap, middle, lift = rule[_SHARE], rule[_CAP], rule[_MIDDLE], rule[_LIFT]
-    per_unit, near, far_below, far_above = rule[_PER_UNIT], rule[_NEAR], rule[_FAR_BELOW], rule[_FAR_ABOVE]
-    if not squares:
-        total, close, tents = _sum_near(
-            values, budgets, low, high, factor, start, end, share, cap, middle, lift, per_unit, near
-        )
-        _add(sums, total, close, tents, 0)
-        return
-    total, weights, extra, missing, far = _sum_squares(
-        values, budgets, low, high, factor, start, end, share, cap, middle, lift, per_unit, far_below, far_above
-    )
-    _add(sums, total, weights, extra, missing)
-    if far:
-        _sum_far(
-            values, budgets, low, high, factor, start, end, share, cap, middle, lift, per_unit, far_below, far_above,
-            sums,
-        )  # fmt: skip
+def _end(starts, level):
+    """Where a level ends: the last one nowhere."""
+    return starts[level + 1] if level + 1 < starts.size else np.nan
 
 
-@compiled((_DOUBLES, _DOUBLES, *_LIMITS, _DOUBLES, types.float64[:, ::1], types.boolean, _TABLE))
-def sum_levels(values, budgets, low, high, factor, starts, rules, squares, sums):
+@compiled((_DOUBLES, _DOUBLES, *_LIMITS, _DOUBLES, types.float64[:, ::1], _TABLE))
+def sum_near(values, budgets, low, high, factor, starts, rules, sums):
     """Add the sums to `sums`, a row for each level of budgets: all of a few records, which stay in the cache."""
-    last = starts.size - 1
     for first in range(0, values.size, _RUN):
         v, b = values[first : first + _RUN], budgets[first : first + _RUN]
-        for level in range(starts.size):
-            end = np.nan if level == last else starts[level + 1]
-            _sum_level(v, b, low, high, factor, starts[level], end, rules[level], squares, sums[level])
+        for k in range(starts.size):
+            share, cap, middle, lift = rules[k, _SHARE], rules[k, _CAP], rules[k, _MIDDLE], rules[k, _LIFT]
+            per_unit, near, ends = rules[k, _PER_UNIT], rules[k, _NEAR], _end(starts, k)
+            total, close, tents = _sum_near(
+                v, b, low, high, factor, starts[k], ends, share, cap, middle, lift, per_unit, near
+            )
+            _add(sums[k], total, close, tents, 0)
+
+
+@compiled((_DOUBLES, _DOUBLES, *_LIMITS, _DOUBLES, types.float64[:, ::1], _TABLE))
+def sum_squares(values, budgets, low, high, factor, starts, rules, sums):
+    """The same with squares; levels have one clip, so that values are placed in it once."""
+    middle, lift, per_unit = rules[0, _MIDDLE], rules[0, _LIFT], rules[0, _PER_UNIT]
+    far_below, far_above = rules[0, _FAR_BELOW], rules[0, _FAR_ABOVE]
+    steps, inside = np.empty(_RUN, np.int64), np.empty(_RUN, np.int64)
+    for first in range(0, values.size, _RUN):
+        v, b = values[first : first + _RUN], budgets[first : first + _RUN]
+        far, gone = _find_steps(v, middle, lift, per_unit, far_below, far_above, steps, inside)
+        for k in range(starts.size):
+            start, end, share, cap = starts[k], _end(starts, k), rules[k, _SHARE], rules[k, _CAP]
+            total, weights, squares = _sum_squares(b, low, high, factor, start, end, share, cap, steps, inside)
+            _add(sums[k], total, weights, squares, 0)
+            if gone:
+                sums[k, 5] += _sum_missing(v, b, low, high, factor, start, end, share, cap, middle, lift, per_unit)
+            if far:
+                _sum_far(
+                    v, b, low, high, factor, start, end, share, cap, middle, lift, per_unit, far_below, far_above,
+                    sums[k],
+                )  # fmt: skip
 
 
 @numba.njit(nogil=True)

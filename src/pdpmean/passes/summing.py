@@ -135,7 +135,8 @@ class Summing:
         rules, squares = self.in_units, self.squares
         if batch.groups is None:
             starts = np.array([-math.inf, *self.edges[0]])
-            kernels.sum_levels(*columns, *limits, starts, rules, squares, table)
+            loop = kernels.sum_squares if squares else kernels.sum_near
+            loop(*columns, *limits, starts, rules, table)
             return
         rows = batch.groups
         if self.has_levels:
