@@ -12,8 +12,10 @@ import itertools
 import math
 import os
 import pickle
+import sys
 import warnings
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import cache, partial
 
@@ -33,7 +35,7 @@ from statistical.laws import (
 )
 
 from pdpmean import InvalidInputError, Randomness, randomness
-from pdpmean.randomness import LARGEST_SCALE, laplace_scale
+from pdpmean.randomness import LARGEST_SCALE, _Spare, laplace_scale
 
 
 @pytest.fixture(params=["secure", "seeded"])
@@ -869,3 +871,21 @@ def test_the_helper_wants_both() -> None:
         assert_accepts_and_rejects(test, 0.0, {})
     with pytest.raises(AssertionError, match="'missed' was accepted"):
         assert_accepts_and_rejects(test, 0.5, {"caught": 0.0, "missed": 0.5})
+
+
+def test_threads_never_share_noise_that_was_drawn_ahead() -> None:
+    numbers = itertools.count()
+    spare, taken = _Spare(), list[int]()
+
+    def draw(size: int) -> list[int]:
+        return [next(numbers) for _ in range(size)]
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for some in pool.map(lambda size: spare.take(size, draw), [7, 50, 3] * 2000):
+                taken += some
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(taken) == len(set(taken)) == 60 * 2000

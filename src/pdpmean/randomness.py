@@ -304,12 +304,17 @@ class _Spare:
         self._taken = 0
 
     def take(self, size: int, draw: Callable[[int], list[int]]) -> list[int]:
-        """So many, some of them newly drawn where there are too few."""
-        lacking = size - len(self._left)
-        if lacking > 0:
-            self._left += draw(max(lacking, min(self._taken, _MOST_AHEAD)))
-        taken = self._left[len(self._left) - size :]
-        del self._left[len(self._left) - size :]
+        """So many, some of them newly drawn where there are too few.
+
+        They are popped one by one, which threads cannot do at the same time: noise that two releases shared would
+        cancel in their difference.
+        """
+        taken: list[int] = []
+        while len(taken) < size:
+            try:
+                taken.append(self._left.pop())
+            except IndexError:
+                self._left += draw(max(size - len(taken), min(self._taken, _MOST_AHEAD)))
         self._taken += size
         return taken
 
