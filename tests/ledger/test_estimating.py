@@ -356,7 +356,7 @@ def test_every_source_charges_the_same(ledger: Ledger, name: str, model: dict[st
 
 
 def test_a_file_of_groups_sets_records_aside_at_the_budgets_that_are_reserved(ledger: Ledger, tmp_path: Path) -> None:
-    found = ask(ledger, as_parquet(tmp_path), share=0.5, by="region", groups=["a", "b"])
+    found = ask(ledger, as_parquet(tmp_path), share=0.5, by="region", groups=["a", "b"], bounds=(0, 100))
     assert [estimate.mean for estimate in found.values()] == pytest.approx([38, 38], abs=3)
 
 
