@@ -465,7 +465,8 @@ def test_intervals_of_a_skewed_population_cover(options: dict[str, Any]) -> None
         covered += low <= 1.0 <= high
         errors.append(found.mean - 1.0)
     assert covered >= binom.ppf(1e-3, runs, 0.95)
-    assert np.sqrt(np.mean(np.square(errors))) < 0.013  # of which 0.006 is who is in the sample
+    # Of which 0.006 times 1.6 is who is in the sample. Once in some hundred times noise is taken for a far value.
+    assert np.quantile(np.abs(errors), 0.9) < 0.016
 
 
 # Errors

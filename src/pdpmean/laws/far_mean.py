@@ -110,7 +110,8 @@ def _conclude(
     )
     middle, points = _law(parts, sums)
     unseen = cut.variance
-    noise = 2 * (parts.noise**2).sum(axis=1)
+    noise = 2 * (parts.noise**2).sum(axis=1) + cut.noise_variance
+    sampling = parts.sampling + cut.sampling_variance
     low, high = np.array(clips).T / 2
     half = high - low
     means = _placed(low + high, half, middle[:, None], bounds)[:, 0]
@@ -118,10 +119,10 @@ def _conclude(
     columns = (
         means,
         half * np.sqrt(noise),
-        half * np.sqrt(parts.sampling),
+        half * np.sqrt(sampling),
         half * np.sqrt(variance + cut.second_moment),
         sums.missing.means / sums.total,
-        unseen / (unseen + parts.sampling + noise + cut.far_variance),
+        unseen / (unseen + sampling + noise),
         np.minimum(_SEEN / present, 1.0),
     )
     for number, reading in enumerate(readings):

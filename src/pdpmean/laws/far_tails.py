@@ -60,10 +60,16 @@ class Cut(NamedTuple):
         return np.maximum(variance, 0)
 
     @property
-    def far_variance(self) -> Floats:
-        """Of what was measured."""
-        each = 2 * self.far_noise**2 + self.far_sampling
+    def noise_variance(self) -> Floats:
+        """Of what was measured, which may be noise altogether."""
+        each = 2 * self.far_noise**2 + (1 - self.real) * self.values**2
         variance: Floats = np.where(self.is_measured, each, 0).sum(axis=(1, 2))
+        return variance
+
+    @property
+    def sampling_variance(self) -> Floats:
+        """Of what was measured, by who happens to be there."""
+        variance: Floats = np.where(self.is_measured, self.far_sampling, 0).sum(axis=(1, 2))
         return variance
 
     @property
