@@ -10,12 +10,13 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers, whichever test starts them first
 
 settings.register_profile("patient", deadline=None)
+settings.register_profile("no shrinking", deadline=None, phases=(Phase.explicit, Phase.generate))
 settings.load_profile("patient")
 
 

@@ -40,7 +40,8 @@ def exit_code(folder: Path, tests: Iterable[str], *, compiled: bool) -> tuple[in
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "NUMBA"))}
     environment |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     environment |= {"NUMBA_CACHE_DIR": str(folder / "numba")} if compiled else {"NUMBA_DISABLE_JIT": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *tests]
+    options = ["-x", "-p", "no:cacheprovider", "--hypothesis-profile=no shrinking"]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
     ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     return ended.returncode, ended.stdout + ended.stderr
 
