@@ -23,6 +23,9 @@ from pdpmean.passes.cells import count_budgets
 from pdpmean.show.report import report_html
 from pdpmean.sources.arrays import ArraySource
 
+# Once in a while noise is such that there is no answer, which is not what these tests are about.
+pytestmark = pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+
 RNG = np.random.default_rng(11)
 VALUES = RNG.normal(38, 6, 3000)
 NAMES = RNG.choice(["strict", "usual", "open"], 3000)

@@ -31,6 +31,9 @@ from pdpmean.sources.merge import MergedSource
 from pdpmean.sources.opening import open_table
 from pdpmean.sources.spill import Spill
 
+# Once in a while noise is such that there is no answer, which is not what these tests are about.
+pytestmark = pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.25, 2.0)}
 NOWHERE = len(GROUPS)  # the code of groups that were not asked for
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -56,9 +56,9 @@ def losses_of(
     people: dict[tuple[float, float], int] = {}
     for low, high, count in cells:
         found = [budget for budget in exact if low <= budget < high or budget == low]
-        ends = (min(found), max(found)) if found else _rounded_outwards(low, high)
+        ends = (min(found), max(found)) if found else (low, high)
         people[ends] = people.get(ends, 0) + count
-    return tuple(_loss(part, spent, named) for part in _few(sorted(people.items())))
+    return tuple(_loss(part, spent, named, exact) for part in _few(sorted(people.items())))
 
 
 def _few(rows: Sequence[tuple[tuple[float, float], int]]) -> Iterator[Sequence[tuple[tuple[float, float], int]]]:
@@ -67,16 +67,21 @@ def _few(rows: Sequence[tuple[tuple[float, float], int]]) -> Iterator[Sequence[t
     return (rows[start : start + size] for start in range(0, len(rows), size))
 
 
-def _loss(rows: Sequence[tuple[tuple[float, float], int]], spent: Fraction, tiers: Mapping[str, float]) -> Loss:
-    low, high = rows[0][0][0], max(ends[1] for ends, _ in rows)
+def _loss(
+    rows: Sequence[tuple[tuple[float, float], int]], spent: Fraction, tiers: Mapping[str, float], exact: Set[float]
+) -> Loss:
+    low, high = _rounded_outwards(rows[0][0][0], max(ends[1] for ends, _ in rows), exact)
     names = tuple(name for name, budget in tiers.items() if low <= budget <= high)
     loss = high if math.isinf(high) else float(spent * Fraction(high))
     return Loss(names, (low, high), sum(count for _, count in rows), loss)
 
 
-def _rounded_outwards(low: float, high: float) -> tuple[float, float]:
-    """The ends of a cell to three digits."""
-    return _three_digits(low, math.floor), _three_digits(high, math.ceil)
+def _rounded_outwards(low: float, high: float, exact: Set[float]) -> tuple[float, float]:
+    """The ends of a cell to three digits, unless they are budgets that are known exactly."""
+    return (
+        low if low in exact else _three_digits(low, math.floor),
+        high if high in exact else _three_digits(high, math.ceil),
+    )
 
 
 def _three_digits(number: float, rounding: Any) -> float:

@@ -24,6 +24,8 @@ from pdpmean.planning.prediction import Sums
 __all__ = ["Planner"]
 
 _SQUARES_PART, _SQUARES_NATS = 0.02, 10.0  # what the sum of the squared weights may use, at most
+# Every level takes time to sum. With so many people, noise is next to nothing however coarsely they are told apart.
+_MANY_PEOPLE, _FEW_LEVELS = 3e6, 3
 _ABOUT = 1.02  # what a needed total is raised by, since the least error is found only about
 
 
@@ -116,7 +118,7 @@ class Planner(Forecaster):
             share=share,
             cap=forecast.weight_cap,
             tiers=self.whose.tiers,
-            most=self.most_levels,
+            most=min(self.most_levels, _FEW_LEVELS) if self.census.profile.people > _MANY_PEOPLE else self.most_levels,
             largest=self.largest_weight(share),
         )
         per_person = forecast.sampling_std / math.sqrt(forecast.mean.square)
