@@ -5,7 +5,7 @@ best averaged by how exact they are; if each has its own, everyone's mean is tha
 has. What is true is not known, so both are held against the released means. With x the logarithm of the budget, in its
 standard deviations over all people, the mean of a level is::
 
-    mu + tau (b x + e)      b normal, e normal of a third its size and each level's own
+    mu + tau (b x + e)      b normal, e normal, each level's own: of a third of b, and of b x where that is more
 
 tau is 0, the levels agree, or one of a few sizes. For each the mean of everyone is normal, around a weighted mean of
 those of the levels. The estimate mixes them, and takes it for likelier that levels agree; the interval does not, so
@@ -28,7 +28,7 @@ from pdpmean.laws.error_law import half_width
 __all__ = ["Difference", "LevelErrors", "Mixed", "Pooled"]
 
 _SIZES = (0.0, 0.1, 0.2, 0.4, 0.8)  # what tau may be; the first is that levels agree
-_OWN = 0.3  # how far a level is from the trend, over the trend
+_OWN = 0.3  # how far a level is from the trend, over the trend: the farther out, the more
 _WITHIN = 0.5  # how far unequal weights in a level may move its mean, over their variation, beyond the trend
 _AGREE_FOR_ESTIMATE, _AGREE_FOR_INTERVAL = 0.8, 0.5  # the chance beforehand that levels agree
 _LEAST = 0.005  # chance of a size that is looked at
@@ -119,9 +119,10 @@ class Pooled:
         """What follows if levels disagree by so much: their common mean may be anything."""
         errors, one = self.errors, np.ones_like(self.errors.share)
         places = errors.places
-        within = _OWN**2 + (_WITHIN * errors.unevenness) ** 2
+        off_trend = _OWN**2 * np.maximum(places**2, 1)
+        within = off_trend + (_WITHIN * errors.unevenness) ** 2
         between = size**2 * (np.outer(places, places) + np.diag(within))
-        between_all = size**2 * _OWN**2 * errors.share
+        between_all = size**2 * off_trend * errors.share
         with_all = between_all + errors.own * errors.share / errors.effective
         inverse = np.linalg.inv(np.diag(errors.variances) + between)
         known = float(one @ inverse @ one)
