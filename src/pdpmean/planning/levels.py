@@ -26,7 +26,7 @@ __all__ = ["MOST_LEVELS", "NEXT_TO_NOTHING", "Combined", "Levels", "LevelsFor", 
 MOST_LEVELS = 8
 _ALIKE = 1.1  # budgets that differ by less are of one level
 _BAND = 2.0  # how wide a level is, where there are too many budgets for each to be one
-_UNEQUAL = 1.3
+_OFF = 0.004  # standard deviations that the mean may be off by where people of a level weigh unequally
 _WIDER, _WORTH = (2.5, 5.0), 1.03  # and where fewer are better, by so much at least: they tell less
 _BAND_OF_PRIVATE = 1.5  # and at least, where budgets are private: what is granted beyond its lower end is not used
 _CELL_BITS = 46  # of a double that a cell of budgets does not tell: levels end where cells do
@@ -174,17 +174,17 @@ class LevelsFor:
             return self._levels(self._lowest, everyone=False)
         fewer = (replace(self, width=width) for width in _WIDER)
         costs = [
-            (worth * dearer * _expected(levels, noise_std, own), levels)
+            (worth * (_expected(levels, noise_std, own) + bias**2), levels)
             for worth, some in ((1.0, self), *((_WORTH, some) for some in fewer if some.are_several))
-            for dearer, levels in some._to_be_pooled()
+            for bias, levels in some._to_be_pooled()
         ]
         return min(costs, key=lambda cost: cost[0])[1]
 
     def _to_be_pooled(self) -> list[tuple[float, Levels]]:
-        """Some levels, and what they must be better by: if people of a level weigh unequally, its mean may be off."""
+        """Some levels, and what their means may be off by, since people of a level weigh unequally."""
         by_budgets = [self.cap / self.share] * self._starts.size
-        ways = (1.0, self._lowest), (_UNEQUAL, self._lower_ends), (_UNEQUAL, by_budgets)
-        return [(dearer, self._levels(most, everyone=False)) for dearer, most in ways]
+        ways = (0.0, self._lowest), (_OFF, self._lower_ends), (_OFF, by_budgets)
+        return [(bias, self._levels(most, everyone=False)) for bias, most in ways]
 
     def weighed(self, whose: Whose, single: Sums, noise_std: float, efficiency: float) -> Weighed:
         """Who counts how much, as asked or as is best; `single` is what a single sum by budgets would have.
