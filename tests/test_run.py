@@ -70,7 +70,19 @@ def test_a_fingerprint_rests_on_budgets_only_where_they_are_public() -> None:
     assert told(**UNBOUNDED)["run"]["fingerprint"] == told(other[:2000], **UNBOUNDED)["run"]["fingerprint"]
 
 
-@pytest.mark.parametrize("options", [{"shape": "gaussian"}, {"bounds": (0, None)}, {"share": 0.5}, UNBOUNDED])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"shape": "gaussian"},
+        {"bounds": (0, None)},
+        {"share": 0.5},
+        {"weighting": "budgets"},
+        {"target": "people"},
+        {"missing": "none"},
+        UNBOUNDED,
+    ],
+    ids=str,
+)
 def test_another_question_has_another_fingerprint(options: dict[str, Any]) -> None:
     assert told(**options)["run"]["fingerprint"] != told()["run"]["fingerprint"]
     assert told(FRAME.assign(hours=VALUES.astype("f4")))["run"]["fingerprint"] != told()["run"]["fingerprint"]

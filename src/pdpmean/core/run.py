@@ -86,4 +86,8 @@ def told_options(options: Options) -> dict[str, Any]:
         "budget_range": None if options.model.budget_range is None else list(options.model.budget_range),
         "shape": options.shape,
         "bounds": [str(end) for end in options.bounds],
+        "equals": options.equals,
+        "missing": "none" if options.nothing_missing else "some",
+        "weighting": options.whose.weighting,
+        "target": options.whose.target,
     }
