@@ -22,7 +22,7 @@ from pdpmean.laws.clipped_normal import centered
 from pdpmean.laws.mixed_law import Part, mix
 from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled
 from pdpmean.planning.levels import NEXT_TO_NOTHING, Levels, combined_sums
-from pdpmean.planning.plan import Plan, Weighting
+from pdpmean.planning.plan import Plan, WhoCounts
 from pdpmean.planning.released import (
     Average,
     LevelSums,
@@ -165,7 +165,7 @@ class Levelled:
         return self.errors.everyone_std <= NEXT_TO_NOTHING * self.pooled.agreed_std
 
     @property
-    def weighting(self) -> Weighting:
+    def weighting(self) -> WhoCounts:
         """Who counts how much, in a word."""
         return "everyone" if self.is_everyone else "pooled"
 

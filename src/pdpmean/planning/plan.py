@@ -32,11 +32,11 @@ from pdpmean.planning.levels import Levels, Weighed
 from pdpmean.planning.named_shapes import NAMED_SHAPES, expected_error
 from pdpmean.planning.prediction import BOUNDS_OCTAVES, Sums
 
-__all__ = ["CENTER_GRAIN", "Plan", "Shares", "Weighting"]
+__all__ = ["CENTER_GRAIN", "Plan", "Shares", "WhoCounts"]
 
-Weighting = Literal["everyone", "pooled", "budgets"]
+WhoCounts = Literal["everyone", "pooled", "budgets"]
 """Who counts how much: everyone the same, something between that and budgets, or by budgets."""
-_WHO_COUNTS: dict[Weighting, str] = {
+_WHO_COUNTS: dict[WhoCounts, str] = {
     "everyone": "everyone counts the same",
     "pooled": "everyone counts; those who grant more count more, as far as their values are no different",
     "budgets": "people count by their budgets, which is right only if values do not go with budgets",
@@ -132,13 +132,13 @@ class Plan(Forecast):
         return {shape.words: expected_error(shape, self.mean, noise).std for shape in NAMED_SHAPES}
 
     @property
-    def weighting(self) -> Weighting:
+    def weighting(self) -> WhoCounts:
         """Who counts how much, in a word."""
         if self.levels is None:
             return "budgets" if self.whose.weighting == "budgets" else "everyone"
         return "everyone" if self.levels.everyone else "pooled"
 
-    def whose_mean(self, weighting: Weighting) -> str:
+    def whose_mean(self, weighting: WhoCounts) -> str:
         """Whose mean it is, in words, if people count so much."""
         group = "the people in the table" if self.whose.are_these_people else "the population they come from"
         left_out = self.census.left_out

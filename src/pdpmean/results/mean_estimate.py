@@ -13,7 +13,7 @@ from pdpmean.core.numbers import finite
 from pdpmean.core.promise import Promise
 from pdpmean.core.text import as_facts, rounded, short
 from pdpmean.laws.law import Law
-from pdpmean.planning.plan import Plan, Weighting
+from pdpmean.planning.plan import Plan, WhoCounts
 from pdpmean.results.assumed_tails import AssumedTails
 
 __all__ = ["LEVELS", "LevelMean", "MeanEstimate"]
@@ -64,7 +64,7 @@ class MeanEstimate:
     plan: Plan
     """How it was made, and what was expected of it."""
     promise: Promise
-    weighting: Weighting
+    weighting: WhoCounts
     """Who counts how much: "everyone" the same, by "budgets", or "pooled" between both."""
     warnings: tuple[str, ...]
     """What to know about the answer, as far as the released numbers tell."""
