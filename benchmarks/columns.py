@@ -288,16 +288,17 @@ def summary(rows: Sequence[Row]) -> str:
     """What the table comes to, for each way to ask."""
     lines = []
     for name, asked in {
-        "defaults": [row for row in rows if row.bounds is None],
-        "bounds": [row for row in rows if row.bounds],
+        "With the defaults": [row for row in rows if row.bounds is None],
+        "With known bounds": [row for row in rows if row.bounds],
     }.items():
         answered = [row for row in asked if math.isfinite(row.over_plain)]
         right = [row for row in answered if row.covered >= 0.9]
         ahead = [row for row in answered if row.others is not None and row.thousandths < row.others]
         compared = [row for row in asked if row.others is not None]
         lines.append(
-            f"- {name}: {len(asked)} columns, {len(answered)} answered in three runs of four or more; of these, "
-            f"intervals hold in nine runs of ten or more for {len(right)}; ahead of others in {len(ahead)} of "
+            f"- {name}, {len(answered)} of {len(asked)} columns get an answer in three runs out of four or more. For "
+            f"{len(right)} of these, 95 % intervals hold in nine runs out of ten or more. The error is smaller than "
+            f"that of other libraries, which must find bounds with one epsilon for all, for {len(ahead)} of "
             f"{len(compared)}."
         )
     return "\n".join(lines)

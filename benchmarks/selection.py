@@ -1,12 +1,12 @@
 """Whose mean: whether the answer is right when budgets go with values, and what that costs when they do not.
 
-    python benchmarks/selection.py [--runs 40] [--data normal prices] [--totals 500 5000] [--write]
+    python benchmarks/selection.py [--runs 40] [--models bounded] [--data normal prices] [--totals 500 5000] [--write]
 
 Every run draws people from a population, or rows of a real column with replacement, and budgets whose ranks correlate
 with those of the values: tiers 0.1, 0.5 and 1 for 54, 37 and 9 % of the people, or budgets spread evenly over 0.01 to
-1. Each run asks for the mean of everyone with the defaults; without correlation, also with ``weighting="budgets"``, at
-the same noise. `--write` keeps the tables in benchmarks/results/selection.md. The columns come with packages:
-pip install 'pdpmean[benchmarks]'.
+1. In the unbounded model the tiers are public, or the range. Each run asks for the mean of everyone with the defaults;
+without correlation, also with ``weighting="budgets"``, at the same noise. `--write` keeps the tables in
+benchmarks/results/selection.md. The columns come with packages: pip install 'pdpmean[benchmarks]'.
 """
 
 from __future__ import annotations
@@ -34,8 +34,14 @@ CORRELATIONS = (0.0, 0.3, 0.6, 0.9, -0.3, -0.6, -0.9)
 TOTALS = (500, 2_000, 5_000, 20_000, 100_000)
 TIERS, TIER_RANKS = np.array([0.1, 0.5, 1.0]), np.array([0.54, 0.91])
 BUDGETS = {"tiers": 0.329, "continuous": 0.505}  # the mean budget of each kind
+OPTIONS: dict[tuple[str, str], dict[str, Any]] = {
+    ("bounded", "tiers"): {},
+    ("bounded", "continuous"): {},
+    ("unbounded", "tiers"): {"model": "unbounded", "budget_range": (0.1, 1.0), "tiers": {x: x for x in TIERS.tolist()}},
+    ("unbounded", "continuous"): {"model": "unbounded", "budget_range": (0.01, 1.0)},
+}
 ONE_IN_FOUR = 0.75
-DIFFERS = "people who grant less"  # how the warning begins that levels differ
+DIFFERS = "people with smaller budgets"  # how the warning begins that levels differ
 
 Draw = Callable[[np.random.Generator, int], Floats]
 
@@ -122,6 +128,7 @@ class Cell(NamedTuple):
     """What is run again and again."""
 
     data: str
+    model: str
     kind: str
     total: int
     correlation: float
@@ -166,13 +173,16 @@ def run_cell(cell: Cell, runs: int) -> Outcome:
     rng = np.random.default_rng(zlib.crc32(repr(cell).encode()))
     people = round(cell.total / BUDGETS[cell.kind])
     source = population(cell.data)
+    options = OPTIONS[cell.model, cell.kind]
     for seed in rng.integers(0, 2**31, runs).tolist():
         values = source.draw(rng, people)
         budgets = budgets_beside(values, cell.correlation, cell.kind, rng)
         try:
-            outcome.add(estimate_mean(values, budgets, randomness=Randomness.seeded(seed)), source.mean)
+            outcome.add(estimate_mean(values, budgets, **options, randomness=Randomness.seeded(seed)), source.mean)
             if cell.correlation == 0:
-                single = estimate_mean(values, budgets, weighting="budgets", randomness=Randomness.seeded(seed))
+                single = estimate_mean(
+                    values, budgets, **options, weighting="budgets", randomness=Randomness.seeded(seed)
+                )
                 outcome.errors_by_budgets += [] if single.contradicted else [abs(single.mean - source.mean)]
         except InsufficientBudgetError:
             outcome.refused += 1
@@ -206,30 +216,32 @@ def _costs(outcomes: Sequence[Outcome]) -> list[float]:
 def coverage_table(results: Results) -> list[str]:
     """By kind of budgets, total and correlation, over all data: what intervals hold, and what is said of levels."""
     lines = [
-        "| budgets | total | correlation | runs | covered | covered, no warning | far off, unwarned | levels differ |",
-        "|---|---|---|---|---|---|---|---|",
+        "| model | budgets | total | correlation | runs | covered | covered, no warning | far off, unwarned "
+        "| levels differ |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
-    keys = sorted({(cell.kind, cell.total, cell.correlation) for cell in results})
-    for kind, total, correlation in keys:
-        found = _joined(results, kind=kind, total=total, correlation=correlation)
+    keys = sorted({(cell.model, cell.kind, cell.total, cell.correlation) for cell in results})
+    for model, kind, total, correlation in keys:
+        found = _joined(results, model=model, kind=kind, total=total, correlation=correlation)
         answers = sum(len(o.errors) for o in found)
         covered = _part(flag for o in found for flag in o.covered)
         silent = _part(flag for o in found for flag, said in zip(o.covered, o.unwarned, strict=True) if said)
         far_off = f"{100 * sum(o.far_off for o in found) / max(answers, 1):.2f} %"
         differs = _part(flag for o in found for flag in o.differs)
         lines.append(
-            f"| {kind} | {total:,} | {correlation} | {answers} | {covered} | {silent} | {far_off} | {differs} |"
+            f"| {model} | {kind} | {total:,} | {correlation} | {answers} | {covered} | {silent} | {far_off} "
+            f"| {differs} |"
         )
     return lines
 
 
 def cost_table(results: Results) -> list[str]:
     """Without correlation: the error over that of counting by budgets."""
-    lines = ["| budgets | total | cost, median over the data | largest |", "|---|---|---|---|"]
-    for kind, total in sorted({(cell.kind, cell.total) for cell in results}):
-        costs = _costs(_joined(results, kind=kind, total=total, correlation=0.0))
+    lines = ["| model | budgets | total | cost, median over the data | largest |", "|---|---|---|---|---|"]
+    for model, kind, total in sorted({(cell.model, cell.kind, cell.total) for cell in results}):
+        costs = _costs(_joined(results, model=model, kind=kind, total=total, correlation=0.0))
         if costs:
-            lines.append(f"| {kind} | {total:,} | {np.median(costs):.2f} | {max(costs):.2f} |")
+            lines.append(f"| {model} | {kind} | {total:,} | {np.median(costs):.2f} | {max(costs):.2f} |")
     return lines
 
 
@@ -263,13 +275,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--data", nargs="+", choices=every, default=every)
+    parser.add_argument("--models", nargs="+", choices=["bounded", "unbounded"], default=["bounded", "unbounded"])
     parser.add_argument("--kinds", nargs="+", choices=list(BUDGETS), default=list(BUDGETS))
     parser.add_argument("--totals", nargs="+", type=int, default=TOTALS)
     parser.add_argument("--correlations", nargs="+", type=float, default=CORRELATIONS)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    cells = [Cell(*cell) for cell in product(given.data, given.kinds, given.totals, given.correlations)]
+    cells = [Cell(*cell) for cell in product(given.data, given.models, given.kinds, given.totals, given.correlations)]
     found = page(run_all(cells, given.runs, given.workers), given.runs)
     print(found)
     if given.write:

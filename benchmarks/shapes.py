@@ -31,6 +31,7 @@ from pdpmean.laws.error_law import half_width
 
 RESULTS = Path(__file__).parent / "results" / "shapes.md"
 TIERS, PARTS = (0.1, 0.5, 1.0), (0.54, 0.37, 0.09)
+EQUAL = 0.5  # what everybody grants, where all grant the same
 TOTALS = {"none": (500, 1_000, 5_000, 50_000), "one": (250, 500, 1_000, 5_000, 50_000), "two": (250, 1_000, 5_000)}
 # Of a tail that may be cut off in hindsight.
 CUTS = np.array([0, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1])
@@ -170,7 +171,7 @@ class Cell:
     def budgets(self, rng: Generator) -> Floats:
         """What each person grants."""
         if not self.tiers:
-            return np.full(round(self.total / 0.1), 0.1)
+            return np.full(round(self.total / EQUAL), EQUAL)
         people = round(self.total / np.dot(TIERS, PARTS))
         return np.array(rng.choice(TIERS, people, p=PARTS), dtype=np.float64)
 
@@ -242,7 +243,7 @@ def table(found: dict[Cell, dict[str, Any]]) -> list[str]:
     for cell, result in found.items():
         held = " / ".join(f"{100 * part:.0f}" for part in result["coverage"])
         lines.append(
-            f"| {cell.known} | {cell.total:,} | {cell.model} | {'tiers' if cell.tiers else 'all 0.1'} "
+            f"| {cell.known} | {cell.total:,} | {cell.model} | {'tiers' if cell.tiers else f'all {EQUAL:g}'} "
             f"| {cell.population} | {result['ratio']:.2f} | {held} | {result['worst']:.2g} "
             f"| {100 * result['answered']:.0f} % | {100 * result['contradicted']:.0f} % |"
         )

@@ -27,7 +27,7 @@ import pdpmean
 
 RESULTS = Path(__file__).parent / "results" / "spark.md"
 HEAD = """\
-| rows | avg of both columns, ns a row | bounded | unbounded | bounded, ratio | unbounded, ratio |
+| rows | avg of both columns, ns per row | bounded | unbounded | bounded, ratio | unbounded, ratio |
 |---|---|---|---|---|---|"""
 
 

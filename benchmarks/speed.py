@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"keep the table in {RESULTS.name}")
     options = parser.parse_args()
     lines = [
-        "| rows | np.average, ns a row | bounded | unbounded | bounded, ratio | unbounded, ratio | memory, MB more |",
+        "| rows | np.average, ns per row | bounded | unbounded | bounded, ratio | unbounded, ratio | more memory, MB |",
         "|---|---|---|---|---|---|---|",
     ]
     print("\n".join(lines))

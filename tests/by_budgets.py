@@ -15,4 +15,5 @@ estimate_mean: Any = partial(pdpmean.estimate_mean, weighting="budgets")
 
 def plan_mean(budgets: Any, **options: Any) -> Plan:
     """A plan with a single sum."""
-    return pdpmean.plan_mean(budgets, weighting="budgets", **options)
+    plan: Plan = pdpmean.plan_mean(budgets, weighting="budgets", **options)
+    return plan

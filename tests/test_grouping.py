@@ -42,10 +42,10 @@ def test_groups_keep_their_order() -> None:
         ("region", 3, "groups must be a list"),
         ("region", [], "between 1 and 10,000 groups; got 0"),
         ("region", range(MOST_GROUPS + 1), "got 10,001"),
-        ("region", ["a", "b", "a"], "differ from each other"),
-        ("region", [1, "1"], "differ from each other, also as text"),
-        ("region", [1, 1.0], "differ from each other"),
-        ("region", [True, 1], "differ from each other"),
+        ("region", ["a", "b", "a"], "must be distinct"),
+        ("region", [1, "1"], "must be distinct, also when written as text"),
+        ("region", [1, 1.0], "must be distinct"),
+        ("region", [True, 1], "must be distinct"),
         ("region", ["a", ["b"]], "groups must be numbers, text or the like"),
     ],
 )
@@ -97,7 +97,7 @@ def test_a_column_that_cannot_be_read_is_refused_without_a_word_about_it() -> No
         yield "a"
         raise ValueError("secret")
 
-    with pytest.raises(InvalidInputError, match="by failed while it was read") as caught:
+    with pytest.raises(InvalidInputError, match="by failed while it was being read") as caught:
         codes_of(failing(), ["a"])
     assert caught.value.__context__ is None
     assert "secret" not in str(caught.value)

@@ -19,7 +19,8 @@ def test_seeded_promises_nothing() -> None:
 def test_bounded() -> None:
     words = str(Promise(BOUNDED, Fraction(1)))
     assert (
-        "replacing one person's value changes the probability of any output by at most a factor exp(budget)." in words
+        "replacing one person's value changes the probability of any output by a factor of at most exp(budget)."
+        in words
     )
     assert "Who takes part and everybody's budget are assumed to be public." in words
     assert words.endswith("Assumes one record per person.")
@@ -28,7 +29,7 @@ def test_bounded() -> None:
 def test_unbounded() -> None:
     words = str(Promise(UNBOUNDED, Fraction(1, 4)))
     assert "adding or removing one person" in words
-    assert "a factor exp(0.25 * budget)." in words
+    assert "a factor of at most exp(0.25 * budget)." in words
     assert "Only the range of budgets, 0.1 to 1, is assumed to be public." in words
 
 

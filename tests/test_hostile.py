@@ -131,11 +131,11 @@ def bounds_of(options: dict[str, Any]) -> dict[str, Any]:
 
 
 FIELDS = {
-    *("mean", "interval_95", "std", "noise_std", "sampling_std", "center", "scale", "model"),
+    *("mean", "interval_95", "std", "noise_std", "sampling_std", "tails_std", "center", "scale", "model"),
     *("spent", "bounds", "budget_range", "missing", "contradicted", "contradictions", "released_mean"),
     *("assumed_tails", "weighting", "target", "whose_mean", "levels", "levels_differ"),
-    *("shape", "shares", "warnings", "private", "guarantee"),
-    *("run", "losses", "what_a_loss_means"),
+    *("shape", "shares", "plan", "warnings", "private", "guarantee"),
+    *("run", "losses", "what_a_loss_means", "spending", "value", "equals"),
 }
 
 
@@ -147,7 +147,7 @@ def check(result: MeanEstimate) -> None:
     for text in (str(result), result._repr_html_()):
         assert "NOT PRIVATE" in text
         assert "nan" not in text.split("guarantee")[0]
-    assert min(result.std, result.noise_std, result.sampling_std, result.scale) >= 0
+    assert min(result.std, result.noise_std, result.sampling_std, result.tails_std, result.scale) >= 0
     narrow, wide = result.interval(0.8), result.interval(0.99)
     assert all(math.isfinite(end) for end in (*narrow, *wide))
     room = 1e-6 * (wide[1] / 2 - wide[0] / 2)

@@ -163,7 +163,7 @@ def test_what_reads_a_column_may_fail_without_a_word_about_it() -> None:
         yield 1.0
         raise ValueError("secret")
 
-    with pytest.raises(InvalidInputError, match="values failed while it was read") as caught:
+    with pytest.raises(InvalidInputError, match="values failed while it was being read") as caught:
         private_numbers(failing())
     assert caught.value.__context__ is None
     assert "secret" not in str(caught.value)
@@ -369,7 +369,7 @@ def test_a_wrong_budget_is_named(wrong: float | None, shown: str, hint: str) -> 
     with pytest.raises(InvalidInputError) as caught:
         check_budgets(budgets)  # type: ignore[arg-type]
     assert str(caught.value) == (
-        f"budgets must be >= 0; record 17 has {shown} (the first record is 0). Use 0 to leave one out{hint}"
+        f"budgets must be >= 0; record 17 has {shown} (the first record is 0). Use 0 to leave a record out{hint}"
     )
     assert caught.value.name == "budgets"
     assert caught.value.value == pytest.approx(NAN if wrong is None else wrong, nan_ok=True, abs=0)
@@ -568,5 +568,5 @@ def test_columns_of_pandas_whose_indexes_differ_are_refused(model: Any) -> None:
         "budgets": {"budgets": budgets[::-1]},
         "by": {"budgets": budgets, "by": budgets[::-1], "groups": [1.0]},
     }.items():
-        with pytest.raises(InvalidInputError, match=f"values and {name} are columns of pandas whose indexes differ"):
+        with pytest.raises(InvalidInputError, match=f"values and {name} are pandas columns whose indexes differ"):
             estimate_mean(values, **columns, **options)

@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
 from typing import Any
 
-import numba.core.caching
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -31,10 +30,10 @@ from rules import (
 )
 
 from pdpmean import InvalidInputError, Randomness, estimate_mean, randomness
-from pdpmean.core import kernels
+from pdpmean.core import compiled as compiling
 from pdpmean.core.bounds import UNKNOWN, Bounds
 from pdpmean.core.integers import STEPS, WEIGHT_BITS
-from pdpmean.core.kernels import find_at_most, take_below
+from pdpmean.core.kernels import counting, find_at_most, take_below
 from pdpmean.core.model import BOUNDED, Model, make_model
 from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, FAR_FROM
 from pdpmean.core.threads import SMALLEST_BATCH
@@ -189,6 +188,32 @@ def test_large_batches_of_the_largest_products(size: int, sign: int, grouped: bo
         assert found == [(0, 0, 0), (0, 0, 0), expected, (0, 0, 0)]
     else:
         assert sums_of(clip, values, budgets) == expected
+
+
+# Sums by level
+
+ALLOWANCES_OF_LEVELS = [0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0]
+
+
+@MODELS
+@pytest.mark.parametrize("levels", range(1, 9))
+@each_treatment
+def test_levels_that_are_summed_together_are_those_of_the_twin(
+    model: Model, levels: int, treatment: dict[str, Any]
+) -> None:
+    """As many as one loop takes at once, fewer and more; allowances at the edges, without limit and of no number."""
+    values, budgets = columns(5000)
+    values[::11] = math.nan
+    budgets[::9] = np.resize([*ALLOWANCES_OF_LEVELS, 0.0, math.inf, math.nan], budgets[::9].size)
+    budgets[::9] /= model.limits[2]
+    caps = [0.7, 0.02, 0.3, 0.1, 0.9, 0.05, 0.4, 0.2]
+    clips = [clip_of(model, Fraction(3, 4), cap, 4.5, 2.5, **treatment) for cap in caps[:levels]]
+    summing = summing_of(clips, [ALLOWANCES_OF_LEVELS[: levels - 1]], grouped=False)
+    with compiled():
+        fast = all_sums(summing, batch_of(values, budgets))
+    assert fast == all_sums(summing, batch_of(values, budgets))
+    assert all(own.values and own.counted for own in fast)
+    assert all(bool(own.far_weight) == clips[0].far and bool(own.missing) == clips[0].squares for own in fast)
 
 
 # Sums by group
@@ -507,9 +532,9 @@ def test_a_masked_budget_is_none() -> None:
 
 def test_loops_are_compiled_where_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """From a certain size on they are needed, and whether data is so large may be private."""
-    caching: Any = numba.core.caching
-    monkeypatch.setattr(getattr(caching, "CacheImpl", None) or caching._CacheImpl, "_locator_classes", [])
-    loops = runpy.run_path(kernels.__file__)
+    for kept in (compiling._Cache, compiling._Kept):
+        monkeypatch.setattr(kept._impl_class, "_locator_classes", [])
+    loops = runpy.run_path(counting.__file__)
     counts, total = np.zeros(9, dtype=np.int64), np.zeros(2, dtype=np.int64)
     assert loops["count_cells"](np.array([1.0, -1.0]), 0.5, 2.0, 1.0, np.uint64(52), 1020, 7, counts, total) == 1
     assert total.tolist() == [2**16, 0]

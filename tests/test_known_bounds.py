@@ -13,7 +13,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 
 from pdpmean import (
     InsufficientBudgetError,
@@ -151,7 +151,7 @@ def test_missing_values_are_left_out(model: str) -> None:
 @both_models
 @pytest.mark.parametrize(("missing", "warned"), [(0.3, False), (0.7, True)])
 def test_more_than_half_missing_warns(model: str, missing: float, warned: bool) -> None:
-    values = np.where(np.arange(10_000) < 10_000 * missing, math.nan, 1.0)
+    values = np.where(np.arange(10_000) < 10_000 * missing, math.nan, 0.7)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = seeded(values, 0.5, bounds=(0, 1), **MODELS[model])
@@ -169,6 +169,7 @@ def test_nothing_but_missing_values_is_answered(model: str) -> None:
     assert found.warnings
 
 
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
 def test_the_total_weight_is_exact() -> None:
     """Not what cells of budgets add up to: with everybody at an end, that would move the mean."""
     budgets = np.full(400_000, 0.1013)
@@ -262,7 +263,7 @@ def test_two_bounds_far_beyond_the_values_cost_next_to_nothing(model: str) -> No
         ({"bounds": (0, math.nan)}, "bounds must be"),
         ({"bounds": (0, 10**400)}, "bounds must be"),
         ({"bounds": (0, 1, 2)}, "bounds must be"),
-        ({"bounds": (0, 1), "choices": Choices(clip_width=2.0)}, "are choices for shape='gaussian' alone"),
+        ({"bounds": (0, 1), "choices": Choices(clip_width=2.0)}, "apply only to shape='gaussian'"),
     ],
 )
 def test_what_is_wrong_is_told(options: dict[str, Any], message: str) -> None:
@@ -274,8 +275,8 @@ def test_what_is_wrong_is_told(options: dict[str, Any], message: str) -> None:
 
 
 def by_hand(plan: Plan, noise: float) -> tuple[float, float]:
-    """Noise and sampling error, for a clip of 2 to either side."""
-    return 2 * noise / plan.mean.weight, 2 * math.sqrt(plan.mean.square) / plan.mean.weight
+    """Noise and sampling error, for values that are spread evenly over 2 to either side."""
+    return 2 * noise / plan.mean.weight, 2 / math.sqrt(3) * math.sqrt(plan.mean.square) / plan.mean.weight
 
 
 def test_a_plan_by_hand() -> None:
@@ -315,15 +316,86 @@ def test_plans_of_groups_are_those_of_each() -> None:
 
 
 def test_a_plan_speaks_of_the_values_unit() -> None:
-    plan = plan_mean({0.1: 5400, 1.0: 900}, bounds=(1, 5))
-    text = str(plan)
-    assert "at most" in text
-    assert not any(word in text for word in ("standard deviations", "miss", "every private estimator"))
-    found = plan.to_dict()
-    assert found["errors_in"] == "the values' unit"
-    assert found["lower_bound"] is None
-    assert plan.without_privacy == pytest.approx(2 / math.sqrt(6300))
+    """Whether the population is located, which larger budgets pay for, or not."""
+    for factor, shape in ((1, "bounds"), (20, "any")):
+        plan = plan_mean({0.1: 5400 * factor, 1.0: 900 * factor}, bounds=(1, 5))
+        assert plan.shape == shape
+        text = str(plan)
+        assert not any(word in text for word in ("standard deviations", "miss", "any private method"))
+        found = plan.to_dict()
+        assert found["errors_in"] == "the values' unit"
+        assert found["lower_bound"] is None
+        assert plan.without_privacy == pytest.approx(2 / math.sqrt(3 * 6300 * factor))
     assert plan_mean({1.0: 900}).to_dict()["errors_in"] == "standard deviations"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "people", "located"),
+    [
+        ((0, 1), 1000, False),  # a share fills its bounds
+        ((1, 5), 1000, False),
+        ((0, 168), 1000, True),
+        ((0, 168), 200, False),  # there is no budget to spare
+        ((0, 1), 100_000, True),  # locating costs next to nothing
+    ],
+)
+def test_wide_bounds_are_worth_locating(bounds: Any, people: int, located: bool) -> None:
+    plan = plan_mean({0.5: people}, bounds=bounds)
+    assert ("histogram" in plan.shares) == located
+
+
+def test_shares_of_an_entry_are_never_located() -> None:
+    estimate = estimate_mean(["yes", "no"] * 50_000, 0.5, equals="yes", randomness=Randomness.seeded(1))
+    assert set(estimate.plan.shares) == {"sum"}
+
+
+@both_models
+def test_wide_bounds_with_little_budget_are_measured_from_the_lower_one(model: str) -> None:
+    rng = np.random.default_rng(4)
+    people = 1000 if model == "bounded" else 800
+    bells = [rng.normal(171, 9, people) for _ in range(30)]
+    found = [seeded(bell, 0.5, seed=seed, bounds=(0.0, 1000.0), **(MODELS[model])) for seed, bell in enumerate(bells)]
+    assert all(estimate.center == 0.0 for estimate in found)
+    assert np.median([abs(estimate.mean - 171) for estimate in found]) < 4.0  # without locating, some 3 times that
+    held = [estimate.interval(0.95)[0] <= 171 <= estimate.interval(0.95)[1] for estimate in found]
+    assert sum(held) >= 26
+
+
+@both_models
+def test_errors_are_told_for_values_that_fill_the_bounds(model: str) -> None:
+    rating = plan_mean({0.1: 5400, 1.0: 900}, bounds=(1, 5), **MODELS[model])
+    even, widest = rating.expected_by_shape.items()
+    assert even == ("spread evenly between the bounds", pytest.approx(rating.expected_std))
+    assert widest[0] == "half are at either bound"
+    assert widest[1] == pytest.approx(math.hypot(rating.noise_std, math.sqrt(3) * rating.sampling_std))
+    assert f"at most {widest[1]:.4g} if half are at either bound" in str(rating)
+    asked = plan_mean({0.1: 5400, 1.0: 900}, bounds=(0, 1), **MODELS[model])
+    half, few = asked.expected_by_shape.items()
+    assert half == ("half are yes and half are no", pytest.approx(asked.expected_std))
+    assert few[1] == pytest.approx(math.hypot(asked.noise_std, 0.6 * asked.sampling_std))
+    assert f"at most {asked.expected_std:.4g} in the values' unit, if half are yes" in str(asked)
+    assert plan_mean({0.1: 5400, 1.0: 900}, equals="yes", **MODELS[model]) == asked
+
+
+# Populations that fill their bounds as a plan expects it, or nearly.
+AS_EXPECTED: dict[str, tuple[GivenBounds, Callable[[int, int], Floats], float]] = {
+    "yes and no": ((0, 1), answers, YES),
+    "evenly": ((-2, 2), lambda people, seed: np.random.default_rng(seed).uniform(-2, 2, people), 0.0),
+}
+
+
+@pytest.mark.parametrize("people", [6_600, 22_500])  # of which the first are not located
+@pytest.mark.parametrize("name", AS_EXPECTED)
+def test_a_plan_expects_what_is_then_got(name: str, people: int) -> None:
+    """And not the half more that a plan in standard deviations of a bell would."""
+    bounds, draw, truth = AS_EXPECTED[name]
+    budgets = np.full(people, 0.2)
+    plan = plan_mean(budgets, bounds=bounds)
+    assert plan.shape == ("bounds" if people < 10_000 else "any")
+    runs = 60
+    errors = [seeded(draw(people, seed), budgets, seed, bounds=bounds).mean - truth for seed in range(runs)]
+    squares = sum(error**2 for error in errors) / plan.expected_std**2
+    assert chi2.ppf(0.001, runs) < squares < chi2.ppf(0.999, runs)
 
 
 def test_more_people_and_pictures() -> None:
@@ -334,5 +406,5 @@ def test_more_people_and_pictures() -> None:
     assert twice.bounds == plan.bounds
     assert twice.expected_std < plan.expected_std
     axes = plot_plan(plan).axes[0]
-    assert axes.get_ylabel() == "at most, in the values' unit"
+    assert axes.get_ylabel() == "in the values' unit"
     assert "lower bound" not in [line.get_label() for line in axes.lines]

@@ -26,7 +26,7 @@ from pdpmean.laws.mixed_law import Part, mix
 from pdpmean.laws.pooling import LevelErrors, Pooled
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.summing import Summing
-from pdpmean.planning.levels import MOST_LEVELS, LevelsFor, combined_sums
+from pdpmean.planning.levels import MOST_LEVELS, LevelsFor, combined_far, combined_sums
 from pdpmean.planning.released import PublicTotalSums
 from pdpmean.release.average import summing_of
 from pdpmean.release.shape import ExactSums
@@ -129,16 +129,35 @@ def test_a_combination_is_as_good_as_one_set_of_sums() -> None:
     found = combined_sums(nats, people, parts, 0.0)
     low = PublicTotalSums(-3.0, 20.0, 0.5, 30.0, (1.0,), (2.0,))
     high = PublicTotalSums(40.0, 60.0, 0.1, 100.0, (0.0,), (3.0,))
-    sums = combine([low, high], found.multipliers)
+    sums = combine([low, high], found, found)
     assert isinstance(sums, PublicTotalSums)
     assert float(found.multipliers @ found.multipliers) == pytest.approx(1.0)
     assert sums.weight == pytest.approx(found.sums.weight)
     assert sums.values / sums.weight == pytest.approx(0.8 * -3 / 30 + 0.2 * 40 / 100)
     assert sums.above[0] == pytest.approx(float(found.multipliers @ [2.0, 3.0]))
+    assert sums.behind_far == (1.0, 1.0)
     # Everyone counts the same, so that there are as many as there are people; of their own mean nothing is left to err.
     assert found.sums.weight**2 / found.sums.square == pytest.approx(1000)
     own = combined_sums(nats, people, parts, 1 / 1000).sums
     assert own.square / own.weight**2 <= 1e-12
+
+
+def test_levels_that_agree_have_other_parts_in_far_cells() -> None:
+    nats, people, parts = np.array([30.0, 100.0]), np.array([800.0, 200.0]), np.array([0.8, 0.2])
+    found, far = combined_sums(nats, people, parts, 0.0), combined_far(nats, people)
+    low = PublicTotalSums(-3.0, 20.0, 0.5, 30.0, (1.0,), (3.0,))
+    high = PublicTotalSums(40.0, 60.0, 0.1, 100.0, (0.0,), (10.0,))
+    sums = combine([low, high], found, far)
+    assert isinstance(sums, PublicTotalSums)
+    assert sums.values == pytest.approx(float(found.multipliers @ [-3.0, 40.0]))
+    assert float(far.multipliers @ far.multipliers) == pytest.approx(1.0)
+    # A tenth of each level is far, so that it is a tenth of what is behind far cells, whatever parts levels have.
+    assert sums.above[0] == pytest.approx(0.1 * sums.behind_far.weight * sums.weight)
+    # More is seen of it: noise is the same, and at best as small a part as it can be.
+    assert found.sums.weight < far.sums.weight <= math.hypot(*nats)
+    # Where there are many people, noise hardly matters, and each level has the part of its people.
+    many = combined_far(1e9 * nats, 1e3 * people)
+    assert many.sums.people == pytest.approx(1e6)
 
 
 def errors_of(noise: list[float], people: list[float]) -> LevelErrors:
@@ -293,7 +312,7 @@ def test_the_mean_of_everyone_where_the_well_paid_grant_little(shape: dict[str, 
         assert abs(found.mean - 50.0) < 4 * found.std
         assert found.levels_differ
         assert found.contradicted == ("shape" in shape)  # all together they are no bell
-        assert any("people who grant less have higher values" in text for text in said(found))
+        assert any("people with smaller budgets have higher values" in text for text in said(found))
         assert found.levels[0].mean > found.levels[-1].mean + 3
         assert found.contradicted or "budget 0.1" in str(found)
     biased = found_of(values, budgets, weighting="budgets", **shape, **model)
@@ -358,7 +377,7 @@ def test_a_plan_says_what_everyone_costs() -> None:
     few, many = (plan_mean({budget: times * people / 10 for budget, people in TIERS.items()}) for times in (2, 100))
     assert few.weighting == "pooled"
     assert few.weighed.price > 1.25
-    assert "who counts" in str(few)
+    assert "weighting" in str(few)
     assert many.weighting == "everyone"
     assert 0.9 <= many.weighed.price < 1.05
     assert many.to_dict()["price_of_everyone"] == many.weighed.price
@@ -370,7 +389,9 @@ def test_who_grants_nothing_is_told() -> None:
     values, budgets = the_well_paid_grant_little(1)
     budgets[:100] = 0.0
     found = found_of(values, np.random.default_rng(3).permutation(budgets))
-    assert "nothing can be said of the 100 who grant no budget" in found.whose_mean
+    assert "nothing can be said about the 100 who grant no budget" in found.whose_mean
+    unbounded = plan_mean(TIERS, model="unbounded", budget_range=(0.2, 0.8))
+    assert unbounded.whose_mean("everyone").endswith("nothing can be said about those who grant less than 0.2")
 
 
 @pytest.mark.parametrize(("name", "word"), [("weighting", "equal"), ("target", "everybody")])

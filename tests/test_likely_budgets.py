@@ -20,10 +20,11 @@ RATINGS = np.random.default_rng(2).integers(1, 20, 3000).astype(float)
 @pytest.mark.parametrize(
     ("budgets", "message"),
     [
-        (IDS, r"2,\d\d\d are above 20"),
-        (VALUES, "are above 20"),
-        (np.append(np.ones(2999), 21.0), "1 are above 20"),
-        (RATINGS, "different whole numbers"),
+        (IDS, r"2,\d\d\d of 3,000 are above 5"),
+        (VALUES, "3,000 of 3,000 are above 5"),
+        (np.append(np.ones(2999), 6.0), "1 of 3,000 are above 5.*guess right 99 times in 100"),
+        (RATINGS, "of 3,000 are above 5"),
+        (np.log(VALUES), "different numbers above 1"),
     ],
 )
 def test_columns_that_hold_something_else_are_noticed(budgets: Any, message: str) -> None:
@@ -37,10 +38,11 @@ def test_columns_that_hold_something_else_are_noticed(budgets: Any, message: str
     "budgets",
     [
         1.0,
-        20.0,
+        5.0,
         math.inf,
         np.random.default_rng(3).choice([0.1, 0.5, 1, 2, 5, math.inf], 3000),
-        np.random.default_rng(3).uniform(0, 20, 3000),
+        np.random.default_rng(3).uniform(0.01, 1.0, 3000),
+        np.random.default_rng(3).lognormal(-1.5, 0.5, 3000),
     ],
 )
 def test_budgets_are_not(budgets: Any) -> None:
@@ -52,8 +54,8 @@ def test_budgets_are_not(budgets: Any) -> None:
 def test_of_private_budgets_the_range_alone_decides() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", BudgetWarning)
-        assert estimate_mean(VALUES, IDS, model="unbounded", budget_range=(1, 20)).mean == pytest.approx(38, abs=3)
-        with pytest.raises(BudgetWarning, match="1 to 21 reaches above 20"):
+        assert estimate_mean(VALUES, IDS, model="unbounded", budget_range=(1, 5)).mean == pytest.approx(38, abs=3)
+        with pytest.raises(BudgetWarning, match="1 to 21 reaches above 5"):
             estimate_mean(VALUES, 1.0, model="unbounded", budget_range=(1, 21))
 
 

@@ -90,13 +90,14 @@ def test_unbounded_text(source: str, tmp_path: Path) -> None:
 
 def test_unbounded_columns_of_objects(tmp_path: Path) -> None:
     """Columns that may hold anything, and do: of a pandas frame, and lists."""
-    found = []
+    frames, lists = [], []
     for entries in ([], ["x", None, 7], rude_column(60)):
         columns = {"income": entries, "epsilon": entries[::-1], "region": entries[30:] + entries[:30]}
         frame = pd.DataFrame({name: pd.Series(boxed(column), dtype=object) for name, column in columns.items()})
-        lists = columns_by(list)(columns, tmp_path)
-        found += [[seen(handed, RELEASES[name]) for name in OF_OBJECTS] for handed in (named(frame), lists)]
-    assert all(one == found[0] for one in found)
+        frames.append([seen(named(frame), RELEASES[name]) for name in OF_OBJECTS])
+        lists.append([seen(columns_by(list)(columns, tmp_path), RELEASES[name]) for name in OF_OBJECTS])
+    assert all(one == frames[0] for one in frames)
+    assert all(one == lists[0] for one in lists)
 
 
 @pytest.mark.parametrize("release", RELEASES)

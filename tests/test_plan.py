@@ -37,7 +37,8 @@ UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 1.0)}
 
 def plan_mean(budgets: Any, **options: Any) -> Plan:
     """A plan for a bell in which people count by their budgets, unless something else is asked for."""
-    return pdpmean.plan_mean(budgets, **{"shape": "gaussian", "weighting": "budgets", **options})
+    plan: Plan = pdpmean.plan_mean(budgets, **{"shape": "gaussian", "weighting": "budgets", **options})
+    return plan
 
 
 def plans() -> dict[str, dict[str, Any]]:
@@ -48,8 +49,8 @@ def plans() -> dict[str, dict[str, Any]]:
         "any unbounded": {"shape": "any", **UNBOUNDED},
         "bell within bounds": {"shape": "gaussian", "bounds": (0.0, 100.0)},
         "any from a bound": {"shape": "any", "bounds": (0.0, None)},
-        "bounds": {"shape": "any", "bounds": (0.0, 100.0)},
-        "bounds unbounded": {"shape": "any", "bounds": (0.0, 100.0), **UNBOUNDED},
+        "bounds": {"shape": "any", "bounds": (0.0, 1.0)},
+        "bounds unbounded": {"shape": "any", "bounds": (0.0, 1.0), **UNBOUNDED},
         "share": {"share": 0.3},
     }
 
@@ -85,11 +86,19 @@ def test_shares_are_exact_and_dyadic(options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("bounds", [(0, None), (None, 0)])
 def test_from_a_bound_a_centre_is_sought_only_where_there_is_budget_enough(bounds: Any) -> None:
-    few, many = (pdpmean.plan_mean({0.5: people}, bounds=bounds) for people in (3000, 5000))
+    few, many = (pdpmean.plan_mean({0.5: people}, bounds=bounds) for people in (1500, 3000))
     assert set(few.shares) == {"histogram", "sum"}
     assert set(many.shares) == {"center", "histogram", "sum"}
     assert few.failure_probability() == 0 < many.failure_probability(1e4)
     assert few.anchor == 0
+
+
+def test_where_a_centre_would_be_missed_the_bound_does_instead() -> None:
+    """A noisy census of a wide range is not sure of what it found: no bound may make a plan worse."""
+    unsure: dict[str, Any] = {"model": "unbounded", "budget_range": (1.0, 64.0), "bounds": (0.0, None)}
+    plan: Plan = pdpmean.plan_mean({1.0: 60, 40.0: 15}, **unsure)
+    assert 450 < plan.total < 1000
+    assert "center" not in plan.shares
 
 
 @given(st.integers(2**10, 2**20).map(lambda units: Fraction(units, 2**20)), st.booleans())
@@ -172,7 +181,7 @@ def test_what_the_plan_chooses_is_better_than_what_one_might() -> None:
         ({"saturation": math.inf}, "saturation must be positive and finite; got inf"),
         ({"max_failure": 1.5}, "max_failure must lie strictly between 0 and 1; got 1.5"),
         ({"max_ratio": math.nan}, "max_ratio must be positive and finite; got nan"),
-        ({"center_share": 0.5, "scale_share": 0.5}, "must leave something to average"),
+        ({"center_share": 0.5, "scale_share": 0.5}, "must leave a share for the average"),
     ],
 )
 def test_choices_are_checked(options: dict[str, float], message: str) -> None:
@@ -189,7 +198,7 @@ def test_choices_are_checked(options: dict[str, float], message: str) -> None:
     ],
 )
 def test_choices_that_leave_nothing_of_the_share_are_refused(choices: Choices, options: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInputError, match="must leave something to average"):
+    with pytest.raises(InvalidInputError, match="must leave a share for the average"):
         plan_mean(TIERS, choices=choices, **options)
 
 
@@ -289,20 +298,46 @@ def test_the_needed_total_suffices_and_is_hardly_more(tiers: dict[float, int], o
 
 
 def test_a_refusal_says_what_would_help() -> None:
-    with pytest.raises(InsufficientBudgetError, match=r"people like these, larger budgets, or bounds=\(low, high\)"):
-        plan_mean({0.1: 1000})
+    """How much budget, how many people, and what knowing bounds would save; each is then indeed enough, and just so."""
+    with pytest.raises(InsufficientBudgetError, match="people like these, or larger budgets") as caught:
+        pdpmean.plan_mean({0.1: 1000})
+    cases: dict[str, dict[str, Any]] = {"would be enough": {}, "with one": {"bounds": (0.0, None)}}
+    for told, words in cases.items():
+        total, people = _enough(str(caught.value), told)
+        assert total == pytest.approx(0.1 * people, rel=0.02)
+        assert pdpmean.plan_mean({0.1: people}, **words).total >= total
+        with pytest.raises(InsufficientBudgetError):
+            pdpmean.plan_mean({0.1: 0.9 * people}, **words)
+    assert "this budget with two narrow ones, bounds=(low, high)" in str(caught.value)
+    assert pdpmean.plan_mean({0.1: 1000}, bounds=(0.0, 1.0)).total == pytest.approx(100)
     with pytest.raises(InsufficientBudgetError) as caught:
         plan_mean({0.1: 1000}, shape="gaussian", bounds=(0.0, 1.0))
     assert "bounds=" not in str(caught.value)
     assert 0.05 < caught.value.failure_probability <= 1
 
 
+def _enough(text: str, told: str) -> tuple[float, float]:
+    """The total and the people that a refusal says would be enough, in the words before or after `told`."""
+    patterns = {
+        "would be enough": r"About ([\d,]+) would be enough: about ([\d,]+) people",
+        "with one": r"about ([\d,]+) \(([\d,]+) people\) with one, bounds=\(low, None\)",
+    }
+    found = re.search(patterns[told], text)
+    assert found is not None
+    total, people = (float(number.replace(",", "")) for number in found.groups())
+    return total, people
+
+
 def test_a_refusal_of_any_shape_gives_its_true_reason() -> None:
     # From a bound no centre is sought, but there is too little weight for the histogram.
-    with pytest.raises(InsufficientBudgetError, match="too little to find how far a population of any shape") as caught:
+    with pytest.raises(
+        InsufficientBudgetError, match="too little to find out how far a population of any shape"
+    ) as caught:
         plan_mean({1.0: 200}, shape="any", bounds=(0, None))
     assert caught.value.failure_probability == 0
-    with pytest.raises(InsufficientBudgetError, match="the probability of missing the population is") as caught:
+    with pytest.raises(
+        InsufficientBudgetError, match="finding where the values lie may fail in 100 % of runs"
+    ) as caught:
         plan_mean({1.0: 100}, shape="any")
     assert caught.value.failure_probability > 0.05
 
@@ -333,13 +368,13 @@ def test_an_error_for_each_named_shape() -> None:
     assert list(by_shape) == ["bell-shaped", "skewed like wages", "yes or no"]
     assert by_shape["bell-shaped"] == plan.expected_std
     assert by_shape["yes or no"] < by_shape["bell-shaped"] < by_shape["skewed like wages"]
-    (row,) = [text for name, text in plan.rows() if name == "that is, if it is"]
-    assert [part.rsplit(" ", 1)[0] for part in row.split(", ")] == list(by_shape)
+    rows = dict(plan.rows())
+    assert rows["expected error (std)"].endswith("standard deviations of the population, if bell-shaped")
+    assert [part.split(" if ")[1] for part in rows["for other values"].split(", ")] == list(by_shape)[1:]
     assert plan.to_dict()["expected_std_by_shape"] == by_shape
-    for other in ({"shape": "gaussian"}, {"bounds": (0.0, 1.0)}):
-        known = pdpmean.plan_mean(TIERS, **other)
-        assert known.to_dict()["expected_std_by_shape"] is None
-        assert "that is, if it is" not in str(known)
+    known = pdpmean.plan_mean(TIERS, shape="gaussian")
+    assert known.to_dict()["expected_std_by_shape"] is None
+    assert "for other values" not in str(known)
 
 
 @pytest.mark.parametrize("budgets", [[], {}, [0.0, 0.0], {0.5: 0}, {0.0: 100}])
@@ -595,12 +630,17 @@ def test_a_plan_prints_and_goes_into_json() -> None:
         "total budget",
         "expected error (std)",
         "made of",
+        "limited by",
         "95 % interval",
-        "who counts",
-        "at best",
-        "chance of a miss",
+        "one run in four",
+        "without privacy",
+        "weighting",
+        "everyone the same",
         "shares of the budget",
+        "",
     ]
+    unit = "standard deviations"
+    assert all(unit in text for name, text in plan.rows() if "0.0" in text and name != "shares of the budget")
     found = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
     assert found["expected_std"] == plan.expected_std
     assert sum(found["shares"].values()) == 1
@@ -757,7 +797,9 @@ def test_what_refused_groups_need_is_told_for_their_own_budgets() -> None:
 
 
 def test_what_no_budget_can_find_is_told_so() -> None:
-    with pytest.raises(InsufficientBudgetError, match="No budget would be, but bounds=") as caught:
+    with pytest.raises(
+        InsufficientBudgetError, match=r"No budget would be enough\. If bounds are .* with two"
+    ) as caught:
         plan_mean({1.0: 1000}, choices=Choices(max_ratio=1e8))
     assert caught.value.needed == math.inf
     with pytest.raises(InsufficientBudgetError, match=r"a total budget of 0\.001 is not enough"):

@@ -110,7 +110,7 @@ def test_too_few_people_are_drawn_as_refused() -> None:
 def test_the_saturation_drawn_is_the_plans() -> None:
     plan = plan_mean(TIERS, weighting="budgets")
     weights = plot(plan).axes[1]
-    assert points(weights, f"saturation, {plan.saturation:.3g}") == [(plan.saturation, 1.0)]
+    assert points(weights, f"saturation, {plan.saturation_in_words}") == [(plan.saturation, 1.0)]
     assert [budget for budget, _ in points(weights, "budgets granted")] == list(TIERS)
     for budget, weight in [*points(weights, "budgets granted"), *points(weights, "weight")]:
         assert weight == pytest.approx(min(budget / plan.saturation, 1.0))
@@ -126,7 +126,7 @@ def test_with_many_budgets_few_are_marked() -> None:
 def test_public_people_are_drawn_too() -> None:
     plan = plan_mean({0.1: 9800, math.inf: 200})
     errors, weights = plot(plan).axes
-    assert errors.get_xlabel() == "people, in multiples of those at hand"
+    assert errors.get_xlabel() == "number of people, relative to the present number"
     assert points(errors, "this plan")[0][0] == 1.0
     assert [budget for budget, _ in points(weights, "budgets granted")] == [0.1]
     assert np.isfinite(plot(plan_mean({math.inf: 5000})).axes[1].get_xlim()).all()
@@ -141,9 +141,9 @@ def test_a_lower_bound_of_single_people_falls_with_more_of_them() -> None:
 def test_a_plan_is_labelled_in_words(plan: Plan) -> None:
     errors, weights = plot(plan).axes
     assert (errors.get_xlabel(), errors.get_ylabel()) == ("total budget", "in standard deviations")
-    assert (weights.get_xlabel(), weights.get_ylabel()) == ("budget of a person", "of full weight")
+    assert (weights.get_xlabel(), weights.get_ylabel()) == ("a person's budget", "fraction of full weight")
     assert errors.get_title(loc="left") == "Error that one run in four exceeds"
-    assert weights.get_title(loc="left") == "What a budget counts"
+    assert weights.get_title(loc="left") == "How much a budget counts"
     figure = plot(plan)
     png(figure)  # ticks get their labels when drawn
     labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
@@ -176,8 +176,8 @@ def test_intervals_are_drawn_and_written(estimate: MeanEstimate) -> None:
 
 def test_the_parts_of_the_error_are_drawn(estimate: MeanEstimate) -> None:
     parts = plot(estimate).axes[1]
-    assert names(parts) == ["together", "sampling", "noise"]
-    sizes = [estimate.std, estimate.sampling_std, estimate.noise_std]
+    assert names(parts) == ["together", "unseen tails", "sampling", "noise"]
+    sizes = [estimate.std, estimate.tails_std, estimate.sampling_std, estimate.noise_std]
     bars = [bar for bar in parts.patches if isinstance(bar, Rectangle)]
     assert [bar.get_width() * estimate.std for bar in bars] == pytest.approx(sizes)
     assert texts(parts) == [f"{size:.3g}" for size in sizes]

@@ -146,9 +146,10 @@ def test_a_plan(people: dict[float, int], options: dict[str, Any], shape: Any) -
 
 def plan_or_refusal(people: dict[float, int], **options: Any) -> Plan | InsufficientBudgetError:
     try:
-        return plan_mean(people, **options)
+        plan: Plan = plan_mean(people, **options)
     except InsufficientBudgetError as refusal:
         return refusal
+    return plan
 
 
 def test_estimates_to_compare_with() -> None:

@@ -105,22 +105,22 @@ def test_wrong_budgets_are_told_by_their_record(tmp_path: Path) -> None:
 
 def test_nobody_may_have_two_records() -> None:
     twice = FRAME.assign(person=np.arange(9000) // 2)
-    assert "two records" in refusal(twice, **NAMES, person="person")
+    assert "more than one record" in refusal(twice, **NAMES, person="person")
     assert "bounded" in refusal(twice, **NAMES, person="person", model="unbounded", budget_range=(0.1, 1.0))
 
 
 def test_what_is_refused() -> None:
     assert "value='...'" in refusal(FRAME, budget="epsilon")
-    assert "one budget for all" in refusal(FRAME, value="hours")
-    assert "one number, for all" in refusal(FRAME, BUDGETS, value="hours")
-    assert "one budget for all" in refusal(FRAME, 0.5, **NAMES)
+    assert "one budget for everybody" in refusal(FRAME, value="hours")
+    assert "one number for everybody" in refusal(FRAME, BUDGETS, value="hours")
+    assert "one budget for everybody" in refusal(FRAME, 0.5, **NAMES)
     assert "by must be the name of a column" in refusal(FRAME, **NAMES, by=REGIONS, groups=["north"])
     for name in (0.5, b"epsilon"):
         assert refusal(FRAME, value="hours", budget=name) == (
-            "budget must be the name of a column of the table; one budget for all is given as budgets=0.5"
+            "budget must be the name of a column of the table; for one budget for everybody, pass budgets=0.5"
         )
     assert refusal(FRAME, value=0, budget="epsilon") == "value must be the name of a column of the table"
-    assert "no column '0.25'; one budget for all is given as budgets=0.5\n" in refusal(
+    assert "no column '0.25'; for one budget for everybody, pass budgets=0.5\n" in refusal(
         FRAME, value="hours", budget="0.25"
     )
     assert "no column 'hour'; did you mean 'hours'?" in refusal(FRAME, value="hour", budget="epsilon")

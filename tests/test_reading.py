@@ -146,14 +146,14 @@ def test_a_mirrored_column_is_clipped_the_same() -> None:
 @pytest.mark.parametrize(
     ("bounds", "closed"),
     [
-        (UNBOUNDED, (False, False)),
-        (FROM_ZERO, (True, False)),
-        ((-math.inf, 3.0), (False, True)),
-        ((0.0, 3.0), (False, False)),
+        (UNBOUNDED, [(False, False), (False, False), (False, False)]),
+        (FROM_ZERO, [(True, False), (False, False), (False, False)]),
+        ((-math.inf, 3.0), [(False, False), (False, False), (False, True)]),
+        ((0.0, 3.0), [(True, False), (False, False), (False, True)]),
     ],
 )
-def test_nothing_lies_beyond_the_only_bound(bounds: tuple[float, float], closed: tuple[bool, bool]) -> None:
-    assert closed_sides(bounds) == closed
+def test_nothing_lies_beyond_an_anchor_at_a_bound(bounds: tuple[float, float], closed: list[tuple[bool, bool]]) -> None:
+    assert closed_sides([0.0, 1.0, 3.0], bounds).tolist() == [list(sides) for sides in closed]
 
 
 def hostile(rng: np.random.Generator, kind: str) -> Floats:

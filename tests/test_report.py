@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 from browser import Browser, Page
 
-from pdpmean import InvalidInputError, MeanEstimate, Randomness, __version__, estimate_mean
+from pdpmean import InvalidInputError, MeanEstimate, Randomness, __version__, estimate_mean, plot
+from pdpmean.core.text import rounded
 from pdpmean.results.grouped_estimate import GroupedEstimate
 from pdpmean.show.report import report_html, write_report
 
@@ -94,19 +95,22 @@ class Outline(HTMLParser):
 
 def test_the_answer_comes_with_its_interval_and_promise(estimate: MeanEstimate) -> None:
     words = Outline(report_html(estimate, command=COMMAND)).words
-    low, high = estimate.interval()
-    assert f"Mean {estimate.mean:.3f}" in words
-    assert f"With 95 % confidence, the mean of the population lies between {low:.3f} and {high:.3f}." in words
+    low, high = (rounded(end, estimate.std) for end in estimate.interval())
+    assert f"Mean {rounded(estimate.mean, estimate.std)}" in words
+    assert f"With 95 % confidence, the mean of the population lies between {low} and {high}." in words
     assert estimate.guarantee in words
     assert estimate.whose_mean in words
+    assert str(estimate.assumed) in words
+    for name, size in estimate.error_parts.items():
+        assert f"of which {name}{size:.3g}" in words
     assert COMMAND in words
     assert "NOT PRIVATE" not in words
 
 
 def test_another_level(estimate: MeanEstimate) -> None:
     words = Outline(report_html(estimate, level=0.9)).words
-    low, high = estimate.interval(0.9)
-    assert f"With 90 % confidence, the mean of the population lies between {low:.3f} and {high:.3f}." in words
+    low, high = (rounded(end, estimate.std) for end in estimate.interval(0.9))
+    assert f"With 90 % confidence, the mean of the population lies between {low} and {high}." in words
     for level in (0.8, 0.9, 0.95, 0.99):
         assert f"{100 * level:g} % interval" in words
     with pytest.raises(InvalidInputError, match="level"):
@@ -116,11 +120,22 @@ def test_another_level(estimate: MeanEstimate) -> None:
 def test_the_plan_is_told(estimate: MeanEstimate) -> None:
     page = html.unescape(report_html(estimate))
     rows = [(name, text) for name, text in estimate.plan.rows() if name != "shares of the budget"]
-    assert len(rows) == 8
+    assert len(rows) > 8
+    assert f"Here it is {estimate.plan.half_width(0.75):.4g} standard deviations" in page
     for name, text in rows:
         assert f'<th scope="row">{name}</th><td>{text}</td>' in page
     told = re.findall(r">([\d.]+)\N{NO-BREAK SPACE}%</td>", page)
     assert [float(part) for part in told] == [round(100 * float(share), 2) for share in estimate.plan.shares.values()]
+
+
+def test_what_a_budget_counts_is_told() -> None:
+    """The same saturation as in the picture, and none where everyone counts the same."""
+    by_budgets = estimated(weighting="budgets")
+    most = by_budgets.plan.saturation_in_words
+    page = html.unescape(report_html(by_budgets))
+    assert f"grows with their budget up to {most}; more budget adds nothing" in page
+    assert f"saturation, {most}" in [line.get_label() for line in plot(by_budgets.plan).axes[1].lines]
+    assert "Everyone counts the same, whatever they grant." in report_html(estimated(weighting="everyone"))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +195,7 @@ def test_the_same_page_from_the_same_estimate(estimate: MeanEstimate) -> None:
 def test_groups_are_a_table_and_a_picture(grouped: GroupedEstimate) -> None:
     page = report_html(grouped, level=0.9)
     assert "Means of 7 groups" in Outline(page).words
-    assert "interval that holds it with 90 % confidence. 1 refused." in Outline(page).words
+    assert "Each interval contains its group's mean with 90 % confidence. 1 refused." in Outline(page).words
     cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in page.split("<tr>")]
     rows = {html.unescape(row[0]): row[1:] for row in cells if row}
     for group in set(GROUPS) - {"few"}:
@@ -278,7 +293,7 @@ def test_without_matplotlib_there_are_no_pictures() -> None:
 def test_a_report_is_written_whole(estimate: MeanEstimate, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text("before")
-    with pytest.raises(InvalidInputError, match="is there already"):
+    with pytest.raises(InvalidInputError, match="already exists"):
         write_report(estimate, path, command=COMMAND)
     assert path.read_text() == "before"
     write_report(estimate, path, command=COMMAND, overwrite=True)

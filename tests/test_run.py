@@ -169,6 +169,6 @@ def test_a_report_tells_it() -> None:
         assert text in page
     assert "73.1" in page  # times of 100, at a loss of 1
     private = report_html(estimate_mean(FRAME, value="hours", budget="epsilon", **UNBOUNDED))
-    assert "nobody is counted here" in private
+    assert "numbers of people are not shown here" in private
     simulated = report_html(estimate_mean(VALUES, 1.0, randomness=Randomness.seeded(1)))
     assert "What it cost" not in simulated

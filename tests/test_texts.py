@@ -8,7 +8,7 @@ import pytest
 
 from pdpmean import plan_mean
 from pdpmean.core.html import as_html
-from pdpmean.core.text import rounded, short
+from pdpmean.core.text import rounded, short, without_password
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,17 @@ def test_a_plan_shows_itself_in_a_notebook() -> None:
     shown = plan._repr_html_()
     assert shown == as_html(plan.rows())
     assert '<th scope="row">total budget</th><td>4,000' in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("--ledger postgresql://ada:s3:cret@host:5432/people", "--ledger postgresql://ada:***@host:5432/people"),
+        ("postgres://:s3cret@host/a and people.db", "postgres://:***@host/a and people.db"),
+        ("postgresql://host/a?password=s3cret&user=ada", "postgresql://host/a?password=***&user=ada"),
+        ("postgresql://ada@host:5432/people", "postgresql://ada@host:5432/people"),
+        ("C:/people.db mail@host", "C:/people.db mail@host"),
+    ],
+)
+def test_addresses_are_shown_without_their_password(text: str, shown: str) -> None:
+    assert without_password(text) == shown

@@ -21,7 +21,7 @@ from numba import types
 from observer import MANY
 
 from pdpmean import InsufficientBudgetError, Randomness, estimate_mean
-from pdpmean.core import traces
+from pdpmean.core import compiled, traces
 from pdpmean.core.compiled import Loop
 from pdpmean.core.types import Floats
 
@@ -103,6 +103,14 @@ def test_loops_are_kept_where_that_is_no_trace(make_loop: Callable[[], Loop], tm
         assert of_ones(make_loop()) == (3.0, 0)
         assert len(list(tmp_path.glob("kept/*/*.nbc"))) == 1
         assert of_ones(make_loop()) == (3.0, 1)
+
+
+def test_a_loop_is_compiled_again_where_any_file_of_its_room_has_changed(make_loop: Callable[[], Loop]) -> None:
+    with mock.patch.object(traces, "_discreet", new=False):
+        assert of_ones(make_loop()) == (3.0, 0)
+        with mock.patch.object(compiled, "_stamp_of_room", return_value="other constants"):
+            assert of_ones(make_loop()) == (3.0, 0)
+            assert of_ones(make_loop()) == (3.0, 1)
 
 
 def test_no_loop_is_kept_where_that_is_a_trace(make_loop: Callable[[], Loop], tmp_path: Path) -> None:

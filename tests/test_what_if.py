@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
-from pdpmean import Choices, plan_mean
+from pdpmean import Choices, InvalidInputError, plan_mean, what_if
 from pdpmean.core.model import ModelName
-from pdpmean.study.what_if import Scenario, what_if
+from pdpmean.planning.make import with_people
+from pdpmean.study.what_if import WhatIf
 
 TIERS = {0.1: 5400, 0.5: 3700, 1.0: 900}
 
 
-def errors(scenarios: list[Scenario]) -> dict[str, float]:
+def errors(scenarios: WhatIf) -> dict[str, float]:
     return {one.name: one.plan.expected_std if one.plan else math.inf for one in scenarios}
 
 
@@ -31,7 +34,58 @@ def test_each_change_is_planned_as_if_it_were_so() -> None:
         "25 % more people": {0.1: 6750, 0.5: 4625, 1.0: 1125},
         "twice as many people": {0.1: 10800, 0.5: 7400, 1.0: 1800},
     }
-    assert found == {name: plan_mean(people).expected_std for name, people in changed.items()}
+    assert list(found) == list(changed)
+    plans = {name: plan_mean(people) for name, people in changed.items()}
+    alike = {name: plan.expected_std for name, plan in plans.items() if plan.weighting == "pooled"}
+    assert len(alike) > 5
+    assert alike.items() <= found.items()
+
+
+def test_who_counts_how_much_stays_as_it_is() -> None:
+    """Twice as many people would make it cheap that everyone counts the same: a larger error, for another mean."""
+    plan = plan_mean(TIERS)
+    twice = plan_mean({budget: 2 * people for budget, people in TIERS.items()})
+    assert (plan.weighting, twice.weighting) == ("pooled", "everyone")
+    (compared,) = [one.plan for one in what_if(plan) if one.name == "twice as many people"]
+    assert compared is not None
+    assert compared.weighting == "pooled"
+    assert compared.expected_std < twice.expected_std
+    held = with_people(plan, 2)
+    assert held is not None
+    assert held.expected_std == compared.expected_std
+
+
+@pytest.mark.parametrize(
+    ("people", "bounds"),
+    [({0.1: 22272}, (0, 1)), ({0.1: 20000}, (1, 5)), ({0.1: 7439, 0.5: 7438, 1.0: 7395}, (0, 1))],
+)
+def test_errors_of_one_table_and_one_curve_have_one_unit(people: dict[float, float], bounds: tuple[int, int]) -> None:
+    """Between two bounds more budget pays for locating the population: that changes the method, and no unit."""
+    plan = plan_mean(people, bounds=bounds)
+    scenarios = what_if(plan)
+    plans = [one.plan for one in scenarios if one.plan]
+    curve = [found for factor in np.geomspace(1 / 16, 16, 25) if (found := with_people(plan, factor))]
+    assert {one.errors_in for one in (*plans, *curve)} == {"the values' unit"}
+    assert max(one.expected_std for one in plans) < 1.01 * plan.expected_std
+    assert all(more.expected_std < less.expected_std for less, more in pairwise(curve))
+    assert len(curve) == 25
+
+
+def test_it_prints_as_a_table_with_its_unit() -> None:
+    plan = plan_mean(TIERS, bounds=(1, 5))
+    head, as_it_is, *lines = str(what_if(plan)).splitlines()
+    assert head.split("  ")[0] == "what if"
+    assert "expected error (std), in the values' unit" in head
+    assert as_it_is.split()[-1] == f"{plan.expected_std:.4g}"
+    assert len(lines) == len(what_if(plan)) == len(what_if(plan).to_list())
+    assert "in standard deviations" in str(what_if(plan_mean(TIERS)))
+    assert "<table" in what_if(plan)._repr_html_()
+    assert repr(what_if(plan)).startswith("<WhatIf of 9 changes to <Plan bounded, any")
+
+
+def test_only_a_plan_will_do() -> None:
+    with pytest.raises(InvalidInputError, match="what_if takes a plan"):
+        what_if(TIERS)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("model", "public"), [("bounded", None), ("unbounded", (0.1, 1.0))])
@@ -41,10 +95,15 @@ def test_more_is_never_worse(model: ModelName, public: tuple[float, float] | Non
 
 
 def test_options_are_kept() -> None:
-    options = {"share": 0.5, "shape": "gaussian", "bounds": (-10.0, 10.0), "choices": Choices(clip_width=2.0)}
-    found = errors(what_if(plan_mean(TIERS, **options)))  # type: ignore[arg-type]
+    options: dict[str, Any] = {
+        "share": 0.5,
+        "shape": "gaussian",
+        "bounds": (-10.0, 10.0),
+        "choices": Choices(clip_width=2.0),
+    }
+    found = errors(what_if(plan_mean(TIERS, **options)))
     twice = {budget: 2 * people for budget, people in TIERS.items()}
-    assert found["twice as many people"] == plan_mean(twice, **options).expected_std  # type: ignore[arg-type]
+    assert found["twice as many people"] == plan_mean(twice, **options).expected_std
 
 
 def test_the_public_range_grows_with_a_doubled_budget() -> None:

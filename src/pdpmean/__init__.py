@@ -3,10 +3,11 @@
 =====================  ===========================================================================
 `estimate_mean`        the mean, at everybody's own budget, with an interval: a `MeanEstimate`
 `plan_mean`            what to expect of it before any value is read: a `Plan`
-`Ledger`               who grants what, and what every release has cost them
+`what_if`              what larger budgets or more people would do to a plan
+`Ledger`               what people grant, and what every release has cost them
 `plot`                 a picture of a plan, an estimate or a comparison
 `write_report`         an estimate as one HTML page
-`Choices`              what to decide instead of the plan
+`Choices`              parameters to choose yourself, instead of the plan
 `paper`                the algorithms of the paper this library starts from, one function each
 `lower_bound`          the error that no private estimator can beat
 `Randomness`           secure randomness for releases, seeded randomness for simulations
@@ -34,11 +35,13 @@ if TYPE_CHECKING:
     from pdpmean.laws.lower_bound import lower_bound
     from pdpmean.ledger.ledger import Ledger
     from pdpmean.plan import plan_mean
+    from pdpmean.planning.grouped_plan import GroupedPlan
     from pdpmean.planning.plan import Plan
     from pdpmean.randomness import Randomness
     from pdpmean.results.grouped_estimate import GroupedEstimate
     from pdpmean.results.mean_estimate import MeanEstimate
     from pdpmean.show import plot, write_report
+    from pdpmean.study.what_if import what_if
 
 __version__ = VERSION
 
@@ -46,6 +49,7 @@ __all__ = [
     "BudgetWarning",
     "Choices",
     "GroupedEstimate",
+    "GroupedPlan",
     "InsufficientBudgetError",
     "InvalidInputError",
     "Ledger",
@@ -62,6 +66,7 @@ __all__ = [
     "paper",
     "plan_mean",
     "plot",
+    "what_if",
     "write_report",
 ]
 
@@ -92,13 +97,15 @@ if not TYPE_CHECKING:  # a type checker sees the names themselves, and not that 
         from pdpmean.estimate import estimate_mean
         from pdpmean.laws.lower_bound import lower_bound
         from pdpmean.plan import plan_mean
+        from pdpmean.planning.grouped_plan import GroupedPlan
         from pdpmean.planning.plan import Plan
         from pdpmean.randomness import Randomness
         from pdpmean.results.grouped_estimate import GroupedEstimate
         from pdpmean.results.mean_estimate import MeanEstimate
+        from pdpmean.study.what_if import what_if
 
-        verbs = (estimate_mean, plan_mean, lower_bound)
-        types = (Choices, Plan, Randomness, GroupedEstimate, MeanEstimate)
+        verbs = (estimate_mean, plan_mean, what_if, lower_bound)
+        types = (Choices, Plan, GroupedPlan, Randomness, GroupedEstimate, MeanEstimate)
         return {"paper": pdpmean.paper} | {thing.__name__: thing for thing in (*verbs, *types)}
 
     def __dir__() -> list[str]:

@@ -37,7 +37,7 @@ class PdpMeanError(Exception):
 
 
 class InvalidInputError(PdpMeanError, ValueError):
-    """Something public about the call is wrong; `name` says what, `value` what it was."""
+    """Something public about the call is wrong: `name` says which argument, and `value` is its value."""
 
     def __init__(self, message: str, *, name: str, value: object = None) -> None:
         super().__init__(message)
@@ -67,20 +67,27 @@ class InsufficientBudgetError(PdpMeanError):
         self.people_needed = people_needed
         self.failure_probability = failure_probability
         self.spent = 0.0
-        """The part of every budget that finding out has used; none where budgets are public."""
+        """The fraction of every budget that was used to find this out; 0 where budgets are public."""
+
+    @property
+    def in_brief(self) -> str:
+        """The refusal in a few words, for a row of a table."""
+        if self.total == 0:
+            return f"refused: {self}"
+        return "refused: no budget would be enough" if math.isinf(self.needed) else f"refused: needs {self.needed:,.0f}"
 
     def having_spent(self, share: float) -> InsufficientBudgetError:
         """The same refusal, after so much of every budget was used to find out."""
         if share:
             self.spent = share
-            self.args = (f"{self}. Finding out has used {share:.3g} of every budget",)
+            self.args = (f"{self}. Finding this out has used {share:.3g} of every budget",)
         return self
 
 
 class LedgerError(PdpMeanError):
-    """The ledger cannot be read or written, or is not what it should be; says what to do.
+    """The ledger cannot be read or written, or is not what it should be; the message says what to do.
 
-    `result` is the estimate that the ledger could not record, if there is one: what it cost stays reserved.
+    `result` is the estimate that the ledger could not record, if there is one; its cost stays reserved.
     """
 
     def __init__(self, message: str) -> None:
@@ -89,7 +96,7 @@ class LedgerError(PdpMeanError):
 
 
 class MissingPackageError(PdpMeanError, ImportError):
-    """A package that this needs, `name`, is not installed; the extra `extra` brings it."""
+    """A required package, `name`, is not installed; the extra `extra` includes it."""
 
     def __init__(self, name: str, *, extra: str) -> None:
         super().__init__(f"this needs {name}: pip install 'pdpmean[{extra}]'", name=name)
@@ -97,7 +104,7 @@ class MissingPackageError(PdpMeanError, ImportError):
 
 
 class PopulationWarning(UserWarning):
-    """The released numbers do not look like the population that was assumed; says what to do instead."""
+    """The released numbers do not look like the assumed population; the message says what to do instead."""
 
 
 class BudgetWarning(UserWarning):

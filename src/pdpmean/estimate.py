@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from numbers import Real
 from typing import Any, Literal, Unpack, overload
 
+from pdpmean.core.asked import Asked
 from pdpmean.core.bounds import GivenBounds
 from pdpmean.core.checks import tier_budgets
 from pdpmean.core.choices import Choices, GivenShape, MissingName
@@ -27,7 +27,7 @@ from pdpmean.core.traces import leave_no_trace
 from pdpmean.core.whose import Target, Weighting
 from pdpmean.errors import BudgetWarning, InsufficientBudgetError, PopulationWarning
 from pdpmean.inference.conclude import conclude
-from pdpmean.ledger.charge import Charge, check_ledger
+from pdpmean.ledger.charge import Charge, as_charged, check_ledger
 from pdpmean.ledger.ledger import Ledger
 from pdpmean.passes.cells import Held, count_budgets
 from pdpmean.planning.census import CENSUS_PART, Census
@@ -86,87 +86,87 @@ def estimate_mean(
     randomness: Randomness | None = None,
     progress: Progress | None = None,
 ) -> MeanEstimate | GroupedEstimate:
-    """The mean of the population behind `values`, at every person's own budget, with an interval.
+    """The mean of the population behind `values`, at every person's own budget, with a confidence interval.
 
     Parameters
     ----------
     values
-        One number per person. Missing and infinite ones are data like any other; what is no number (text is not read as
-        one) counts as missing. Missing ones are left out: the mean is that of the others. Yes and no are True and
-        False, or 1 and 0 (in CSV, 1 and 0). Or a table: the path of a Parquet, CSV or Arrow file (a glob,
-        a list of them), an Arrow table, a pandas or polars frame, a DuckDB relation, a Spark DataFrame.
+        One number per person. Missing and infinite values are allowed. Entries that are not numbers, including all
+        text, count as missing. Missing values are left out: the mean is that of the rest. For yes or no, use True and
+        False, or 1 and 0 (in CSV, 1 and 0). Or a table: the path of a Parquet, CSV or Arrow file (or a glob, or a list
+        of paths), an Arrow table, a pandas or polars frame, a DuckDB relation, or a Spark DataFrame.
     budgets
-        One budget per person, or one for all: 0 leaves a person out, inf makes them public. With `tiers`, a column
-        of tier names instead.
+        One budget per person, or one for everybody: 0 leaves a person out, inf makes their value public. With `tiers`,
+        a column of tier names instead.
     value, budget
         The names of the two columns, if a table is given.
     equals
-        The mean is then the share of this entry: a value is 1 where the entry is this one, 0 where it is another, and
-        missing where it is missing. The column's type decides how entries are compared: numbers and dates as such,
-        text letter by letter. In CSV, which has no types, 1.0 is 1 as well, and empty entries and NA are missing.
-        The entry is public, and must not be read off the data. Bounds are then (0, 1).
+        Estimate the share of this entry: a value is 1 if the entry is this one, 0 if it is another, and missing if it
+        is missing. The column's type decides how entries are compared: numbers and dates as such, text letter by
+        letter. In CSV, which has no types, 1.0 also equals 1, and empty entries and NA are missing. The entry is
+        public, and must not be read off the data. The bounds are then (0, 1).
     tiers
         The budget of each tier.
     by, groups
-        A column (in a table, its name), and which of its entries to report: one estimate per group, everybody's whole
-        budget spent in their own. The list is public; records of other groups are left out.
+        A column (in a table, its name), and which of its entries to report. There is one estimate per group, and each
+        may use its members' whole budgets. The list is public; records of other groups are left out.
     person
-        A column (in a table, its name) of ids, checked to be unique; in the bounded model alone, unless there is a
-        ledger, or `rows`.
+        A column (in a table, its name) of ids, which must be unique unless `rows` is given. In the unbounded model,
+        only with `rows` or a ledger.
     rows
-        "mean" if people have several rows: each person is then one record, the mean of their rows that are numbers, at
-        the smallest of their rows' budgets. With groups, a person is in the first of the list that they have rows in,
-        and the mean is of these. How many rows a person has is protected as well.
+        "mean" if people have several rows: each person then becomes one record, the mean of their rows that are
+        numbers, at the smallest of their rows' budgets. With groups, a person is in the first listed group in which
+        they have a row, and only their rows in it count. The number of rows of a person is protected as well.
     ledger
-        Who grants what, and has spent how much. Budgets come from there, or from the data and are checked against it;
-        nobody spends more than is left. Everybody's cost is reserved before anything is drawn.
+        A record of what people grant and have spent. Budgets come from the ledger, or from the data and are checked
+        against it. Nobody spends more than is left. Everybody's cost is reserved before anything is drawn.
     purpose, analyst
-        What the release is for, which a ledger must know, and who makes it: reports and JSON say so.
+        What the release is for, which a ledger requires, and who makes it. Reports and JSON contain both.
     spend
         With a ledger, the most that the release may cost anybody, in nats; instead of `share`.
     model
-        "bounded": replacing a value is protected; who takes part, and everybody's budget, are public. "unbounded":
-        taking part is protected, too.
+        "bounded": values are protected; participation and budgets are public. "unbounded": participation and budgets
+        are protected too.
     budget_range
-        All that is public in the unbounded model: (smallest, largest). A budget below it leaves its record out, one
-        above it counts as its upper end.
+        In the unbounded model, the public range of budgets: (smallest, largest). A record with a budget below it is
+        left out; a budget above it counts as its upper end. With a ledger, the range of what people could grant.
     shape
-        "any", unless you know that the population is bell-shaped: "gaussian" then needs somewhat less budget. On
-        other populations it is wrong, which is not always noticed.
+        "any" assumes no shape. "gaussian" needs somewhat less budget if you know that the population is bell-shaped.
+        For other populations it is wrong, and not always with a warning.
     bounds
-        (low, high): what every value is publicly known to lie between, such as (0, 1) for yes and no, (1, 5) for a
-        rating, or (0, None) for money, counts and durations. Values beyond count as the bound. They must be known
-        beforehand: bounds that are read off the data tell of it. The more is known, the less budget is needed.
+        (low, high): publicly known bounds of all values, such as (0, 1) for yes or no, (1, 5) for a rating, or
+        (0, None) for money, counts and durations. Values beyond a bound count as the bound. Bounds must be known
+        beforehand: bounds that are read off the data reveal something about it. With bounds, less budget is needed.
     missing
-        "none" if everybody is publicly known to have a value, which makes the answer a little more exact where the
-        budget is small; a value that is missing nevertheless counts as the middle of the clip.
+        "none" if it is public knowledge that no value is missing. This makes the answer slightly more accurate where
+        the budget is small. A value that is missing nevertheless counts as the middle of the clipping bounds.
     share
-        Use only this part of every budget; with a ledger, of what was granted, up to what is left of it.
+        Use only this fraction of every budget; with a ledger, of every grant, up to what is left of it.
     choices
-        What to decide instead of the plan.
+        Parameters to choose yourself, instead of the plan.
     weighting
-        "everyone": all who grant anything count the same, so that the mean is theirs even if values go with budgets, as
-        when the well paid grant less. "budgets": people count by their budgets, which has the least error, but is right
-        only if budgets and values are independent. "auto": everyone, where that costs next to nothing; otherwise both
-        are weighed against each other, by what the released numbers say (`plan_mean` says which).
+        "everyone": everybody who grants anything counts the same. The mean is then right even if values correlate with
+        budgets, as when the well paid grant less. "budgets": people count in proportion to their budgets. This has the
+        least error, but is right only if values do not correlate with budgets. "auto": as "everyone" where that costs
+        next to nothing; otherwise levels of budgets are pooled, by how well they agree (`plan_mean` says which).
     target
-        "population": the mean of the population that people come from. "people": the mean of the people in the table,
-        for whom there is no sampling error.
+        "population": the mean of the population that people come from. "people": the mean of the people in the table
+        themselves, which has no sampling error if everyone counts the same.
     randomness
         Secure unless given; `Randomness.seeded(...)` is for simulations and protects nobody.
     progress
-        Called as ``progress(step, done, total)`` now and then, with the step ("census", "sample" or "sum") and how many
-        records it has seen of how many (None while unknown); in the unbounded model, how many hundredths of 100.
+        Called from time to time as ``progress(step, done, total)``. The step is "census", "sample" or "sum"; `done` and
+        `total` are numbers of records (`total` is None while unknown) or, in the unbounded model, percentages.
 
     Raises
     ------
     InvalidInputError
         Something public is wrong. Values never raise.
     LedgerError
-        The ledger cannot be used; where it could not record a release that was made, `result` has the estimate.
+        The ledger cannot be used. If it could not record a release that was made, `result` has the estimate.
     InsufficientBudgetError
-        The budgets are not enough for an answer; says what would be. In the unbounded model the noisy census, a
-        sixteenth of the share, has then been used. With groups, those refused are listed in the result instead.
+        The budgets are not enough for an answer; the message says what would be. In the unbounded model, the noisy
+        census has then used a sixteenth of the share. With groups, the result lists refused groups instead.
 
     """
     with quiet(), Charge() as charge:
@@ -200,7 +200,7 @@ def estimate_mean(
             leave_no_trace()
         run = Run.begun(new_run_id(), values, options) if randomness.private else None
         source = charge.reserve(read(values, budgets, options), run, options, share)
-        options = replace(options, share=Fraction(1)) if ledger else options  # all of what was reserved
+        options = as_charged(options, share)
         source.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
         source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
 
@@ -224,9 +224,10 @@ def estimate_mean(
             unique=person is not None,
             merged=rows is not None,
             release=charge.release,
+            spending=charge.spending(options),
             run=run and run.made(options, source.columns, _losses(planned, options, budgets, charge.levels.tolist())),
         )
-        estimates = conclude([group.released for group in averaged], promise)
+        estimates = conclude([group.released for group in averaged], promise, Asked.of(values, options))
         result = _result(estimates, outcomes, promise, options)
         charge.commit(result)
     for text in result.contradictions:

@@ -2,39 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
 from pdpmean.core.bounds import GivenBounds
 from pdpmean.core.choices import Choices, GivenShape, floor_share
-from pdpmean.core.model import ModelName
-from pdpmean.core.options import Options, check_options
+from pdpmean.core.model import Model, ModelName
+from pdpmean.core.options import GivenPlanOptions, Options, check_options
 from pdpmean.core.progress import Progress, Watch
 from pdpmean.core.quiet import quietly
 from pdpmean.core.whose import Target, Weighting
 from pdpmean.errors import InvalidInputError
 from pdpmean.ledger.ledger import Ledger
 from pdpmean.ledger.request import PeopleAsked
-from pdpmean.passes.cells import count_budgets
+from pdpmean.passes.cells import Held, count_budgets
 from pdpmean.passes.source import Source
 from pdpmean.planning.census import CENSUS_PART, Census, census_of_tiers, expected_census
-from pdpmean.planning.make import make_plan
+from pdpmean.planning.grouped_plan import GroupedPlan
+from pdpmean.planning.make import make_plan, plan_groups
 from pdpmean.planning.plan import Plan
 from pdpmean.sources.read import read_ids, read_people
 
 __all__ = ["plan_mean"]
 
 
+@overload
+def plan_mean(
+    budgets: Any = None, *, by: None = None, groups: None = None, **options: Unpack[GivenPlanOptions]
+) -> Plan: ...
+
+
+@overload
+def plan_mean(
+    budgets: Any = None, *, by: Any, groups: Iterable[Hashable], **options: Unpack[GivenPlanOptions]
+) -> GroupedPlan: ...
+
+
 @quietly
 def plan_mean(
     budgets: Any = None,
     *,
+    equals: str | float | None = None,
     budget: str | None = None,
     tiers: Mapping[Any, float] | None = None,
+    by: str | None = None,
+    groups: Iterable[Hashable] | None = None,
     person: str | None = None,
     rows: Literal["mean"] | None = None,
     ledger: Ledger | None = None,
@@ -48,37 +64,44 @@ def plan_mean(
     weighting: Weighting = "auto",
     target: Target = "population",
     progress: Progress | None = None,
-) -> Plan:
+) -> Plan | GroupedPlan:
     """The plan for these budgets: what to expect before any value is read.
 
-    Errors are in standard deviations or, between known bounds, in the values' own unit. The plan
-    tells the budgets it is given: where they are private (unbounded), give those of the people you expect.
+    Errors are in standard deviations of the population or, if two bounds are known, in the unit of the values. The plan
+    reveals the budgets it is given. Where budgets are private (unbounded), pass those of the people you expect.
 
     Parameters
     ----------
     budgets
-        One budget per person, or how many people hold which: ``{0.1: 5400, 0.5: 3700, 1.0: 900}``. With `tiers`, names
-        stand for budgets in either. Or a table, as for `estimate_mean`.
+        One budget per person, or the number of people at each: ``{0.1: 5400, 0.5: 3700, 1.0: 900}``. With `tiers`,
+        either may have tier names instead of budgets. Or a table, as for `estimate_mean`.
     budget
-        The name of the column of budgets, if a table is given; no other is read.
+        The name of the column of budgets, if a table is given; no other column is read.
     tiers
         The budget of each tier, by name.
+    equals
+        As for `estimate_mean`: plan for the share of an entry, whose bounds are (0, 1). The entry itself is not looked
+        for.
+    by, groups
+        The name of a column of the table, and which of its entries to plan for: one plan per group.
     ledger, spend, person
-        Instead of budgets: plan for everybody in a ledger or, with a table whose column of ids is `person`, for those
-        in it, at what a next release could cost them; `spend` and `share` as for `estimate_mean`. In the bounded model
-        alone, since balances are private in the unbounded one.
+        Instead of budgets: plan for everybody in a ledger or, given a table whose column of ids is `person`, for the
+        people in it. Budgets are what the next release could cost them; `spend` and `share` are as for
+        `estimate_mean`. Only in the bounded model, since balances are private in the unbounded model.
     rows
-        "mean" if people have several rows in the table, whose column of ids is `person`: each counts once.
+        "mean" if people have several rows in the table, whose column of ids is `person`: each person counts once. With
+        `person` alone, ids are checked to be unique.
     model, budget_range, shape, bounds, share, choices, weighting, target, progress
         As for `estimate_mean`.
 
     Raises
     ------
     InsufficientBudgetError
-        No answer can be expected; says what would suffice.
+        The budgets are not enough for an answer; the message says what would be. With groups, the result says so.
 
     """
     options = check_options(
+        equals=equals,
         budget=budget,
         tiers=tiers,
         model=model,
@@ -89,44 +112,60 @@ def plan_mean(
         choices=choices,
         weighting=weighting,
         target=target,
+        by=by,
+        groups=groups,
         person=person,
         rows=rows,
         ledger=ledger,
         spend=spend,
     )
-    if ledger is not None or spend is not None or (person is not None and rows is None):
+    if ledger is not None or spend is not None:
         budgets = _remaining(budgets, person, options, share)
-        options = replace(options, share=Fraction(1), rows=None)  # all of what would be reserved, each person once
-    return make_plan(_expected_census(budgets, options, progress), options)
+        # All of what would be reserved, each person once.
+        options = replace(options, share=Fraction(1), person=None, rows=None)
+    censuses = _expected_censuses(budgets, options, progress)
+    if options.groups is None:
+        return make_plan(censuses[0], options)
+    return GroupedPlan.of(options.groups, plan_groups(censuses, options))
 
 
 def _remaining(budgets: Any, person: str | None, options: Options, share: float | Fraction) -> Mapping[float, float]:
     """How many people could take part in a next release, at which budget: all of a ledger, or those in a table."""
     ledger = options.ledger
     if ledger is None:
-        raise InvalidInputError("spend and person go with a ledger; without one, use share", name="spend")
+        raise InvalidInputError("spend goes with a ledger; without one, use share", name="spend")
+    if options.groups is not None:
+        raise InvalidInputError(
+            "a plan for groups needs a table with a column of budgets; with a ledger, plan for everybody",
+            name="groups",
+        )
     if options.budget is not None or (budgets is None) != (person is None):
         raise InvalidInputError(
-            "a plan is for everybody in a ledger, or for those in a table, whose column of ids is person='...'",
+            "with a ledger, plan for everybody in it, or for the people in a table whose column of ids is person='...'",
             name="ledger",
         )
     if not options.model.budgets_are_public:
         raise InvalidInputError(
-            "in the unbounded model what people have left is private: plan with the budgets that you expect",
+            "in the unbounded model what people have left is private: pass the budgets that you expect",
             name="ledger",
         )
+    ledger.check_balances_are_public()
     people = None if person is None else (PeopleAsked(ids) for ids, _ in read_ids(budgets, options).people())
     found: Mapping[float, float] = ledger.remaining(share=share, spend=options.spend, people=people)
     return found
 
 
-def _expected_census(budgets: Any, options: Options, progress: Progress | None) -> Census:
-    """The census to expect of budgets that the caller knows."""
+def _expected_censuses(budgets: Any, options: Options, progress: Progress | None) -> list[Census]:
+    """The census to expect of budgets that the caller knows, one per group."""
     people = read_people(budgets, options)
     share = floor_share(CENSUS_PART * options.share)
     if not isinstance(people, Source):
-        return census_of_tiers(people, options.model, share)
+        return [census_of_tiers(people, options.model, share)]
     people.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
-    (held,) = count_budgets(people, options.model, public=True)
-    census = expected_census(held.middles, held.counts.astype(np.float64), options.model, share)
+    counted = count_budgets(people, options.model, public=True)
+    return [_expected_census(held, options.model, share) for held in counted]
+
+
+def _expected_census(held: Held, model: Model, share: Fraction) -> Census:
+    census = expected_census(held.middles, held.counts.astype(np.float64), model, share)
     return replace(census, granted=held.total)

@@ -35,6 +35,7 @@ from pdpmean.core.weights import WEIGHT_UNIT
 from pdpmean.errors import InsufficientBudgetError
 from pdpmean.laws.lattice import Lattice
 from pdpmean.passes.batch import Batch, Keeping, Tallying
+from pdpmean.passes.cells import Cells
 from pdpmean.passes.source import Source
 from pdpmean.planning.census import Census
 from pdpmean.planning.make import plan_groups
@@ -182,6 +183,8 @@ class Crowd(Source):
         table = self._counted[rule].copy()
         if self.scenario.model.budget_range:  # in the bounded model the record is one of a tier
             rule.tally(self._own, table)
+        elif isinstance(rule, Cells):
+            rule.granted.note(np.array([tier.budget for tiers in self.scenario.groups for tier in tiers]))
         return table
 
     def _count(self, rule: Tallying) -> Counts:
@@ -319,7 +322,7 @@ def _marked(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _noting(run: Run) -> Callable[..., list[Any]]:
-    def conclude(groups: list[Released | None], _: object) -> list[Any]:
+    def conclude(groups: list[Released | None], *_: object) -> list[Any]:
         run.located = [group.location if group else None for group in groups]
         run.averaged = [group.averaged if group else None for group in groups]
         run.squares = [group.weight_squares if group else None for group in groups]

@@ -53,7 +53,7 @@ def test_no_command_is_help_and_wrong_use(run: Run) -> None:
             "--budget-min and --budget-max go with --model unbounded",
         ),
         (("plan", *TIERS, "--clip-width", "-1"), "pdpmean: --clip-width must be positive"),
-        (("plan",), "plan needs a FILE with its --budget column, or --tiers with people"),
+        (("plan",), "plan needs a FILE and its --budget column, or --tiers with people"),
         (("plan", "--tiers", "strict=0.1"), "--tiers must say how many people"),
         (("plan", "--tiers", "0.1:many"), "got '0.1:many'"),
         (("plan", "--tiers", "open=-1:900"), "all >= 0; got 'open=-1:900'"),
@@ -78,8 +78,11 @@ def test_a_refusal_says_what_would_do(run: Run) -> None:
     found = run("plan", "--tiers", "0.1:50")
     assert found.exit_code == 1
     assert found.stderr.startswith("pdpmean: refused: a total budget of 5 is not enough for an answer")
-    assert re.search(r"About (4\d\d|5\d\d) would be: about [45],\d\d\d people like these, larger budgets", found.stderr)
-    assert "--bounds LOW HIGH" in found.stderr
+    assert re.search(
+        r"About (4\d\d|5\d\d) would be enough: about [45],\d\d\d people like these, or larger budgets", found.stderr
+    )
+    assert "with one, --bounds LOW none; " in found.stderr
+    assert "with two narrow ones, --bounds LOW HIGH" in found.stderr
     assert (found.stderr.count("\n"), found.stdout) == (1, "")
 
 
@@ -96,7 +99,7 @@ def test_a_fault_is_named_and_not_quoted(run: Run, monkeypatch: pytest.MonkeyPat
     broken(ValueError("could not read '41.17'"), monkeypatch)
     found = run("plan", *TIERS)
     assert found.exit_code == 70
-    assert found.stderr.startswith("pdpmean: a fault of this program: ValueError in test_console.py, line ")
+    assert found.stderr.startswith("pdpmean: internal error: ValueError in test_console.py, line ")
     assert "41.17" not in found.output
     assert found.stderr.count("\n") == 1
 

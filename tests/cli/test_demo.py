@@ -45,7 +45,7 @@ def test_a_file_that_is_there_stays_as_it_is(run: Run, tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("hours,epsilon\n38,0.5\n")
     found = run("demo", "--directory", tmp_path)
     assert (found.exit_code, found.stdout) == (2, "")
-    assert found.stderr == f"pdpmean: {tmp_path / 'people.csv'} is there already: choose another --directory\n"
+    assert found.stderr == f"pdpmean: {tmp_path / 'people.csv'} already exists; choose another --directory\n"
     assert (tmp_path / "people.csv").read_text() == "hours,epsilon\n38,0.5\n"
 
 
@@ -54,5 +54,5 @@ def test_nothing_stays_unless_asked_for(run: Run, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(demo, "_TOUR", {})
     found = run("demo")
     assert (found.exit_code, str(tmp_path) in found.stdout) == (0, False)
-    assert "in a file that --directory would keep" in found.stdout
+    assert "in a temporary file (--directory keeps it)" in found.stdout
     assert list(tmp_path.iterdir()) == []

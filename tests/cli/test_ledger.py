@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -66,6 +67,39 @@ def test_an_import_of_wrong_budgets_changes_nothing(run: Run, folder: Path) -> N
     assert run("ledger", "init", "new.db").stdout == "new.db is a ledger of 0 people\n"
 
 
+@pytest.mark.usefixtures("ledger")
+def test_an_import_of_another_column_is_noticed(run: Run) -> None:
+    words = ("import", "people.db", "people.csv", "--person", "id", "--budget", "hours")
+    refused = run("ledger", *words, "--strict")
+    assert (refused.exit_code, refused.stdout) == (4, "")
+    assert re.search(r"look wrong: 2,\d\d\d of \d,\d\d\d are above 20.*Nothing was spent or written", refused.stderr)
+    assert json.loads(run("ledger", "show", "people.db", "--json").stdout)["left"] == {
+        "0.2": 1000,
+        "0.5": 1000,
+        "2": 1000,
+    }
+    told = run("ledger", *words)
+    assert (told.exit_code, told.stdout) == (0, "0 people added, 3,000 changed\n")
+    assert "pdpmean: warning: budgets look wrong" in told.stderr
+
+
+def test_of_two_tiers_with_one_budget_neither_is_taken_for_the_other(run: Run, ledger: Path) -> None:
+    words = ("import", "people.db", "people.csv", "--person", "id", "--budget", "tier")
+    run("ledger", *words, "--tiers", "strict=0.2,standard=0.2,open=2")
+    with Ledger(ledger) as held:
+        assert [held.balance(person).tier for person in "012"] == [None, None, "open"]
+
+
+def test_an_interrupt_says_where_to_see_what_was_charged(
+    run: Run, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pdpmean.estimate.locate", mock.Mock(side_effect=KeyboardInterrupt))
+    found = run("estimate", "people.csv", *ASKED)
+    assert found.exit_code == 130
+    assert "counts as spent; see pdpmean ledger show" in found.stderr
+    assert balance(ledger, "1") == "granted 0.5, spent 0.5, left 0"
+
+
 def test_grants_and_withdrawals(run: Run, ledger: Path) -> None:
     assert run("ledger", "grant", "people.db", "0", "0.75", "--tier", "own").stdout == (
         "0: granted 0.75, spent 0, left 0.75\n"
@@ -79,7 +113,7 @@ def test_grants_and_withdrawals(run: Run, ledger: Path) -> None:
 def test_an_estimate_is_charged(run: Run, ledger: Path) -> None:
     found = run("estimate", "people.csv", *ASKED, "--share", "0.5", "--analyst", "Ada")
     assert found.exit_code == 0, found.stderr
-    assert "what the ledger has charged them for release 1" in " ".join(found.stdout.split())
+    assert "where cost is what the ledger charged them for release 1" in " ".join(found.stdout.split())
     assert balance(ledger, "1") == "granted 0.5, spent 0.25, left 0.25"
     assert run("estimate", "people.csv", *ASKED, "--spend", "0.2").exit_code == 0
     assert balance(ledger, "1") == "granted 0.5, spent 0.45, left 0.05"
@@ -89,7 +123,7 @@ def test_an_estimate_is_charged(run: Run, ledger: Path) -> None:
 def test_what_is_told(run: Run) -> None:
     run("estimate", "people.csv", *ASKED, "--share", "0.5")
     shown = run("ledger", "show", "people.db").stdout
-    assert "3,000, of whom 3,000 have something left" in shown
+    assert "3,000, of whom 3,000 have budget left" in shown
     assert "committed  3,000   1350        hours at work" in shown
     assert json.loads(run("ledger", "show", "people.db", "--json").stdout)["left"] == {
         "0.1": 1000,
@@ -122,7 +156,7 @@ def test_a_release_that_was_cut_off_is_settled(run: Run, ledger: Path) -> None:
     assert found.exit_code == 5
     assert "95 % interval" in found.stdout, "the answer is paid for, so it is shown"
     assert "the connection was lost" in found.stderr
-    assert "Reserved, and neither committed nor cancelled: 1." in run("ledger", "verify", "people.db").stdout
+    assert "Releases still reserved, neither committed nor cancelled: 1." in run("ledger", "verify", "people.db").stdout
     assert run("ledger", "settle", "people.db", "1").stdout == "release 1 is settled as spent\n"
     assert run("ledger", "settle", "people.db", "1").exit_code == 5
     assert ledger.exists()
@@ -132,7 +166,7 @@ def test_a_release_that_was_cut_off_is_settled(run: Run, ledger: Path) -> None:
 def test_tables_are_exported_and_never_overwritten(run: Run) -> None:
     assert run("ledger", "export", "people.db", "out.csv").stdout == "people written to out.csv\n"
     assert len(Path("out.csv").read_text().splitlines()) == PEOPLE + 1
-    assert "there already" in run("ledger", "export", "people.db", "out.csv").stderr
+    assert "already exists" in run("ledger", "export", "people.db", "out.csv").stderr
     assert run("ledger", "export", "people.db", "out.parquet", "--table", "costs").exit_code == 0
     assert pq.read_table("out.parquet").num_rows == 0
 
@@ -155,12 +189,15 @@ def test_plans_are_for_what_is_left(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("estimate", "people.csv", "--value", "hours", "--ledger", "no.db"), "make one: pdpmean ledger init no.db"),
-        (("ledger", "show", "no.db"), "make one: pdpmean ledger init no.db"),
+        (
+            ("estimate", "people.csv", "--value", "hours", "--ledger", "no.db"),
+            "create one with pdpmean ledger init no.db",
+        ),
+        (("ledger", "show", "no.db"), "create one with pdpmean ledger init no.db"),
         (("estimate", "people.csv", "--value", "hours", "--ledger", "people.db"), "--person"),
         (("estimate", "people.csv", *ASKED[:-2]), "--purpose TEXT"),
         (("estimate", "people.csv", *ASKED, "--share", "0.5", "--spend", "1"), "not both"),
-        (("ledger", "statement", "people.db", "nobody"), "knows no person 'nobody'"),
+        (("ledger", "statement", "people.db", "nobody"), "has no person 'nobody'"),
     ],
 )
 @pytest.mark.usefixtures("ledger")
@@ -179,4 +216,4 @@ def test_without_a_ledger_one_line_says_so_on_a_terminal(
     monkeypatch.setattr("pdpmean.cli.estimate.is_terminal", lambda: terminal)
     found = run("estimate", "people.csv", "--value", "hours", "--budget", "epsilon", *quiet)
     assert found.exit_code == 0
-    assert found.stderr.count("nothing remembers what this has spent; --ledger people.db") == told
+    assert found.stderr.count("this cost is not recorded; to record it, use --ledger people.db") == told

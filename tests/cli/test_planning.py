@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pdpmean import plan_mean
-from pdpmean.study.what_if import what_if
+from pdpmean import plan_mean, what_if
+from pdpmean.cli.output import as_json
+from pdpmean.study.what_if import WhatIf
 
 from .conftest import Run
 
 TIERS, PEOPLE = "0.1:5400,0.5:3700,1:900", {0.1: 5400, 0.5: 3700, 1.0: 900}
+
+
+def errors_of(scenarios: WhatIf) -> list[float]:
+    return [scenario.plan.expected_std for scenario in scenarios if scenario.plan]
 
 
 def test_the_text_says_what_the_plan_says_and_more(run: Run) -> None:
@@ -23,19 +30,20 @@ def test_the_text_says_what_the_plan_says_and_more(run: Run) -> None:
     assert found.stdout.startswith(str(plan))
     part = (plan.sampling_std / plan.expected_std) ** 2
     assert f"limited by            sampling, {100 * part:.0f} % of the squared error" in found.stdout
-    assert f"helps up to {plan.saturation:.3g} per person; 0 % of the people grant more" in found.stdout
-    assert "without privacy       the error (std) would be 0.01\n" in found.stdout
-    table = found.stdout.split("\n\n")[1].splitlines()
+    assert "total budget          3,290, all of which counts" in found.stdout
+    assert "without privacy       the error (std) would be 0.01 standard deviations\n" in found.stdout
+    assert found.stdout == f"{plan}\n\n{what_if(plan)}\n"
+    table = str(what_if(plan)).splitlines()
     assert [line.split("  ")[0] for line in table] == [
         "what if",
-        "as it is",
+        "no change",
         *(scenario.name for scenario in what_if(plan)),
     ]
     head, as_it_is, *changed = table
     assert {len(line) for line in changed} == {len(head)}
     assert len(as_it_is) == head.index("  change")  # the column of changes is empty there
-    twice = plan_mean({budget: 2 * people for budget, people in PEOPLE.items()}).expected_std
-    assert table[-1].split()[-3:] == [f"{twice:.4g}", f"{100 * (twice / plan.expected_std - 1):.0f}", "%"]
+    raised = errors_of(what_if(plan))[0]
+    assert table[2].split()[-3:] == [f"{raised:.4g}", f"{100 * (raised / plan.expected_std - 1):.0f}", "%"]
 
 
 def test_little_budget_is_limited_by_noise(run: Run) -> None:
@@ -49,8 +57,8 @@ def test_json_holds_the_same(run: Run) -> None:
     assert found["limited_by"] == "sampling"
     assert found["people_beyond_saturation"] == 0.0
     assert found["without_privacy"] == 0.01
-    changes = {row["change"]: row["expected_std"] for row in found["what_if"]}
-    assert changes["twice as many people"] == plan_mean({b: 2 * n for b, n in PEOPLE.items()}).expected_std
+    assert found == json.loads(as_json(plan.to_dict() | {"what_if": what_if(plan).to_list()}))
+    assert len(found["what_if"]) == 9
 
 
 def test_a_public_person_makes_an_infinite_total_which_json_cannot_hold(run: Run) -> None:
@@ -72,9 +80,9 @@ def test_a_public_person_makes_an_infinite_total_which_json_cannot_hold(run: Run
         (("--shape", "gaussian"), {"shape": "gaussian"}),
     ],
 )
-def test_options_reach_the_plan(run: Run, words: tuple[str, ...], options: dict[str, object]) -> None:
+def test_options_reach_the_plan(run: Run, words: tuple[str, ...], options: dict[str, Any]) -> None:
     found = json.loads(run("plan", "--tiers", TIERS, "--json", *words).stdout)
-    assert found["expected_std"] == plan_mean(PEOPLE, **options).expected_std  # type: ignore[arg-type]
+    assert found["expected_std"] == plan_mean(PEOPLE, **options).expected_std
     assert found != json.loads(run("plan", "--tiers", TIERS, "--json").stdout)
 
 
@@ -82,7 +90,7 @@ def test_shape_and_choices_reach_the_plan(run: Run) -> None:
     chosen = ("--clip-width", "2.5", "--saturation", "0.3", "--center-share", "0.1", "--scale-share", "0.05")
     refused = run("plan", "--tiers", TIERS, *chosen)
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "are choices for --shape gaussian alone" in refused.stderr
+    assert "apply only to --shape gaussian" in refused.stderr
     found = json.loads(run("plan", "--tiers", TIERS, "--json", "--shape", "gaussian", *chosen).stdout)
     assert (found["clip_width"], found["shares"]["center"]) == (2.5, math.floor(0.1 * 2**20) / 2**20)
     assert found["saturation"] == pytest.approx(0.3)
@@ -97,6 +105,13 @@ def test_a_figure_is_drawn(run: Run, tmp_path: Path) -> None:
     assert run("plan", "--tiers", TIERS, "--plot", tmp_path / "plan.svg").exit_code == 0
     assert "<svg" in (tmp_path / "plan.svg").read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["plan.svg"]
+    (tmp_path / "plan.svg").write_text("kept")
+    found = run("plan", "--tiers", TIERS, "--plot", tmp_path / "plan.svg")
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "already exists; name another file, or pass --overwrite" in found.stderr
+    assert (tmp_path / "plan.svg").read_text() == "kept"
+    assert run("plan", "--tiers", TIERS, "--plot", tmp_path / "plan.svg", "--overwrite").exit_code == 0
+    assert "<svg" in (tmp_path / "plan.svg").read_text()
     found = run("plan", "--tiers", TIERS, "--plot", tmp_path / "plan.xyz")
     assert (found.exit_code, found.stdout) == (2, "")
     assert "svg" in found.stderr
@@ -122,3 +137,86 @@ def test_who_counts_and_whose_mean(run: Run) -> None:
     assert (everyone["weighting"], everyone["target"]) == ("everyone", "people")
     assert everyone["sampling_std"] < 1e-4 < by_budgets["sampling_std"]
     assert everyone["what_if"][0]["price_of_everyone"] > 0
+
+
+# Plans for what will be run, as it will be run
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    """Ids of which each is there twice, regions, and budgets of 0.1 and 1."""
+    rows = [f"{row // 2},{'ns'[row % 3 == 0]},{(0.1, 1)[row % 4 == 0]},{row}" for row in range(9000)]
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["id,region,epsilon,row", *rows]))
+    return path
+
+
+def test_the_share_of_an_entry_is_planned_for(run: Run) -> None:
+    found = run("plan", "--tiers", TIERS, "--equals", "yes")
+    assert found.stdout == run("plan", "--tiers", TIERS, "--bounds", "0", "1").stdout
+    assert "if half are yes and half are no" in found.stdout
+
+
+def test_one_plan_per_group(run: Run, people: Path) -> None:
+    words = ("plan", people, "--budget", "epsilon", "--by", "region", "--groups", "n,s,w", "--bounds", "0", "1")
+    head, north, south, west = run(*words).stdout.splitlines()
+    assert head.split("  ")[:2] == ["group", "people"]
+    assert "expected error (std), in the values' unit" in head
+    assert (north.split()[:2], south.split()[:2]) == (["n", "6,000"], ["s", "3,000"])
+    assert west.endswith("refused: there are no records, so nothing can be said about the mean")
+    groups = json.loads(run(*words, "--json").stdout)["groups"]
+    assert [group["group"] for group in groups] == ["n", "s", "w"]
+    alone = plan_mean({0.1: 4500, 1.0: 1500}, bounds=(0, 1))
+    assert groups[0]["expected_std"] == pytest.approx(alone.expected_std, rel=0.02)
+    assert groups[2] == {"group": "w", "refused": "there are no records, so nothing can be said about the mean"}
+    assert run(*words, "--plot", people.with_suffix(".svg")).stderr.startswith("pdpmean: --plot draws one plan")
+
+
+def test_groups_in_python(people: Path) -> None:
+    found = plan_mean(str(people), budget="epsilon", by="region", groups=["n", "s", "w"])
+    assert list(found) == ["n", "s"]
+    assert len(found) == 2
+    assert found["n"].people == 6000
+    assert repr(found) == "<GroupedPlan of 3 groups, 1 refused>"
+    assert "<table" in found._repr_html_()
+    with pytest.raises(KeyError, match="there are no records"):
+        found["w"]
+    few = plan_mean(str(people), budget="epsilon", by="row", groups=[7, 8])
+    assert "refused: needs" in str(few)
+
+
+def test_people_are_counted_once(run: Run, people: Path) -> None:
+    """Ids are checked to be unique, as an estimate would, or rows are merged."""
+    found = run("plan", people, "--budget", "epsilon", "--person", "id")
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "a person has more than one record" in found.stderr
+    unique = run("plan", people, "--budget", "epsilon", "--person", "row")
+    assert unique.stdout == run("plan", people, "--budget", "epsilon").stdout
+    assert (
+        run("plan", people, "--budget", "epsilon", "--person", "id", "--rows", "mean", "--bounds", "0", "1").exit_code
+        == 0
+    )
+
+
+@pytest.mark.parametrize(
+    "words", [("--person", "id"), ("--rows", "mean", "--person", "id"), ("--by", "region", "--groups", "n,s")]
+)
+def test_columns_need_a_file(run: Run, words: tuple[str, ...]) -> None:
+    found = run("plan", "--tiers", TIERS, *words)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert " goes with a FILE and its --budget column" in found.stderr
+
+
+def test_spend_needs_a_ledger(run: Run, people: Path) -> None:
+    found = run("plan", people, "--budget", "epsilon", "--spend", "0.1")
+    assert "--spend goes with a ledger; without one, use --share" in found.stderr
+
+
+def test_no_budget_above_the_largest_is_named(run: Run, people: Path) -> None:
+    """Budgets of a file are counted in cells: what is told of them agrees with what is told of tiers."""
+    for words in ((people, "--budget", "epsilon"), ("--tiers", "0.1:6750,1:2250")):
+        assert run("plan", *words).stdout.splitlines()[0].split("  ")[-1].strip() == "2,925, all of which counts"
+    capped = run("plan", people, "--budget", "epsilon", "--weighting", "budgets").stdout
+    exact = run("plan", "--tiers", "0.1:6750,1:2250", "--weighting", "budgets").stdout
+    assert re.search(r"budgets above 0\.\d+ count as 0\.\d+, and 25 % grant more", capped)
+    assert capped.splitlines()[0] == exact.splitlines()[0]

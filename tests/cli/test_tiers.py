@@ -47,7 +47,7 @@ def test_budgets_of_names() -> None:
     assert tier_budgets(read_tiers(["a=0.1,b=1"])) == {"a": 0.1, "b": 1.0}
     assert tier_budgets([]) is None
     for text in ("0.1", "a=0.1:3"):
-        with pytest.raises(InvalidInputError, match="beside a file"):
+        with pytest.raises(InvalidInputError, match="with a file, --tiers"):
             tier_budgets(read_tiers([text]))
     with pytest.raises(InvalidInputError, match="twice"):
         read_tiers(["a=0.1,a=1"])

@@ -67,9 +67,14 @@ FROM_BOUND = {  # of any shape, where distances are measured from a known bound:
 }
 
 
+class AroundACentre(Bounds):
+    """Bounds between which a centre is sought all the same, as it is with more budget."""
+
+
 def usual_shares(model: Model, shape: ShapeName, bounds: Bounds) -> Shares:
     """The shares of a plan unless others are asked for."""
-    return SHARES[model.name, shape] if bounds.only_one is None or shape != "any" else FROM_BOUND[model.name]
+    from_bound = shape == "any" and bounds.anchor is not None and not isinstance(bounds, AroundACentre)
+    return FROM_BOUND[model.name] if from_bound else SHARES[model.name, shape]
 
 
 # The part of every budget to use: all of it, and parts whose shares are exact fractions or must be rounded.

@@ -30,6 +30,7 @@ from exact.pipeline import (
     SPREADS,
     UNBOUNDED,
     USED,
+    AroundACentre,
     Patch,
     Person,
     cell_noise_at,
@@ -447,6 +448,7 @@ EITHER_WAY = {
     "from 0": FROM_ZERO,
     "up to 2": Bounds(-math.inf, 2.0),
     "between": Bounds(-0.5, 4.0),  # the clip may end at one of them
+    "between, around a centre": AroundACentre(-0.5, 4.0),
 }
 each_bounds = pytest.mark.parametrize("bounds", EITHER_WAY.values(), ids=EITHER_WAY)
 

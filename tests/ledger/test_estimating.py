@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from rude import RUDE, boxed, raising, rude_column
 
 from pdpmean import (
     InsufficientBudgetError,
@@ -68,7 +70,7 @@ def test_a_release_costs_everybody_their_share(ledger: Ledger) -> None:
     found = ask(ledger, share=0.25)
     assert found.mean == pytest.approx(38, abs=3)
     assert spent(ledger) == [1, 0.25, 1, 0.25]
-    assert "what the ledger has charged them for release 1" in found.guarantee
+    assert "where cost is what the ledger charged them for release 1" in found.guarantee
     assert ledger.verify().passed
 
 
@@ -76,9 +78,35 @@ def test_shares_are_of_what_was_granted_until_nothing_is_left(ledger: Ledger) ->
     for _ in range(3):
         ask(ledger, share=0.4)
     assert spent(ledger) == [4, 1, 4, 1]
-    with pytest.raises(InsufficientBudgetError, match="nobody grants any budget"):
+    with pytest.raises(InsufficientBudgetError, match="nobody in the data has budget left in the ledger"):
         ask(ledger)
     assert states(ledger) == ["committed"] * 3 + ["cancelled"]
+
+
+def test_every_answer_says_what_it_cost_and_who_has_budget_left(ledger: Ledger) -> None:
+    found = ask(ledger, spend=1)
+    assert str(found.promise.spending) == "1 per person; 1,000 of the 2,000 people in the ledger have budget left"
+    assert f"cost              {found.promise.spending}" in str(found)
+    assert found.to_dict()["spending"] == {"least": 1.0, "most": 1.0, "people_left": 1000, "people": 2000}
+    again = ask(ledger, by="region", groups=["a", "b"])
+    assert "Cost: 3 per person; 0 of the 2,000 people in the ledger have budget left" in str(again)
+
+
+def test_who_has_budget_left_is_not_told_where_that_is_private(ledger: Ledger) -> None:
+    assert str(ask(ledger, **UNBOUNDED).promise.spending) == "0.25 to 2 per person"
+
+
+def test_a_ledger_that_cannot_be_read_costs_no_answer(ledger: Ledger) -> None:
+    with mock.patch.object(Ledger, "remaining", side_effect=LedgerError("the disk is gone")):
+        found = ask(ledger)
+    assert str(found.promise.spending) == "1 to 4 per person"
+    assert states(ledger) == ["committed"]
+
+
+def test_what_refused_groups_get_back_is_not_counted_as_spent(ledger: Ledger) -> None:
+    found = ask(ledger, by="region", groups=["a", "nobody"])
+    assert list(found.refused) == ["nobody"]
+    assert str(found.promise.spending) == "1 to 4 per person"
 
 
 def test_a_most_in_nats_instead_of_a_share(ledger: Ledger) -> None:
@@ -123,7 +151,7 @@ def test_budgets_of_the_data_are_checked_and_used(ledger: Ledger) -> None:
     halves = TABLE.assign(granted=GRANTS / 2)
     ask(ledger, halves, budget="granted")
     assert spent(ledger) == [2, 0.5, 2, 0.5]
-    with pytest.raises(InvalidInputError, match=r"2,000 of 2,000 people have a budget in the data"):
+    with pytest.raises(InvalidInputError, match=r"2,000 of 2,000 people have a larger budget in the data"):
         ask(ledger, TABLE.assign(granted=GRANTS * 2), budget="granted")
     ask(ledger, budgets=0.25)
     assert spent(ledger) == [2.25, 0.75, 2.25, 0.75]
@@ -192,7 +220,7 @@ def test_people_who_are_not_known_are_counted_in_the_bounded_model(ledger: Ledge
 
 
 def test_people_twice_are_refused_in_the_bounded_model(ledger: Ledger) -> None:
-    with pytest.raises(InvalidInputError, match="two records"):
+    with pytest.raises(InvalidInputError, match="more than one record"):
         ask(ledger, VALUES, value=None, person=[*IDS[:-1], IDS[0]])
     assert ledger.releases() == []
 
@@ -212,6 +240,17 @@ def test_strange_ids_are_left_out_quietly_in_the_unbounded_model(ledger: Ledger)
     people = [*odd, *IDS[len(odd) :]]
     ask(ledger, VALUES, value=None, person=people, **UNBOUNDED)
     assert spent(ledger) == [0, 1, 0, 0]  # the first is there twice, the others under strange ids
+
+
+@pytest.mark.parametrize("column", [list, boxed], ids=["list", "array"])
+def test_rude_ids_are_left_out_quietly_in_the_unbounded_model(ledger: Ledger, column: Callable[[Any], Any]) -> None:
+    """Whatever their methods do; a number is read by its type, and one that Python cannot write is nobody's."""
+    rude = [*rude_column(len(RUDE)), raising("__int__", "__str__", base=np.int64)(1), 10**5000, -(10**5000)]
+    people = [*rude, *IDS[len(rude) :]]
+    ledger.grant("-3", 1)
+    ask(ledger, VALUES, value=None, person=column(people), **UNBOUNDED)
+    assert spent(ledger) == [0, 0, 0, 0]
+    assert ledger.balance("-3").spent == ledger.balance(IDS[-1]).spent == Amount.rounded_down(1)
 
 
 def test_columns_that_hold_no_ids_are_refused_by_their_type(ledger: Ledger) -> None:
@@ -244,6 +283,27 @@ def test_the_unbounded_model_charges_within_its_range_alone(ledger: Ledger) -> N
     ledger.grant(IDS[1], "0.2")
     ask(ledger, **UNBOUNDED)
     assert spent(ledger) == [2, 0, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "limits", [{}, {"share": 0.5}, {"share": Fraction(1, 3)}, {"share": 0.7}, {"spend": "0.2"}, {"spend": "0.05"}]
+)
+def test_whoever_grants_either_end_of_the_public_range_takes_part(ledger: Ledger, limits: dict[str, Any]) -> None:
+    """At what the ledger has left of it after rounding, a share, or a most: nobody is charged and left out."""
+    ledger.grant_all((person, "0.1" if place % 2 else "0.3") for place, person in enumerate(IDS))
+    counted: list[float] = []
+
+    def counting(source: Any, model: Any) -> Any:
+        budgets = np.concatenate([batch.budgets for batch in source.batches(values=False)])
+        counted.extend(np.unique(model.allowances(budgets)).tolist())
+        return count_budgets(source, model)
+
+    with mock.patch("pdpmean.estimate.count_budgets", counting):
+        ask(ledger, model="unbounded", budget_range=(0.1, 0.3), bounds=(0, 100), **limits)
+    share, most = Fraction(str(limits.get("share", 1))), Amount.rounded_down(limits.get("spend", "inf"))
+    costs = {min(Amount.rounded_down(granted).part(share), most) for granted in ("0.1", "0.3")}
+    assert {ledger.balance(person).spent for person in IDS} == costs
+    assert counted == [float(cost) for cost in sorted(costs)]
 
 
 STEPS = ["count_budgets", "take_census", "plan_groups", "weight_squares", "locate", "average", "conclude"]
@@ -305,13 +365,14 @@ def test_the_log_says_what_was_done(ledger: Ledger) -> None:
     assert details["options"]["columns"] == {"value": "hours", "person": "id"}
     assert (details["options"]["share"], details["options"]["shape"]) == ("1/2", "bounds")
     assert details["shares"] == {name: float(share) for name, share in found.plan.shares.items()}
+    assert details["plan"]["expected_std"] == found.plan.expected_std
     assert len(details["result"]) == 64
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"person": None}, "needs to know who is who"),
+        ({"person": None}, "a ledger needs person="),
         ({"purpose": None}, "what the release is for"),
         ({"randomness": Randomness.seeded(1)}, "seeded randomness protects nobody"),
         ({"spend": 0}, "spend must be above 0"),
@@ -347,6 +408,7 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
     "CSV": as_csv,
     "Parquet": as_parquet,
     "polars": lambda _: pl.from_pandas(TABLE),
+    "DuckDB": lambda _: duckdb.connect().from_df(TABLE),
 }
 
 
@@ -355,7 +417,8 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
 def test_every_source_charges_the_same(ledger: Ledger, name: str, model: dict[str, Any], tmp_path: Path) -> None:
     found = ask(ledger, SOURCES[name](tmp_path), share=0.5, **model)
     assert found.mean == pytest.approx(38, abs=3)
-    assert spent(ledger) == [2, 0.5, 2, 0.5]
+    most = 1 if model else 2  # a budget above the public range counts as its end
+    assert spent(ledger) == [most, 0.5, most, 0.5]
 
 
 def test_a_file_of_groups_sets_records_aside_at_the_budgets_that_are_reserved(ledger: Ledger, tmp_path: Path) -> None:
@@ -386,8 +449,16 @@ def test_a_plan_is_for_what_is_left(ledger: Ledger) -> None:
 def test_what_goes_with_a_plan_for_a_ledger(ledger: Ledger, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         plan_mean(ledger=ledger, **options)
-    with pytest.raises(InvalidInputError, match="go with a ledger"):
+    with pytest.raises(InvalidInputError, match="spend goes with a ledger"):
         plan_mean({1.0: 100}, spend=1)
+
+
+def test_a_plan_tells_nothing_of_balances_that_are_private(ledger: Ledger) -> None:
+    """Whatever model the plan is for: it would publish what the unbounded releases have left."""
+    ask(ledger, share=0.25, **UNBOUNDED)
+    for options in ({}, {"budgets": TABLE, "person": "id"}):
+        with pytest.raises(InvalidInputError, match="Keep one ledger per model"):
+            plan_mean(ledger=ledger, **options)
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")

@@ -9,6 +9,7 @@ import math
 import pickle
 import re
 import threading
+import warnings
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pdpmean.errors import InvalidInputError, LedgerError
-from pdpmean.ledger.amount import INFINITE, NOTHING, Amount
+from pdpmean.errors import BudgetWarning, InvalidInputError, LedgerError
+from pdpmean.ledger.amount import INFINITE, NOTHING, ONE_UNIT, Amount
 from pdpmean.ledger.ledger import Ledger
 from pdpmean.ledger.request import PeopleAsked, Request
 from pdpmean.ledger.reservation import Reservation
@@ -142,7 +143,7 @@ def test_people_who_are_private_are_left_out_where_not_known_or_there_twice(ledg
 
 def test_a_person_there_twice_is_refused_where_people_are_public(ledger: Ledger) -> None:
     ledger.grant("a", 1)
-    with pytest.raises(InvalidInputError, match="two records"):
+    with pytest.raises(InvalidInputError, match="more than one record"):
         ledger.reserve(asked("a", "a"), request())
     assert ledger.balance("a").spent == NOTHING
 
@@ -150,7 +151,7 @@ def test_a_person_there_twice_is_refused_where_people_are_public(ledger: Ledger)
 def test_budgets_of_the_data_are_checked_against_grants(ledger: Ledger) -> None:
     ledger.grant_all([("a", 1), ("b", 1)])
     data = [PeopleAsked(["a", "b"], np.array([0.5, 1.5]))]
-    with pytest.raises(InvalidInputError, match="1 of 2 people have a budget in the data"):
+    with pytest.raises(InvalidInputError, match="1 of 2 people have a larger budget in the data"):
         ledger.reserve(data, request(budgets_in_data=True))
     assert ledger.releases() == []
     private = request(budgets_in_data=True, people_are_public=False, share=Fraction(1, 2))
@@ -158,12 +159,19 @@ def test_budgets_of_the_data_are_checked_against_grants(ledger: Ledger) -> None:
     assert ledger.reserve(data, private).budgets.tolist() == [0.25, 0.25]
 
 
+def test_a_budget_in_the_data_brings_nobody_back_who_has_withdrawn(ledger: Ledger) -> None:
+    ledger.grant_all([("a", 1), ("b", 1)])
+    ledger.withdraw("b")
+    data = [PeopleAsked(["a", "b"], np.array([0.5, 0.5]))]
+    assert ledger.reserve(data, request(budgets_in_data=True)).budgets.tolist() == [0.5, 0]
+
+
 @pytest.mark.parametrize("public", [True, False])
 def test_a_ledger_is_of_one_model(ledger: Ledger, public: bool) -> None:
     ledger.grant("a", 1)
     ledger.reserve(asked("a"), request(people_are_public=not public)).cancel("nothing was drawn")
     ledger.reserve(asked("a"), request(people_are_public=public, share=Fraction(1, 4)))
-    with pytest.raises(InvalidInputError, match="Keep a ledger for each"):
+    with pytest.raises(InvalidInputError, match="Keep one ledger per model"):
         ledger.reserve(asked("a"), request(people_are_public=not public))
     assert float(ledger.balance("a").spent) == 0.25
 
@@ -178,7 +186,7 @@ def test_what_ended_stays_as_it_ended(ledger: Ledger) -> None:
     made = ledger.reserve(asked("a"), request())
     made.commit({})
     for end in (lambda: made.cancel("changed my mind"), lambda: made.commit({}), lambda: ledger.settle(made.number)):
-        with pytest.raises(LedgerError, match="is committed already"):
+        with pytest.raises(LedgerError, match="is already committed"):
             end()
     with pytest.raises(LedgerError, match="no release 7"):
         ledger.settle(7)
@@ -190,7 +198,7 @@ def test_a_dangling_reservation_is_listed_and_settled_as_spent_alone(ledger: Led
     made = ledger.reserve(asked("a"), request())
     assert ledger.verify().dangling == (1,)
     ledger.settle(1)
-    with pytest.raises(LedgerError, match="is settled already"):
+    with pytest.raises(LedgerError, match="is already settled"):
         made.cancel("too late")
     assert ledger.balance("a").left == NOTHING
     assert ledger.verify().dangling == ()
@@ -234,16 +242,51 @@ def test_who_withdraws_takes_no_further_part(ledger: Ledger) -> None:
     assert ledger.reserve(asked("a"), request()).budgets.tolist() == [0]
     ledger.grant("a", 1)
     assert not ledger.balance("a").withdrawn
-    with pytest.raises(InvalidInputError, match="knows no person 'x'"):
+    with pytest.raises(InvalidInputError, match="has no person 'x'"):
         ledger.withdraw("x")
 
 
 def test_an_import_adds_and_changes_and_removes_nobody(ledger: Ledger) -> None:
-    assert ledger.grant_all([("a", 1), ("b", 1), ("c", 1)]) == (3, 0)
-    assert ledger.grant_all([("b", 2), ("c", 1), ("d", 1)]) == (1, 1)
+    assert ledger.grant_all([("a", 1), ("b", 1), ("c", 1)]) == (3, 0, 0)
+    assert ledger.grant_all([("b", 2), ("c", 1), ("d", 1)]) == (1, 1, 0)
     assert ledger.people() == 4
     with pytest.raises(InvalidInputError, match="listed twice"):
         ledger.grant_all([("e", 1), ("e", 2)])
+
+
+def test_an_import_brings_nobody_back_who_has_withdrawn(ledger: Ledger) -> None:
+    grants = [("a", 1), ("b", 1), ("c", 1)]
+    ledger.grant_all(grants)
+    ledger.withdraw("b")
+    assert ledger.grant_all([*grants, ("d", 1)]) == (1, 0, 1)
+    assert ledger.balance("b").withdrawn
+    assert ledger.reserve(asked("a", "b"), request()).budgets.tolist() == [1, 0]
+    ledger.grant("b", 1)
+    assert ledger.grant_all(grants) == (0, 0, 0)
+    assert ledger.verify().passed
+
+
+@pytest.mark.parametrize(
+    ("budgets", "message"),
+    [
+        (["20.5", 1, "inf"], "1 of 2 are above 20"),
+        (range(1, 14), "13 different whole numbers"),
+        (range(13), None),
+        ([*range(1, 14), "0.5"], None),
+        ([20, "inf", 0, "0.1"], None),
+    ],
+)
+def test_grants_that_look_like_something_else_are_noticed(ledger: Ledger, budgets: Any, message: str | None) -> None:
+    grants = [(f"p{place}", budget) for place, budget in enumerate(budgets)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BudgetWarning)
+        if message is None:
+            ledger.grant_all(grants)
+        else:
+            with pytest.raises(BudgetWarning, match=message):
+                ledger.grant_all(grants)
+            assert ledger.people() == 0
+    assert ledger.verify().passed
 
 
 @pytest.mark.parametrize("wrong", ["", None, 1.5, True, "a\0b"])
@@ -259,7 +302,7 @@ def test_whole_numbers_are_ids(ledger: Ledger) -> None:
 
 def test_ids_are_any_text(ledger: Ledger) -> None:
     ids = ["Zoë", "a'b", 'say "x"', "; DROP TABLE people", "tab\there", "new\nline", "%s ?", " a", "A", "a"]
-    assert ledger.grant_all((name, 1) for name in ids) == (len(ids), 0)
+    assert ledger.grant_all((name, 1) for name in ids) == (len(ids), 0, 0)
     assert ledger.reserve(asked(*ids), request()).budgets.tolist() == [1] * len(ids)
 
 
@@ -291,6 +334,21 @@ def test_a_statement_tells_everything_in_words_and_as_json(ledger: Ledger) -> No
     assert (content["granted"], content["spent"], content["left"]) == (1, 0.25, 0.75)
     assert re.search(r"1 +\d{4}-\d\d-\d\d +0\.25 +hours at work", str(told))
     assert "business" not in str(told)
+
+
+@pytest.mark.parametrize(
+    ("public", "words"),
+    [(True, "with your true value as with any other value."), (False, "with your data as without it.")],
+)
+def test_a_statement_says_what_a_cost_means_in_the_model_of_the_releases(
+    ledger: Ledger, public: bool, words: str
+) -> None:
+    """A value that is replaced, in the unbounded model, is one removed and one added: twice the cost."""
+    ledger.grant("a", 1)
+    ledger.reserve(asked("a"), request(people_are_public=public)).commit({})
+    told = ledger.statement("a")
+    assert words in told.to_dict()["what_a_cost_means"]
+    assert words in " ".join(str(told).split())
 
 
 def test_releases_are_told_with_what_they_were_for(ledger: Ledger) -> None:
@@ -334,12 +392,15 @@ def tampered(ledger: Ledger, sql: str) -> tuple[str, ...]:
         ("UPDATE log SET content = '{}' WHERE number = 3", "log entry 3 was changed"),
         ("UPDATE log SET at = '2020-01-01T00:00:00.000000+00:00' WHERE number = 2", "log entry 2 was changed"),
         ("DELETE FROM log WHERE number = 1", "log entry 1 was changed"),
-        ("DELETE FROM log WHERE number = 3", "states of releases are not those of the log"),
-        ("UPDATE balances SET spent_units = 0, spent_nats = 0 WHERE person = 1", "1 people's spending is not the sum"),
+        ("DELETE FROM log WHERE number = 3", "states of releases differ from the log"),
+        (
+            "UPDATE balances SET spent_units = 0, spent_nats = 0 WHERE person = 1",
+            "1 people have a recorded spending that is not the sum",
+        ),
         ("UPDATE balances SET granted_nats = 0 WHERE person = 1", "1 people have spent more than they grant"),
-        ("DELETE FROM costs WHERE person = 1", "what release 1 cost is not what the log says"),
-        ("UPDATE costs SET person = 99 WHERE person = 1", "1 costs are of people who are not there"),
-        ("UPDATE releases SET state = 'cancelled'", "states of releases are not those of the log"),
+        ("DELETE FROM costs WHERE person = 1", "the cost of release 1 differs from the log"),
+        ("UPDATE costs SET person = 99 WHERE person = 1", "1 costs belong to people who are not in the ledger"),
+        ("UPDATE releases SET state = 'cancelled'", "states of releases differ from the log"),
     ],
 )
 def test_what_was_tampered_with_is_found(ledger: Ledger, sql: str, problem: str) -> None:
@@ -357,7 +418,7 @@ def test_a_cost_that_was_moved_to_somebody_else_is_found(ledger: Ledger) -> None
         for table, name in (("costs", "cost"), ("balances", "spent")):  # half a nat, from the first to the second
             half = f"{name}_nats = person - 1, {name}_units = {2**39}"
             assert transaction.change(f"UPDATE {table} SET {half} WHERE person < 3") == 2
-    assert ledger.verify().problems == ("what release 1 cost is not what the log says",)
+    assert ledger.verify().problems == ("the cost of release 1 differs from the log",)
 
 
 @pytest.mark.parametrize(
@@ -378,7 +439,7 @@ def test_a_grant_that_was_changed_without_the_log_is_found(ledger: Ledger, sql: 
     ledger.grant("a", 2)  # as before
     ledger.withdraw("a")
     assert ledger.verify().passed
-    assert "what people grant, or who they are, is not what the log says" in tampered(ledger, sql)
+    assert "grants or ids differ from the log" in tampered(ledger, sql)
 
 
 def test_the_hash_of_costs_is_the_same_on_every_database(ledger: Ledger) -> None:
@@ -400,6 +461,50 @@ def test_the_last_hash_covers_everything_before(ledger: Ledger) -> None:
     assert ledger.verify().last_hash == ledger.releases()[0].hash == hashes[-1]
 
 
+# Formats
+
+
+def changed_by_hand(where: str, *statements: str) -> None:
+    with Ledger(where) as ledger, ledger._store.writing() as transaction:
+        for sql in statements:
+            transaction.change(sql)
+
+
+@pytest.mark.parametrize(
+    ("statements", "message"),
+    [
+        (["DROP TABLE ledger_format"], r"early version of pdpmean.*Nothing was changed.*--budget left"),
+        (["UPDATE ledger_format SET number = 99"], r"newer version of pdpmean .format 99"),
+        (
+            ["DROP TABLE ledger_format", "DROP TABLE costs"],
+            r"do not belong to a ledger: people, balances, .*of its own",
+        ),
+    ],
+)
+def test_tables_of_another_version_are_told_and_left_as_they_are(
+    where: str, statements: list[str], message: str
+) -> None:
+    with Ledger(where) as ledger:
+        ledger.grant("a", 1)
+    changed_by_hand(where, *statements)
+    for _ in range(2):
+        with pytest.raises(LedgerError, match=message):
+            Ledger(where)
+
+
+def test_what_is_left_can_be_taken_to_a_new_ledger(ledger: Ledger, tmp_path: Path) -> None:
+    """As the error about an early version says; nobody has more than before."""
+    grants = ["1e-9", "0.1", "3", "4096.7", "inf"]
+    ledger.grant_all((f"p{place}", grant) for place, grant in enumerate(grants))
+    ledger.reserve(asked("p1", "p2", "p3"), request(share=Fraction(1, 3))).commit({})
+    ledger.export(tmp_path / "left.csv")
+    with (tmp_path / "left.csv").open(newline="") as file, Ledger(tmp_path / "new.db") as new:
+        new.grant_all((row["id"], row["left"]) for row in csv.DictReader(file))
+        for place in range(len(grants)):
+            before, after = (held.balance(f"p{place}").left for held in (ledger, new))
+            assert after <= before <= after + ONE_UNIT  # a number in words is not exact
+
+
 # Uses
 
 
@@ -411,6 +516,15 @@ def test_a_ledger_is_there_when_it_is_opened_again(where: str) -> None:
         copied: Ledger = pickle.loads(pickle.dumps(second))
         with copied:
             assert copied.people() == 1
+
+
+def test_a_ledger_is_not_made_by_mistake(where: str) -> None:
+    for _ in range(2):
+        with pytest.raises(InvalidInputError, match=r"there is no ledger .*; create one with pdpmean ledger init "):
+            Ledger(where, make=False)
+    Ledger(where).close()
+    with Ledger(where, make=False) as made:
+        assert made.people() == 0
 
 
 def test_threads_share_a_ledger(ledger: Ledger) -> None:

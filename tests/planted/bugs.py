@@ -21,11 +21,12 @@ class Bug:
     caught_by: tuple[str, ...]
     """Node ids, as pytest takes them from the root of the repository; at least one of them must fail."""
     compiled: bool = False
-    """Whether the loops of kernels.py are to be compiled, which takes some seconds, or run as plain Python."""
+    """Whether the loops of core/kernels are to be compiled, which takes some seconds, or run as plain Python."""
 
 
 COSTS = "tests/audit/test_costs.py::test_no_record_costs_more_than_it_granted"
 LEDGER = "tests/ledger/test_estimating.py::"
+FAULTS = "tests/ledger/test_faults.py::"
 BOUNDS = "tests/exact/test_known_bounds.py::"
 ANY = "tests/exact/test_any_shape.py::"
 
@@ -109,10 +110,20 @@ BUGS = (
     ),
     Bug(
         name="a far value is summed as the end of the clip as well, by the compiled loop",
-        file="core/kernels.py",
-        text="inside[i] = -np.int64((place == place) & (not is_far))",
-        replacement="inside[i] = -np.int64(place == place)",
+        file="core/kernels/square_sums.py",
+        text="is_summed = is_inside & ",
+        replacement="is_summed = (place == place) & ",
         caught_by=("tests/test_kernels.py::test_far_values_at_the_edges_of_their_cells",),
+    ),
+    Bug(
+        name="an allowance at which the third of three levels begins is in the second, by the compiled loop",
+        file="core/kernels/square_sums.py",
+        text="is_third = allowance >= levels.third",
+        replacement="is_third = allowance > levels.third",
+        caught_by=(
+            "tests/test_kernels.py::test_levels_that_are_summed_together_are_those_of_the_twin[squares-3-bounded]",
+        ),
+        compiled=True,
     ),
     Bug(
         name="the noise of far cells is half of what it should be",
@@ -178,6 +189,34 @@ BUGS = (
         text="self._spared_part = self._drawn",
         replacement="self._spared_part = Fraction(0)",
         caught_by=(f"{LEDGER}test_people_of_refused_groups_pay_for_what_was_drawn_of_them[sqlite-unbounded]",),
+    ),
+    Bug(
+        name="those who grant the lower end of the public range are charged and left out",
+        file="ledger/charge.py",
+        text="model = replace(model, budget_range=(least, most))",
+        replacement="del least, most",
+        caught_by=(f"{LEDGER}test_whoever_grants_either_end_of_the_public_range_takes_part[limits0]",),
+    ),
+    Bug(
+        name="a forked process has its parent's connections open",
+        file="ledger/sqlite.py",
+        text="        _close_inherited()\n",
+        replacement="",
+        caught_by=(f"{FAULTS}test_a_forked_process_loses_nothing_when_its_parent_closes_the_ledger[sqlite]",),
+    ),
+    Bug(
+        name="a ledger is written under two names",
+        file="ledger/file.py",
+        text="if found.st_nlink > 1:",
+        replacement="if found.st_nlink > 2:",
+        caught_by=(f"{FAULTS}test_a_file_with_a_second_name_is_refused",),
+    ),
+    Bug(
+        name="who writes sees what the ledger was before they had the lock",
+        file="ledger/postgres.py",
+        text="BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+        replacement="BEGIN",
+        caught_by=(f"{FAULTS}test_processes_spend_at_once_whatever_isolation_the_server_prefers",),
     ),
     Bug(
         name="the ledger does not hear that something is drawn",

@@ -82,7 +82,7 @@ def test_spaces_after_commas_are_no_part_of_names() -> None:
     assert spaced.groups.tolist() == [0, 1, 2]
     other = read("income,tier,region\n1.5, low,south\n", Layout("income", "tier", {" low": 2}, public=False))
     assert_columns(other, [1.5], [2])  # without spaces in the first line, entries are taken as they are
-    assert refusal("income, income,epsilon\n1,2,3\n") == "people.csv has two columns 'income'; name one anew"
+    assert refusal("income, income,epsilon\n1,2,3\n") == "people.csv has two columns 'income'; rename one"
 
 
 def test_thousands_of_columns() -> None:
@@ -108,6 +108,25 @@ def test_labels_that_look_like_missing_ones() -> None:
     assert_columns(batch, [1, 2, 3, 4], [0.1, 0.2, 0.1, 0.3])
     assert batch.groups is not None
     assert batch.groups.tolist() == [0, 2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("groups", "codes"),
+    [
+        (["12", "16", "20"], [0, 0, 1, 2, 3, 3, 0]),
+        ([20, 12], [1, 1, 2, 0, 2, 2, 1]),
+        (["12", "12.0", "other"], [0, 1, 3, 3, 2, 3, 0]),
+        (["other"], [1, 1, 1, 1, 0, 1, 1]),
+    ],
+    ids=str,
+)
+def test_groups_that_are_numbers_are_compared_as_numbers(groups: list[Any], codes: list[int]) -> None:
+    """As entries are that `equals` asks for; a group that is written as in the file comes first."""
+    layout = Layout("income", "epsilon", by="educ", groups=groups)
+    rows = [f"1,1,{entry}\n" for entry in ("12", "12.0", "16.00", "2e1", "other", "", "012")]
+    batch = read("income,epsilon,educ\n" + "".join(rows), layout)
+    assert batch.groups is not None
+    assert batch.groups.tolist() == codes
 
 
 def test_groups_and_tiers_are_names_in_csv() -> None:
@@ -199,7 +218,7 @@ def test_wrong_names() -> None:
     assert refusal("incomes,epsilon\n1,2\n") == (
         "people.csv has no column 'income'; did you mean 'incomes'?\nIts columns: incomes, epsilon"
     )
-    assert refusal("income,income,epsilon\n1,2,3\n") == "people.csv has two columns 'income'; name one anew"
+    assert refusal("income,income,epsilon\n1,2,3\n") == "people.csv has two columns 'income'; rename one"
 
 
 def test_a_row_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:

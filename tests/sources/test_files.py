@@ -75,7 +75,7 @@ def test_files_that_are_not_there() -> None:
     assert refusal("./people.cvs") == "no file matches './people.cvs'; did you mean './people.csv'?"
     assert refusal("nowhere/people.csv") == "no file matches 'nowhere/people.csv'"
     assert refusal("nothing") == "there is no file in 'nothing'"
-    assert refusal("-").startswith("no file matches '-'; standard input cannot be read")
+    assert refusal("-").startswith("no file matches '-'; standard input cannot be used")
 
 
 def test_nobody_is_counted_twice() -> None:
@@ -109,7 +109,7 @@ def test_where_files_have_no_numbers_their_paths_tell(monkeypatch: pytest.Monkey
 def test_unknown_formats() -> None:
     for name in ("people.xlsx", "people", "people.parquet.gz", "people.gz"):
         Path(name).write_text(TEXT)
-        assert refusal(name).startswith(f"{name} is of no known format; known are .parquet, .pq, .csv")
+        assert refusal(name).startswith(f"{name} has an unknown format; known formats are .parquet, .pq, .csv")
     assert refusal(["people.csv", "people.parquet"]) == "files must be of one format; got CSV, Parquet"
 
 
@@ -149,7 +149,10 @@ def test_columns_of_other_types() -> None:
     pq.write_table(TABLE.set_column(0, "income", pa.array([1, 2, 3])), "people2.parquet")
     assert budgets("people*.parquet") == [0.5, 1.0, 2.0] * 2
     pq.write_table(TABLE.set_column(0, "income", pa.array(["1", "2", "3"])), "people3.parquet")
-    assert refusal("people*.parquet") == "value='income' must be a column of numbers; its type is string"
+    assert refusal("people*.parquet") == (
+        "value='income' must be a column of numbers; its type is string. "
+        "For the share of one of its entries, use equals='yes'"
+    )
 
 
 def replace(name: str, content: bytes, modified: int) -> None:
@@ -171,7 +174,7 @@ def test_files_that_change_between_passes(name: str) -> None:
     ]
     for change in changes:
         change()
-        with pytest.raises(InvalidInputError, match=r"changed while it was read|cannot be read: No such file"):
+        with pytest.raises(InvalidInputError, match=r"changed while it was being read|cannot be read: No such file"):
             list(source.batches())
         Path(name).write_bytes(before)
 
@@ -182,7 +185,7 @@ def test_a_file_that_changes_within_a_pass(monkeypatch: pytest.MonkeyPatch) -> N
     stream = open_table("people.parquet", PLAIN).batches()
     next(stream)
     os.utime("people.parquet", ns=(0, 1))
-    with pytest.raises(InvalidInputError, match="changed while it was read"):
+    with pytest.raises(InvalidInputError, match="changed while it was being read"):
         list(stream)
 
 
@@ -191,7 +194,7 @@ def test_only_the_columns_that_are_needed_are_read() -> None:
     with pa.ipc.new_file("wide.arrow", wide.schema) as writer:
         writer.write_table(wide)
     assert budgets("wide.arrow") == [0.5, 1.0, 2.0]
-    assert refusal("wide.arrow", Layout("odd", "epsilon")) == "wide.arrow has two columns 'odd'; name one anew"
+    assert refusal("wide.arrow", Layout("odd", "epsilon")) == "wide.arrow has two columns 'odd'; rename one"
 
 
 def test_records_are_counted_where_they_can_be() -> None:

@@ -164,7 +164,7 @@ def test_a_full_disk_is_told() -> None:
     full = mock.Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     with (
         mock.patch.object(spill, "_file", mock.Mock(write=full)),
-        pytest.raises(InvalidInputError, match="cannot take the rows that are set aside: No space left on device"),
+        pytest.raises(InvalidInputError, match="cannot hold the rows that are set aside: No space left on device"),
     ):
         spill.add(0, pa.record_batch({"id": ["a"]}))
 
@@ -197,7 +197,7 @@ def test_an_estimate_of_rows_is_one_of_people(model: dict[str, Any]) -> None:
 def test_a_guarantee_is_for_all_rows_of_a_person() -> None:
     bounded = estimate_mean(TABLE, budget="epsilon", **ASKED).guarantee
     assert "replacing all rows of one person changes" in bounded
-    assert bounded.endswith("All rows of a person are one record.")
+    assert bounded.endswith("All rows of a person are one record, at the smallest of their budgets.")
     assert "adding or removing all rows" in estimate_mean(TABLE, budget="epsilon", **ASKED, **UNBOUNDED).guarantee
 
 
@@ -239,15 +239,15 @@ def test_what_is_refused(tmp_path: Path) -> None:
     """Where rows are wrong, no message tells which or how many of them there are: that is private."""
     named = {**ASKED, "budget": "epsilon"}
     assert "rows must be 'mean', or left out; got 'sum'" in refusal(TABLE, **{**named, "rows": "sum"})
-    assert "rows needs to know whose they are" in refusal(TABLE, **{**named, "person": None})
-    assert "say rows='mean'" in refusal(TABLE, **{**named, "rows": None}).replace("Say", "say")
+    assert "rows needs person=" in refusal(TABLE, **{**named, "person": None})
+    assert "Pass rows='mean'" in refusal(TABLE, **{**named, "rows": None})
     assert "rows='mean'" in refusal(TABLE, **{**named, "rows": None}, **UNBOUNDED)
     halves = TABLE.set_column(0, "id", pa.array(PEOPLE / 2))
     assert "person='id' must be text or whole numbers" in refusal(halves, **named)
     nameless = TABLE.set_column(0, "id", pa.array([None, *PEOPLE[1:].tolist()]))
     assert refusal(nameless, **named) == "person='id' must name the person of every record; some have none"
     negative = TABLE.set_column(2, "epsilon", pa.array(np.where(PEOPLE == 7, -1.0, 1.0)))
-    assert "1 people have a row with a negative one or none" in refusal(negative, **named)
+    assert "1 people have a row whose budget is negative or missing" in refusal(negative, **named)
     lengths = refusal(VALUES, budgets=GRANTS[PEOPLE][1:], person=PEOPLE, rows="mean")
     assert not any(character.isdigit() for character in lengths)
     (tmp_path / "people.csv").write_text("id,hours,epsilon\n1,2,1\n1,2\n")

@@ -119,7 +119,9 @@ def test_tables() -> None:
 def test_ids_of_several_types(tmp_path: Path) -> None:
     for number, ids in enumerate([["1", "2"], [1, 2]]):
         pq.write_table(pa.table({"income": [1.0, 2.0], "id": ids}), tmp_path / f"{number}.parquet")
-    with pytest.raises(InvalidInputError, match=r"person='id' is of several types \(int64, string\); make them alike"):
+    with pytest.raises(
+        InvalidInputError, match=r"person='id' has several types \(int64, string\); convert them to one"
+    ):
         open_table(tmp_path, LAYOUT).duplicate_person()
     with pytest.raises(InvalidInputError, match=r"person='id' must be a column of ids; its type is list"):
         open_table(pa.table({"income": [1.0], "id": [[1]]}), LAYOUT).duplicate_person()

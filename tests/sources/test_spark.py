@@ -713,14 +713,14 @@ def test_people_with_two_records(session: SparkSession) -> None:
     assert spark_source(frame.union(frame.limit(1)), person="id").duplicate_person()
     with pytest.raises(InvalidInputError, match="person='other' must name the person of every record"):
         spark_source(frame, person="other").duplicate_person()
-    with pytest.raises(InvalidInputError, match="two records or more"):
+    with pytest.raises(InvalidInputError, match="more than one record"):
         estimate_mean(frame.union(frame), value="value", budget="budget", person="id")
 
 
 @pytest.mark.parametrize("budget", [-0.5, math.nan, None, -math.inf])
 def test_a_public_budget_that_is_none(session: SparkSession, budget: float | None) -> None:
     frame = frame_of(session, value=[4711.0] * 3, budget=[1.0, budget, budget], region=["a", "b", "c"])
-    with pytest.raises(InvalidInputError, match="2 records have a negative one or none") as raised:
+    with pytest.raises(InvalidInputError, match="2 records have a negative or missing budget") as raised:
         estimate_mean(frame, value="value", budget="budget", by="region", groups=["a", "b"])
     assert raised.value.name == "budgets"
 
@@ -734,9 +734,12 @@ def test_what_is_wrong_with_columns(session: SparkSession) -> None:
         return str(raised.value)
 
     assert problem(value="Income").startswith("the DataFrame has no column 'Income'; did you mean 'income'?")
-    assert problem(value="word") == "value='word' must be a column of numbers; its type is string"
+    assert problem(value="word") == (
+        "value='word' must be a column of numbers; its type is string. "
+        "For the share of one of its entries, use equals='yes'"
+    )
     assert "value='day' must be a column of numbers" in problem(value="day")
-    assert "give tiers=" in problem(budget="word")
+    assert "pass tiers=" in problem(budget="word")
     assert "groups must be entries that column 'day'" in problem(by="day", groups=["x"])
     assert "person='list' must be a column of ids" in problem(person="list")
 
@@ -753,7 +756,7 @@ def test_errors_of_spark_quote_no_record(session: SparkSession) -> None:
     frame = session.createDataFrame(rows, "income string, epsilon double").selectExpr(
         "cast(income as double) as income", "epsilon"
     )
-    with pytest.raises(InvalidInputError, match="failed while Spark read it") as raised:
+    with pytest.raises(InvalidInputError, match="failed while Spark was reading it") as raised:
         spark_source(frame, value="income", budget="epsilon").sum(summing(BOUNDED, squares=True))
     assert "4711" not in str(raised.value)
     assert raised.value.__cause__ is None
@@ -896,7 +899,7 @@ def test_people_are_looked_up_and_records_have_the_budgets_reserved_for_them(
     with Ledger(tmp_path / "public.db") as ledger:
         ledger.grant_all((str(person), 4) for person in range(590))
         options["ledger"] = ledger
-        with pytest.raises(InvalidInputError, match="a person has two records or more"):
+        with pytest.raises(InvalidInputError, match="a person has more than one record"):
             estimate_mean(frame, **options)
         with pytest.raises(InvalidInputError, match="10 of 597 people are not in the ledger"):
             estimate_mean(frame.where("id >= 3"), **options)

@@ -119,8 +119,8 @@ def test_wrong_names_among_thousands() -> None:
 
 def test_names_that_occur_twice() -> None:
     twice = pa.table([[1.0], [2.0], [3.0]], names=["income", "income", "epsilon"])
-    assert str(refusal(twice)) == "the table has two columns 'income'; name one anew"
-    assert str(refusal(twice.to_pandas())) == "the table has two columns 'income'; name one anew"
+    assert str(refusal(twice)) == "the table has two columns 'income'; rename one"
+    assert str(refusal(twice.to_pandas())) == "the table has two columns 'income'; rename one"
     assert only_batch(twice, Layout("epsilon", "epsilon")).values.tolist() == [3.0]
 
 
@@ -251,13 +251,13 @@ def test_objects_of_polars_are_refused_by_their_type() -> None:
     for entries in ([], [1.0, 2.0], ["x", "x"]):
         frame = pl.DataFrame({"income": np.ones(len(entries)), "any": pl.Series(entries, dtype=pl.Object)})
         for layout in (Layout("any", 1.0), Layout("income", 1.0, person="any"), Layout("income", 1.0, by="any")):
-            assert str(refusal(frame, layout)) == "column 'any' is of type Object; cast it to another"
+            assert str(refusal(frame, layout)) == "column 'any' has type Object; cast it to another type"
 
 
 def test_errors_of_an_engine_quote_no_entry() -> None:
     relation = duckdb.sql("select cast(x as double) as income, 1.0 as epsilon from (values ('1'), ('secret')) t(x)")
     error = refusal(relation)
-    assert str(error) == "the DuckDBPyRelation failed while it was read; run it by itself to see why"
+    assert str(error) == "the DuckDBPyRelation failed while it was being read; run it by itself to see why"
     assert error.__cause__ is None
     assert error.__context__ is None
 

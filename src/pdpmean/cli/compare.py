@@ -33,9 +33,9 @@ def compare(
     quiet: given.Quiet = False,
     debug: given.Debug = False,  # noqa: ARG001  read by Commands.main
 ) -> None:
-    """Simulate this estimator, the paper's and others on the same samples, and show how far off each is.
+    """Simulate this estimator, the paper's and others on the same samples, and compare their errors.
 
-    The data are simulated: bell-shaped, of standard deviation 1. The same seed gives the same table.
+    The simulated data is bell-shaped, with standard deviation 1. The same seed gives the same table.
 
     Example: pdpmean compare --tiers 0.1:5400,0.5:3700,1:900 --runs 200
     """
@@ -67,12 +67,12 @@ def _text(found: Comparison) -> str:
         )
         for row in found.rows()
     ]
-    bound = ("lower bound: no private method is better", _number(found.lower_bound, ".4g"), "", "1.00", "", "")
+    bound = ("lower bound: no private method does better", _number(found.lower_bound, ".4g"), "", "1.00", "", "")
     return "\n".join(
         [
             f"{found.runs:,} simulated samples of {found.people:,} people, {found.model} model, seed {found.seed}",
-            "error: in standard deviations, what one run in four exceeds; a miss is off by more than one",
-            "interval: where that error lies, for so few runs; where intervals overlap, more --runs may turn the order",
+            "error: exceeded in one run out of four, in standard deviations; a miss is an error above 1",
+            "interval: the uncertainty of that error; where intervals overlap, more --runs may change the order",
             "",
             as_table([head, *rows, bound]),
         ]

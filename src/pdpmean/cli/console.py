@@ -24,7 +24,9 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
@@ -44,10 +46,14 @@ __all__ = [
     "Group",
     "in_options",
     "note",
+    "told_warnings",
     "warn",
 ]
 
 REFUSED, WRONG_USE, CONTRADICTED, WARNED, LEDGER_FAILED, INTERNAL, INTERRUPTED, CUT_SHORT = 1, 2, 3, 4, 5, 70, 130, 141
+
+_INTERRUPTED = "interrupted; nothing was written"
+_CHARGED = ". A release that had been reserved counts as spent; see pdpmean ledger show"
 
 # What the library says to someone who writes Python, for someone who writes options.
 _OPTIONS = {
@@ -56,13 +62,14 @@ _OPTIONS = {
     r"^bounds must be \(low, high\) with low < high, and None": "--bounds must be LOW HIGH with LOW < HIGH, and none",
     r"^bounds must be at most": "--bounds must be at most",
     r"bounds=\(low, high\)": "--bounds LOW HIGH",
+    r"bounds=\(low, None\)": "--bounds LOW none",
     r"tiers=\{name: budget\}": "--tiers NAME=BUDGET,...",
-    r"\b(shape|model|value|budget|person)='([^']*)'": r"--\1 \2",
+    r"\b(shape|model|value|budget|person|rows|equals)='([^']*)'": r"--\1 \2",
     r"\b(clip|center|scale|max)_(width|share|failure|ratio)\b": r"--\1-\2",
     r"^(share|saturation|person|groups|equals|missing|spend|ledger)\b": r"--\1",
     r"\buse share$": "use --share",
     r"\bpurpose='\.\.\.'": "--purpose TEXT",
-    r"\bsay moved=True once": "run pdpmean ledger init --moved once",
+    r"\bpass moved=True once": "run pdpmean ledger init --moved once",
     r"^budgets must be >= 0; got": "--budget-for-all must be >= 0; got",
     r"\bbudgets=0\.5": "--budget-for-all 0.5",
     r"\btiers does\b": "--tiers does",
@@ -101,7 +108,7 @@ class Commands(Group):
                 traceback.print_exc()
             code = _explain(error)
         if code == INTERRUPTED:
-            note("interrupted; nothing was written")
+            note(_INTERRUPTED + _CHARGED * ("--ledger" in words))
         sys.exit(code or 0)
 
 
@@ -121,6 +128,23 @@ def note(text: str) -> None:
 def warn(text: str) -> None:
     """A line on standard error that catches the eye."""
     typer.secho(_line(text), err=True, bold=True, fg="red")
+
+
+@contextmanager
+def told_warnings(*, strict: bool) -> Iterator[None]:
+    """In which a warning of odd budgets is a line or, if `strict`, an error; others may quote entries, so none is told.
+
+    What there is to say about a population, answers say themselves.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error" if strict else "always", BudgetWarning)
+        warnings.showwarning = _told  # type: ignore[assignment]
+        yield
+
+
+def _told(message: Warning | str, *_: Any) -> None:
+    note(f"warning: {message}")
 
 
 def _line(text: str) -> str:
@@ -146,7 +170,7 @@ def _explain(error: Exception) -> int:
             warn(f"refused: {error}")
             return REFUSED
         case BudgetWarning():
-            warn(f"{error} Nothing was spent")
+            warn(f"{error} Nothing was spent or written")
             return WARNED
         case LedgerError():
             warn(str(error))
@@ -162,7 +186,7 @@ def _explain(error: Exception) -> int:
             return WRONG_USE
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{last.filename.rsplit('/', 1)[-1]}, line {last.lineno}"
-    warn(f"a fault of this program: {type(error).__name__} in {place}. --debug shows more, maybe some of the data")
+    warn(f"internal error: {type(error).__name__} in {place}. --debug shows more, possibly some of the data")
     return INTERNAL
 
 

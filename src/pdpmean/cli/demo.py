@@ -22,19 +22,21 @@ _TIERS = {"strict": (0.1, 0.54), "standard": (0.5, 0.37), "open": (1.0, 0.09)}  
 
 _TOUR = {
     "What to expect, before anything is spent": "plan people.csv --budget epsilon",
-    "The mean; who takes part is public, what they answered is not": (
+    "The mean, where participation is public and the answers are secret": (
         "estimate people.csv --value hours --budget epsilon --share 0.25"
     ),
-    "The same by tier names, where taking part is secret, too": (
+    "The same with tier names, where participation is secret too": (
         "estimate people.csv --value hours --budget tier --tiers strict=0.1,standard=0.5,open=1 --model unbounded "
         "--share 0.25"
     ),
     "One mean per region": "estimate people.csv --value hours --budget epsilon --by region --groups north,south,west "
     "--share 0.5",
-    "How it compares with the paper and with others, for a tenth of these people": (
+    "A comparison with the paper and other methods, for a tenth of these people": (
         "compare --tiers 0.1:1080,0.5:740,1:180 --runs 100"
     ),
-    "And where taking part is secret": "compare --tiers 0.1:1080,0.5:740,1:180 --runs 100 --model unbounded",
+    "The same comparison, where participation is secret": (
+        "compare --tiers 0.1:1080,0.5:740,1:180 --runs 100 --model unbounded"
+    ),
 }
 
 
@@ -42,11 +44,11 @@ def demo(
     context: typer.Context,
     directory: Annotated[
         Path | None,
-        typer.Option("--directory", metavar="DIR", help="Keep the file it makes there, to go on by yourself."),
+        typer.Option("--directory", metavar="DIR", help="Keep the simulated file in this folder."),
     ] = None,
     debug: Debug = False,  # noqa: ARG001  read by Commands.main
 ) -> None:
-    """Take a tour: make up people, plan, estimate in both models and by group, compare with the paper.
+    """Take a tour: simulate people, plan, estimate in both models and by group, compare with the paper.
 
     Takes less than a minute.
 
@@ -55,17 +57,17 @@ def demo(
     with contextlib.ExitStack() as stack:
         place = directory or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pdpmean-")))
         if (place / "people.csv").exists():
-            raise InvalidInputError(f"{place / 'people.csv'} is there already: choose another --directory", name="path")
+            raise InvalidInputError(f"{place / 'people.csv'} already exists; choose another --directory", name="path")
         _write(place / "people.csv")
         stack.enter_context(contextlib.chdir(place))
-        kept = f"in {place / 'people.csv'}" if directory else "in a file that --directory would keep"
-        typer.echo(f"{_PEOPLE:,} people, made up, {kept}: hours a week, and what each grants")
+        kept = f"in {place / 'people.csv'}" if directory else "in a temporary file (--directory keeps it)"
+        typer.echo(f"{_PEOPLE:,} simulated people, {kept}: weekly hours and a budget for each")
         typer.echo(f"true means {_truth()}; standard deviation within a region {_STD:g}")
         for title, command in _TOUR.items():
             typer.secho(f"\n{title}", bold=True)
             typer.secho(f"$ pdpmean {command}\n", fg="cyan")
             _run(context, shlex.split(command))
-    typer.echo("\nEvery run differs: the noise is real. Here each question used a part of every budget (--share).")
+    typer.echo("\nThe noise is random, so results differ from run to run. Each question used part of every budget.")
 
 
 def _truth() -> str:

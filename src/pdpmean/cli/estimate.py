@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from pdpmean.cli import options as given
-from pdpmean.cli.console import CONTRADICTED, REFUSED, WARNED, in_options, note, warn
-from pdpmean.cli.output import as_csv, as_json, wanted
+from pdpmean.cli.console import CONTRADICTED, REFUSED, WARNED, in_options, note, told_warnings, warn
+from pdpmean.cli.output import as_csv, as_json, check_is_new, wanted
 from pdpmean.cli.progress import Hook, progress
-from pdpmean.cli.tiers import read_list, read_tiers, tier_budgets
+from pdpmean.cli.tiers import read_groups, read_tiers, tier_budgets
 from pdpmean.core.files import PAGES
-from pdpmean.errors import BudgetWarning, InvalidInputError, LedgerError
+from pdpmean.core.text import without_password
+from pdpmean.errors import InvalidInputError, LedgerError
 
 if TYPE_CHECKING:
     from pdpmean import GroupedEstimate, MeanEstimate
 
 __all__ = ["estimate"]
+
+_NUMBERS = ("std", "noise_std", "sampling_std", "tails_std", "scale", "missing")  # in CSV, beside mean and interval
 
 
 @given.with_planning
@@ -58,8 +60,8 @@ def estimate(
 ) -> None:
     """Estimate the mean of a column, at every person's own privacy budget, with a confidence interval.
 
-    Every run spends the budgets once more; --share spends a part of them, and a --ledger remembers. It ends with code 1
-    if the budgets are not enough, and with 3 if what was released contradicts what was assumed, which is no answer.
+    Every run spends the budgets again: --share spends only part of them, and a --ledger records the cost. The exit code
+    is 1 if the budgets are not enough, and 3 if the released numbers contradict the assumptions, so there is no answer.
 
     Example: pdpmean estimate people.csv --value hours --budget epsilon
     """
@@ -73,7 +75,7 @@ def estimate(
         "tiers": tier_budgets(listed),
         "person": person,
         "rows": rows,
-        **_groups(by, groups),
+        **read_groups(by, groups),
         **_ledger(ledger),
         "purpose": purpose,
         "analyst": analyst,
@@ -88,11 +90,12 @@ def estimate(
             found = _estimate(files, options, seed, hook, strict=strict)
         _show(found, level, json=json, csv=csv)  # first: it is paid for, whatever becomes of the page
         if not ledger and not quiet and found.private and is_terminal():
-            note("nothing remembers what this has spent; --ledger people.db --person COLUMN --purpose TEXT does")
+            note("this cost is not recorded; to record it, use --ledger people.db --person COLUMN --purpose TEXT")
         if page:
             from pdpmean.show.report import write_report
 
-            write_report(found, page, command=shlex.join(["pdpmean", *context.obj]), level=level, overwrite=True)
+            command = without_password(shlex.join(["pdpmean", *context.obj]))
+            write_report(found, page, command=command, level=level, overwrite=True)
     if code := _exit_code(found, strict=strict):
         raise typer.Exit(code)
 
@@ -111,12 +114,9 @@ def _exit_code(found: MeanEstimate | GroupedEstimate, *, strict: bool) -> int:
 
 def _check(level: float, new_file: Path | None, *, json: bool, csv: bool) -> None:
     """Refuse what would otherwise show only after the budgets are spent."""
-    if new_file is not None and new_file.is_file():
-        raise InvalidInputError(
-            f"{new_file} is there already; name another file, or say --overwrite", name="report", value=new_file
-        )
+    check_is_new(new_file, "report")
     if json and csv:
-        raise InvalidInputError("--json and --csv exclude each other", name="csv")
+        raise InvalidInputError("--json and --csv cannot be combined", name="csv")
     if not 0 < level < 1:
         raise InvalidInputError(f"--level must lie strictly between 0 and 1; got {level:g}", name="level", value=level)
 
@@ -148,17 +148,8 @@ def _budgets(column: str | None, for_all: float | None, *, in_ledger: bool) -> d
         return {}
     if (column is None) == (for_all is None):
         both = "" if column is None else ", not both"
-        raise InvalidInputError(f"give the --budget column, or one --budget-for-all{both}", name="budget")
+        raise InvalidInputError(f"give a --budget column or --budget-for-all{both}", name="budget")
     return {"budgets": for_all} if column is None else {"budget": column}
-
-
-def _groups(by: str | None, groups: list[str] | None) -> dict[str, Any]:
-    if (by is None) != (not groups):
-        raise InvalidInputError(
-            "--by and --groups go together, a column and the public list of its groups: --by region --groups a,b",
-            name="groups",
-        )
-    return {"by": by, "groups": read_list(groups)} if groups else {}
 
 
 def _estimate(
@@ -167,17 +158,9 @@ def _estimate(
     from pdpmean import Randomness, estimate_mean
 
     randomness = None if seed is None else Randomness.seeded(seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the population: `_show` says it; others may tell something about entries
-        warnings.simplefilter("error" if strict else "always", BudgetWarning)
-        warnings.showwarning = _told  # type: ignore[assignment]
+    with told_warnings(strict=strict):
         found: MeanEstimate | GroupedEstimate = estimate_mean(files, **options, randomness=randomness, progress=hook)
     return found
-
-
-def _told(message: Warning | str, *_: Any) -> None:
-    """A warning before anything is drawn."""
-    note(f"warning: {message}")
 
 
 def _show(found: MeanEstimate | GroupedEstimate, level: float, *, json: bool, csv: bool) -> None:
@@ -208,7 +191,7 @@ def _rows_and_content(
     if isinstance(found, GroupedEstimate):
         return [row | marks for row in found.rows(level)], found.to_dict(level)
     low, high = (None, None) if found.contradicted else found.interval(level)
-    numbers = {name: getattr(found, name) for name in ("std", "noise_std", "sampling_std", "scale", "missing")}
+    numbers = {name: getattr(found, name) for name in _NUMBERS}
     texts = {"contradiction": "; ".join(found.contradictions), "warning": "; ".join(found.warnings)}
     content = found.to_dict()
     row = {"mean": content["mean"], "low": low, "high": high, **numbers, **texts}

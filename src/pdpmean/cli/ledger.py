@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -9,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pdpmean.cli import options as given
-from pdpmean.cli.console import REFUSED, Command, Group
+from pdpmean.cli.console import REFUSED, Command, Group, told_warnings
 from pdpmean.cli.output import as_json
 from pdpmean.cli.tiers import read_tiers, tier_budgets
-from pdpmean.core.text import as_facts, as_table
+from pdpmean.core.text import as_facts, as_table, without_password
 from pdpmean.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["app", "open_ledger"]
 
 app = typer.Typer(
-    help="Keep a ledger of what people grant and of what every release costs them.",
+    help="Keep a ledger of the budgets that people grant and of what every release costs them.",
     cls=Group,
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -34,33 +35,31 @@ _SHOWN = 5  # releases that an overview lists
 
 Db = Annotated[str, typer.Argument(metavar="DB", help="The ledger: a file, or postgresql://...")]
 Person = Annotated[str, typer.Argument(metavar="ID", help="The person's id.")]
-Note = Annotated[str | None, typer.Option("--note", help="A note to keep with it.", metavar="TEXT")]
+Note = Annotated[str | None, typer.Option("--note", help="A note to record with it.", metavar="TEXT")]
 
 
 def open_ledger(where: str) -> Ledger:
-    """The ledger there; a file that is not there is not made by mistake."""
+    """The ledger there; one that is not there is not made by mistake."""
     from pdpmean import Ledger
 
-    if not where.startswith(("postgresql://", "postgres://")) and not Path(where).expanduser().exists():
-        raise InvalidInputError(f"there is no ledger {where}; make one: pdpmean ledger init {where}", name="ledger")
-    return Ledger(where)
+    return Ledger(where, make=False)
 
 
 @app.command("init", cls=Command)
 def init(
     db: Db,
     moved: Annotated[
-        bool, typer.Option("--moved", help="The file was moved or restored, and no other copy is in use.")
+        bool, typer.Option("--moved", help="Confirm that the file was moved or restored, and no other copy is in use.")
     ] = False,
 ) -> None:
-    """Make a ledger, or say what is in one.
+    """Create a ledger, or show how many people are in one.
 
     Example: pdpmean ledger init people.db
     """
     from pdpmean import Ledger
 
     with Ledger(db, moved=moved) as ledger:
-        typer.echo(f"{db} is a ledger of {ledger.people():,} people")
+        typer.echo(f"{without_password(db)} is a ledger of {ledger.people():,} people")
 
 
 @app.command("import", cls=Command)
@@ -68,18 +67,22 @@ def import_people(
     db: Db,
     files: given.Files,
     person: Annotated[str, given.column("--person", "The column of ids.")],
-    budget: Annotated[str, given.column("--budget", "The column of budgets that people grant in all, or of tiers.")],
+    budget: Annotated[str, given.column("--budget", "The column of total budgets that people grant, or of tiers.")],
     tiers: given.Tiers = None,
     note: Note = None,
+    strict: given.Strict = False,
 ) -> None:
-    """Write down what many people grant. Who is there already grants this from now on; nobody is removed.
+    """Record what many people grant. For people already in the ledger this is a new grant, unless they have withdrawn.
+
+    Nobody is removed. Somebody who has withdrawn takes part again only after `pdpmean ledger grant`.
 
     Example: pdpmean ledger import people.db people.csv --person id --budget epsilon
     """
     budgets = tier_budgets(read_tiers(tiers))
-    with open_ledger(db) as ledger:
-        added, changed = ledger.import_rows(_rows(files, person, budget, budgets), note=note)
-    typer.echo(f"{added:,} people added, {changed:,} changed")
+    with open_ledger(db) as ledger, told_warnings(strict=strict):
+        done = ledger.import_rows(_rows(files, person, budget, budgets), note=note)
+    withdrawn = f"; {done.withdrawn:,} have withdrawn and remain so" if done.withdrawn else ""
+    typer.echo(f"{done.added:,} people added, {done.changed:,} changed{withdrawn}")
 
 
 def _rows(files: list[str], person: str, budget: str, tiers: dict[str, float] | None) -> Iterator[tuple[Any, ...]]:
@@ -89,7 +92,9 @@ def _rows(files: list[str], person: str, budget: str, tiers: dict[str, float] | 
     from pdpmean.sources.layout import Layout
     from pdpmean.sources.opening import open_table
 
-    names = {held: name for name, held in (tiers or {}).items()}
+    budget_of = tiers or {}
+    by_budget = Counter(budget_of.values())
+    names = {held: name for name, held in budget_of.items() if by_budget[held] == 1}  # of two tiers, neither is told
     place = 0
     for ids, budgets in open_table(files, Layout(None, budget, tiers, person=person)).people():
         columns = columns_of_budgets(check_budgets(budgets, place))
@@ -103,11 +108,11 @@ def _rows(files: list[str], person: str, budget: str, tiers: dict[str, float] | 
 def grant(
     db: Db,
     person: Person,
-    budget: Annotated[str, typer.Argument(metavar="BUDGET", help="What they grant in all, in nats, or inf.")],
+    budget: Annotated[str, typer.Argument(metavar="BUDGET", help="The total budget they grant, in nats, or inf.")],
     tier: Annotated[str | None, typer.Option("--tier", help="The tier they chose.", metavar="NAME")] = None,
     note: Note = None,
 ) -> None:
-    """Write down what a person grants from now on.
+    """Record what a person grants from now on.
 
     Example: pdpmean ledger grant people.db 4711 0.5
     """
@@ -118,7 +123,7 @@ def grant(
 
 @app.command("withdraw", cls=Command)
 def withdraw(db: Db, person: Person, note: Note = None) -> None:
-    """Write down that a person withdraws: no further release uses their data.
+    """Record that a person withdraws: no further release uses their data.
 
     Example: pdpmean ledger withdraw people.db 4711
     """
@@ -131,7 +136,7 @@ def withdraw(db: Db, person: Person, note: Note = None) -> None:
 def show(db: Db, json: given.Json = False) -> None:
     """Show how many people there are, what they have left, and the last releases.
 
-    In the unbounded model this is for those alone who may see who takes part.
+    In the unbounded model, show this only to people who may see who takes part.
 
     Example: pdpmean ledger show people.db
     """
@@ -144,7 +149,7 @@ def show(db: Db, json: given.Json = False) -> None:
         typer.echo(as_json(content | {"releases": len(made), "reserved": open_ones}))
         return
     facts = [
-        ("people", f"{people:,}, of whom {_with_something(left):,} have something left"),
+        ("people", f"{people:,}, of whom {_with_something(left):,} have budget left"),
         ("releases", f"{len(made):,}" + f", of which {len(open_ones)} still reserved" * bool(open_ones)),
     ]
     typer.echo(as_facts(facts) + (f"\n\n{_table(made[-_SHOWN:])}" if made else ""))
@@ -162,7 +167,7 @@ def _table(made: list[Release]) -> str:
 
 @app.command("statement", cls=Command)
 def statement(db: Db, person: Person, json: given.Json = False) -> None:
-    """Tell a person what they may ask for: every release that used their data, and what it cost them.
+    """Show a person's statement: every release that used their data, and what it cost them.
 
     Example: pdpmean ledger statement people.db 4711
     """
@@ -173,7 +178,7 @@ def statement(db: Db, person: Person, json: given.Json = False) -> None:
 
 @app.command("releases", cls=Command)
 def releases(db: Db, json: given.Json = False) -> None:
-    """List all releases: when, for what, what they cost, and what became of them.
+    """List all releases: their dates, purposes, costs and states.
 
     Example: pdpmean ledger releases people.db
     """
@@ -184,7 +189,7 @@ def releases(db: Db, json: given.Json = False) -> None:
 
 @app.command("verify", cls=Command)
 def verify(db: Db, json: given.Json = False) -> None:
-    """Check that the log is whole, sums are right and nobody is above their grant; exit code 1 if not.
+    """Check that the log is complete, sums are right and nobody is above their grant; exit code 1 if not.
 
     Example: pdpmean ledger verify people.db
     """
@@ -209,7 +214,7 @@ def settle(
     number: Annotated[int, typer.Argument(metavar="NUMBER", help="The number of the release.")],
     note: Note = None,
 ) -> None:
-    """End a release that was cut off while it ran: as spent, since something may have been drawn.
+    """Settle a release that was cut off while it ran. It counts as spent, since noise may have been drawn.
 
     Example: pdpmean ledger settle people.db 3
     """
@@ -223,7 +228,7 @@ def export(
     db: Db,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="A file that ends in .csv or .parquet.")],
     table: Annotated[
-        Literal["people", "releases", "costs"], typer.Option("--table", help="Which of its tables.")
+        Literal["people", "releases", "costs"], typer.Option("--table", help="The table to export.")
     ] = "people",
 ) -> None:
     """Write a table as CSV or Parquet.
@@ -231,7 +236,7 @@ def export(
     Example: pdpmean ledger export people.db balances.csv
     """
     if out.exists():
-        raise InvalidInputError(f"{out} is there already; name another file", name="out", value=out)
+        raise InvalidInputError(f"{out} already exists; name another file", name="out", value=out)
     with open_ledger(db) as ledger:
         ledger.export(out, table)
     typer.echo(f"{table} written to {out}")

@@ -15,7 +15,7 @@ from pdpmean.cli.tiers import Tier, budget_range
 Planning = Callable[..., dict[str, Any]]  # what `with_planning` hands to a command
 
 COLUMNS, GROUPS, MODEL = "Columns", "Groups", "Who is protected"
-POPULATION, PLAN, OUTPUT, LEDGER = "The population", "Instead of the plan", "Output", "Ledger"
+POPULATION, PLAN, OUTPUT, LEDGER = "The population", "Override the plan", "Output", "Ledger"
 
 
 def _option(name: str, help: str, panel: str | None = None, metavar: str | None = None) -> Any:  # noqa: A002
@@ -32,100 +32,114 @@ def _flag(name: str, help: str) -> Any:  # noqa: A002
 
 
 Files = Annotated[
-    list[str], typer.Argument(metavar="FILE", help="Parquet, CSV or Arrow files, or a quoted pattern of them.")
+    list[str], typer.Argument(metavar="FILE", help="Parquet, CSV or Arrow files, or a quoted glob pattern.")
 ]
 BudgetFiles = Annotated[
     list[str] | None,
-    typer.Argument(metavar="FILE", help="Files with a column of budgets; none where --tiers say how many people."),
+    typer.Argument(metavar="FILE", help="Files with a column of budgets; none if --tiers says how many people."),
 ]
 Value = Annotated[str, column("--value", "The column to average.")]
 Equals = Annotated[
     str | None,
     _option(
-        "--equals", "The share of this entry, such as yes: others are no; missing ones do not count.", COLUMNS, "ENTRY"
+        "--equals",
+        "Estimate the share of this entry, such as yes. Other entries count as no; missing ones do not count.",
+        COLUMNS,
+        "ENTRY",
     ),
 ]
 Missing = Annotated[
     Literal["some", "none"],
-    _option("--missing", "none, if everybody is publicly known to have a value.", POPULATION),
+    _option("--missing", "none, if it is public knowledge that no value is missing.", POPULATION),
 ]
 Budget = Annotated[
     str | None,
-    column("--budget", "The column of budgets, one per person: 0 leaves a person out, inf makes them public."),
+    column("--budget", "The column of budgets, one per person: 0 leaves a person out, inf makes their value public."),
 ]
-BudgetForAll = Annotated[float | None, _option("--budget-for-all", "One budget for everybody, instead.", COLUMNS)]
+BudgetForAll = Annotated[
+    float | None, _option("--budget-for-all", "One budget for everybody, instead of a column.", COLUMNS)
+]
 Tiers = Annotated[
     list[str] | None,
-    _option("--tiers", "If the column holds names, their budgets: strict=0.1,open=1.", COLUMNS, "NAME=BUDGET,..."),
+    _option("--tiers", "Budgets for a column of tier names: strict=0.1,open=1.", COLUMNS, "NAME=BUDGET,..."),
 ]
 TiersOrPeople = Annotated[
     list[str] | None,
     _option(
         "--tiers",
-        "Without a file, budgets and people: 0.1:5400,0.5:3700,1:900. With one whose column holds names, their "
-        "budgets: strict=0.1,open=1.",
+        "Without a file, budgets and numbers of people: 0.1:5400,0.5:3700,1:900. With a file, budgets for a column of "
+        "tier names: strict=0.1,open=1.",
         COLUMNS,
         "BUDGET:PEOPLE,...",
     ),
 ]
 People = Annotated[
-    list[str], _option("--tiers", "Budgets and people: 0.1:5400,0.5:3700,1:900.", metavar="BUDGET:PEOPLE,...")
+    list[str],
+    _option("--tiers", "Budgets and numbers of people: 0.1:5400,0.5:3700,1:900.", metavar="BUDGET:PEOPLE,..."),
 ]
 Person = Annotated[
     str | None,
-    column("--person", "Ids, checked to be unique. In the bounded model alone, unless there are --rows or a --ledger."),
+    column(
+        "--person",
+        "The column of ids, which must be unique unless --rows is given. In the unbounded model, only with --rows or a "
+        "--ledger.",
+    ),
 ]
 Rows = Annotated[
     Literal["mean"] | None,
-    _option("--rows", "mean, if people have several rows: each person is one record, the mean of theirs.", COLUMNS),
+    _option("--rows", "mean, if people have several rows: each person becomes one record, the mean of them.", COLUMNS),
 ]
-PersonInFile = Annotated[str | None, column("--person", "With FILE and --rows or a --ledger, the column of ids.")]
+PersonInFile = Annotated[
+    str | None,
+    column("--person", "The column of ids, with FILE; checked to be unique unless there are --rows or a --ledger."),
+]
 
 LedgerAt = Annotated[
     str | None,
-    _option("--ledger", "Who grants what, and has spent how much: a file, or postgresql://...", LEDGER, "DB"),
+    _option("--ledger", "The ledger of what people grant and have spent: a file, or postgresql://...", LEDGER, "DB"),
 ]
 Purpose = Annotated[
-    str | None, _option("--purpose", "What the release is for; reports and the ledger say so.", LEDGER, "TEXT")
+    str | None, _option("--purpose", "What the release is for, as recorded in reports and the ledger.", LEDGER, "TEXT")
 ]
-Analyst = Annotated[str | None, _option("--analyst", "Who makes it; reports and the ledger say so.", LEDGER, "NAME")]
+Analyst = Annotated[
+    str | None, _option("--analyst", "Who makes the release, as recorded in reports and the ledger.", LEDGER, "NAME")
+]
 Spend = Annotated[
     str | None,
-    _option("--spend", "With a ledger, what the release may cost anybody at most, instead of --share.", LEDGER, "NATS"),
+    _option("--spend", "With a ledger, the most the release may cost anybody, instead of --share.", LEDGER, "NATS"),
 ]
 
-By = Annotated[str | None, _option("--by", "One mean for each of --groups.", GROUPS, "COLUMN")]
+By = Annotated[str | None, _option("--by", "The column of groups: one mean for each of --groups.", GROUPS, "COLUMN")]
 Groups = Annotated[
     list[str] | None,
-    _option("--groups", "Which groups; the list is public. Quote a name that holds a comma.", GROUPS, "A,B,..."),
+    _option("--groups", "The groups to report; the list is public. Quote names with a comma.", GROUPS, "A,B,..."),
 ]
 
 Model = Annotated[
     Literal["bounded", "unbounded"],
     _option(
         "--model",
-        "bounded: who takes part, and at which budget, is public; values are secret. unbounded: taking part is secret, "
-        "too.",
+        "bounded: participation and budgets are public, values are secret. unbounded: participation and budgets are "
+        "secret too.",
         MODEL,
     ),
 ]
 BudgetMin = Annotated[
     float | None,
-    _option("--budget-min", "Unbounded: the public lower end of all budgets. Default: the least of --tiers.", MODEL),
+    _option("--budget-min", "Unbounded: the public lower end of all budgets. Default: the smallest of --tiers.", MODEL),
 ]
 BudgetMax = Annotated[
     float | None,
-    _option("--budget-max", "Unbounded: the public upper end of all budgets. Default: the most of --tiers.", MODEL),
+    _option("--budget-max", "Unbounded: the public upper end of all budgets. Default: the largest of --tiers.", MODEL),
 ]
-Share = Annotated[float, _option("--share", "Use only this part of every budget.", MODEL)]
+Share = Annotated[float, _option("--share", "Use only this fraction of every budget.", MODEL)]
 Seed = Annotated[int | None, _option("--seed", "Repeatable noise, for simulations: NOT PRIVATE.", MODEL)]
 
 Shape = Annotated[
     Literal["any", "gaussian"],
     _option(
         "--shape",
-        "any, unless you know that the population is bell-shaped: gaussian then needs less budget, and is wrong "
-        "otherwise.",
+        "any assumes no shape. gaussian needs less budget, but is wrong unless the population is bell-shaped.",
         POPULATION,
     ),
 ]
@@ -133,8 +147,8 @@ Bounds = Annotated[
     tuple[str, str] | None,
     _option(
         "--bounds",
-        "What every value is publicly known to lie between: 0 1 for yes and no, 0 none for money. Not to be read off "
-        "the data.",
+        "Publicly known bounds of all values: 0 1 for yes or no, 0 none for money. Values beyond count as the bound. "
+        "Never read them off the data.",
         POPULATION,
         "LOW HIGH",
     ),
@@ -144,8 +158,9 @@ Weighting = Annotated[
     Literal["auto", "everyone", "budgets"],
     _option(
         "--weighting",
-        "everyone: all count the same, right even if values go with budgets. budgets: people count by their budgets, "
-        "right only if they do not. auto: everyone where that costs little, and between the two otherwise.",
+        "everyone: all count the same, which is right even if values correlate with budgets. budgets: people count in "
+        "proportion to their budgets, which is right only if values do not correlate with them. auto: everyone where "
+        "that costs little, otherwise between the two.",
         POPULATION,
     ),
 ]
@@ -154,32 +169,35 @@ Target = Annotated[
     _option("--target", "The mean of the population that people come from, or of the people in the table.", POPULATION),
 ]
 
-ClipWidth = Annotated[float | None, _option("--clip-width", "Clip so many standard deviations from the centre.", PLAN)]
-Saturation = Annotated[float | None, _option("--saturation", "The budget above which more no longer counts.", PLAN)]
-CenterShare = Annotated[float | None, _option("--center-share", "The part of every budget for the centre.", PLAN)]
-ScaleShare = Annotated[float | None, _option("--scale-share", "The part of every budget for the scale.", PLAN)]
+ClipWidth = Annotated[
+    float | None, _option("--clip-width", "Clip this many standard deviations from the centre.", PLAN)
+]
+Saturation = Annotated[float | None, _option("--saturation", "The budget above which more adds nothing.", PLAN)]
+CenterShare = Annotated[float | None, _option("--center-share", "The fraction of every budget for the centre.", PLAN)]
+ScaleShare = Annotated[float | None, _option("--scale-share", "The fraction of every budget for the scale.", PLAN)]
 MaxFailure = Annotated[
     float | None,
-    _option("--max-failure", "Refuse if the chance to miss the population is above this. Default: 0.05.", PLAN),
+    _option("--max-failure", "Refuse if the probability of missing the population exceeds this. Default: 0.05.", PLAN),
 ]
 MaxRatio = Annotated[
     float | None,
-    _option("--max-ratio", "That chance is for a mean so many standard deviations from 0. Default: 10000.", PLAN),
+    _option("--max-ratio", "Compute it for a mean this many standard deviations from 0. Default: 10000.", PLAN),
 ]
 
-Runs = Annotated[int, typer.Option("--runs", min=1, help="How many samples of values to draw.")]
+Runs = Annotated[int, typer.Option("--runs", min=1, help="How many samples to simulate.")]
 Mean = Annotated[float, _option("--mean", "The simulated mean, in standard deviations from 0.")]
-OtherSeed = Annotated[int, _option("--seed", "Another seed, other samples.")]
+OtherSeed = Annotated[int, _option("--seed", "The seed of the simulated samples.")]
 
-Level = Annotated[float, _option("--level", "How sure the confidence interval is: 0.99 for 99 %.", OUTPUT)]
+Level = Annotated[float, _option("--level", "The confidence level of the interval: 0.99 for 99 %.", OUTPUT)]
 Json = Annotated[bool, _flag("--json", "Print JSON.")]
 Csv = Annotated[bool, _flag("--csv", "Print CSV, one line per group.")]
-Report = Annotated[Path | None, _option("--report", "Write a page, such as out.html.", OUTPUT, "FILE")]
-Overwrite = Annotated[bool, _flag("--overwrite", "Let the page take the place of a file that is there.")]
+Report = Annotated[Path | None, _option("--report", "Write an HTML report, such as out.html.", OUTPUT, "FILE")]
+Overwrite = Annotated[bool, _flag("--overwrite", "Let the report replace an existing file.")]
+OverwritePlot = Annotated[bool, _flag("--overwrite", "Let the figure replace an existing file.")]
 Plot = Annotated[Path | None, _option("--plot", "Draw a figure, such as out.svg.", OUTPUT, "FILE")]
-Strict = Annotated[bool, _flag("--strict", "Take every warning for an error, with exit code 4.")]
+Strict = Annotated[bool, _flag("--strict", "Treat every warning as an error, with exit code 4.")]
 Quiet = Annotated[bool, _flag("--quiet", "No progress bars.")]
-Debug = Annotated[bool, _flag("--debug", "Show the traceback of an error; it may show some of the data.")]
+Debug = Annotated[bool, _flag("--debug", "Show the traceback of an error; it may contain some of the data.")]
 
 
 def _planning(

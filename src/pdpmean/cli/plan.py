@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from pdpmean.cli import options as given
-from pdpmean.cli.output import as_json, wanted
+from pdpmean.cli.output import as_json, check_is_new, wanted
 from pdpmean.cli.progress import progress
-from pdpmean.cli.tiers import Tier, people_of, read_tiers, tier_budgets
+from pdpmean.cli.tiers import Tier, people_of, read_groups, read_tiers, tier_budgets
 from pdpmean.core.files import FIGURES
-from pdpmean.core.text import as_facts, as_table
 from pdpmean.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pdpmean.planning.grouped_plan import GroupedPlan
     from pdpmean.planning.plan import Plan
-    from pdpmean.study.what_if import Scenario
 
 __all__ = ["plan"]
 
@@ -25,30 +26,37 @@ __all__ = ["plan"]
 def plan(
     *,
     files: given.BudgetFiles = None,
+    equals: given.Equals = None,
     budget: given.Budget = None,
     tiers: given.TiersOrPeople = None,
     person: given.PersonInFile = None,
     rows: given.Rows = None,
+    by: given.By = None,
+    groups: given.Groups = None,
     ledger: given.LedgerAt = None,
     purpose: given.Purpose = None,  # noqa: ARG001  so that a plan takes what its estimate will
     spend: given.Spend = None,
     planning: given.Planning,
     json: given.Json = False,
     plot: given.Plot = None,
+    overwrite: given.OverwritePlot = False,
     quiet: given.Quiet = False,
     debug: given.Debug = False,  # noqa: ARG001  read by Commands.main
 ) -> None:
-    """Show what error to expect, what dominates it and what would help, before anything is spent.
+    """Show the expected error, its main source and what would reduce it, before anything is spent.
 
-    Only budgets are read, no values; with a --ledger, what its people have left. Errors are in standard deviations of
-    the population or, with --bounds, in the values' own unit.
+    It reads only budgets, never values; with a --ledger, what its people have left. Errors are in standard deviations
+    of the population or, with two --bounds or --equals, in the unit of the values.
 
     Example: pdpmean plan --tiers 0.1:5400,0.5:3700,1:900
     """
+    check_is_new(None if overwrite else plot, "plot")
     listed = read_tiers(tiers)
-    options = planning(tiers=listed) | {"person": person, "rows": rows}
+    options = {"equals": equals, "person": person, "rows": rows, **read_groups(by, groups), **planning(tiers=listed)}
+    _check_plot(plot, options)
     with wanted(plot, FIGURES) as figure:
-        if ledger or spend or (person and not rows):
+        made: Plan | GroupedPlan
+        if ledger or spend:
             made = _of_ledger(files, ledger, options | {"spend": spend, "budget": budget})
         else:
             made = _of_files(files, budget, listed, options, quiet) if files else _of_tiers(budget, listed, options)
@@ -56,33 +64,54 @@ def plan(
             from pdpmean import plot as draw
 
             draw(made).savefig(figure)
-    from pdpmean.study.what_if import what_if
+    typer.echo(as_json(_content(made)) if json else _text(made))
 
-    scenarios = what_if(made)
-    typer.echo(as_json(_content(made, scenarios)) if json else _text(made, scenarios))
+
+def _check_plot(plot: Path | None, options: dict[str, Any]) -> None:
+    if plot is not None and "groups" in options:
+        raise InvalidInputError("--plot draws one plan; leave out --by and --groups", name="plot", value=plot)
+
+
+def _content(made: Plan | GroupedPlan) -> dict[str, Any]:
+    from pdpmean import Plan, what_if
+
+    return made.to_dict() | ({"what_if": what_if(made).to_list()} if isinstance(made, Plan) else {})
+
+
+def _text(made: Plan | GroupedPlan) -> str:
+    from pdpmean import Plan, what_if
+
+    return f"{made}\n\n{what_if(made)}" if isinstance(made, Plan) else str(made)
 
 
 def _of_tiers(budget: str | None, listed: list[Tier], options: dict[str, Any]) -> Plan:
     from pdpmean import plan_mean
 
+    for name in ("person", "rows", "by"):
+        if options.get(name) is not None:
+            raise InvalidInputError(f"--{name} goes with a FILE and its --budget column", name=name)
     if budget is not None or not listed:
         raise InvalidInputError(
-            "plan needs a FILE with its --budget column, or --tiers with people: 0.1:5400,1:900", name="files"
+            "plan needs a FILE and its --budget column, or --tiers with people: 0.1:5400,1:900", name="files"
         )
-    return plan_mean(people_of(listed), **options)
+    made: Plan = plan_mean(people_of(listed), **options)
+    return made
 
 
 def _of_ledger(files: list[str] | None, ledger: str | None, options: dict[str, Any]) -> Plan:
     from pdpmean import plan_mean
     from pdpmean.cli.ledger import open_ledger
 
-    return plan_mean(files, ledger=None if ledger is None else open_ledger(ledger), **options)
+    made: Plan = plan_mean(files, ledger=None if ledger is None else open_ledger(ledger), **options)
+    return made
 
 
-def _of_files(files: list[str], budget: str | None, listed: list[Tier], options: dict[str, Any], quiet: bool) -> Plan:
+def _of_files(
+    files: list[str], budget: str | None, listed: list[Tier], options: dict[str, Any], quiet: bool
+) -> Plan | GroupedPlan:
     if options["model"] == "unbounded":
         raise InvalidInputError(
-            "in the unbounded model the budgets in a file are private: plan with --tiers and the people you expect",
+            "in the unbounded model the budgets in a file are private: use --tiers with the people you expect",
             name="model",
         )
     if budget is None:
@@ -90,53 +119,5 @@ def _of_files(files: list[str], budget: str | None, listed: list[Tier], options:
     from pdpmean import plan_mean
 
     with progress(quiet=quiet) as hook:
-        return plan_mean(files, budget=budget, tiers=tier_budgets(listed), progress=hook, **options)
-
-
-def _limit(made: Plan) -> tuple[str, float]:
-    """What the larger part of the squared error is due to, and how large a part."""
-    noise = made.noise_std**2 / made.expected_std**2
-    return ("noise", noise) if noise > 0.5 else ("sampling", 1 - noise)
-
-
-def _beyond(made: Plan) -> float:
-    """The part of the people who grant more than counts."""
-    profile = made.census.profile
-    budgets = profile.levels * made.model.budget_per_allowance
-    return float(profile.counts[budgets > made.saturation].sum()) / made.people
-
-
-def _content(made: Plan, scenarios: list[Scenario]) -> dict[str, Any]:
-    return made.to_dict() | {
-        "limited_by": _limit(made)[0],
-        "people_beyond_saturation": _beyond(made),
-        "without_privacy": made.without_privacy,
-        "what_if": [
-            {
-                "change": scenario.name,
-                "expected_std": scenario.plan and scenario.plan.expected_std,
-                "price_of_everyone": scenario.plan and scenario.plan.weighed.price,
-            }
-            for scenario in scenarios
-        ],
-    }
-
-
-def _text(made: Plan, scenarios: list[Scenario]) -> str:
-    limit, part = _limit(made)
-    more = f"helps up to {made.saturation:.3g} per person; {100 * _beyond(made):.0f} % of the people grant more"
-    rows = [
-        ("limited by", f"{limit}, {100 * part:.0f} % of the squared error"),
-        ("more budget", more),
-        ("without privacy", f"the error (std) would be {made.at_most}{made.without_privacy:.4g}"),
-    ]
-    table = [("what if", "expected error", "change"), ("as it is", f"{made.expected_std:.4g}", "")]
-    table += [(scenario.name, *_change(made, scenario.plan)) for scenario in scenarios]
-    return f"{as_facts([*made.rows(), *rows])}\n\n{as_table(table)}"
-
-
-def _change(made: Plan, changed: Plan | None) -> tuple[str, str]:
-    if changed is None:
-        return "refused", ""
-    percent = round(100 * (changed.expected_std / made.expected_std - 1))
-    return f"{changed.expected_std:.4g}", f"{percent:+} %" if percent else "none"
+        made: Plan | GroupedPlan = plan_mean(files, budget=budget, tiers=tier_budgets(listed), progress=hook, **options)
+    return made

@@ -1,15 +1,15 @@
-"""Lists and tiers as written on the command line."""
+"""Lists, groups and tiers as written on the command line."""
 
 from __future__ import annotations
 
 import csv
 import math
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["Tier", "budget_range", "people_of", "read_list", "read_tiers", "tier_budgets"]
+__all__ = ["Tier", "budget_range", "people_of", "read_groups", "read_list", "read_tiers", "tier_budgets"]
 
 
 class Tier(NamedTuple):
@@ -23,6 +23,16 @@ class Tier(NamedTuple):
 def read_list(texts: Iterable[str]) -> list[str]:
     """The entries of texts such as ``a,b``; one that holds a comma goes in double quotes."""
     return [entry.strip() for text in texts for line in csv.reader([text]) for entry in line]
+
+
+def read_groups(by: str | None, groups: list[str] | None) -> dict[str, Any]:
+    """The column of groups and the list of them, as options; nothing where neither is given."""
+    if (by is None) != (not groups):
+        raise InvalidInputError(
+            "--by and --groups go together: a column and the public list of its groups, --by region --groups a,b",
+            name="groups",
+        )
+    return {"by": by, "groups": read_list(groups)} if groups else {}
 
 
 def read_tiers(texts: Iterable[str] | None) -> list[Tier]:
@@ -53,7 +63,7 @@ def _read_tier(text: str) -> Tier:
 def tier_budgets(tiers: list[Tier]) -> dict[str, float] | None:
     """The budget of each named tier, for a column of names; None without tiers."""
     if any(tier.name is None or tier.people is not None for tier in tiers):
-        raise InvalidInputError("beside a file, --tiers must look like strict=0.1,open=1", name="tiers")
+        raise InvalidInputError("with a file, --tiers must look like strict=0.1,open=1", name="tiers")
     return {str(tier.name): tier.budget for tier in tiers} or None
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from pdpmean.core.text import short
 from pdpmean.errors import InvalidInputError
 
 __all__ = ["UNKNOWN", "Bounds", "GivenBounds", "check_bounds", "check_fine_enough"]
@@ -33,9 +34,9 @@ class Bounds(NamedTuple):
         return self.low > -math.inf and self.high < math.inf
 
     @property
-    def only_one(self) -> float | None:
-        """The one that is known, if exactly one is."""
-        if self.are_both_known or not self.are_given:
+    def anchor(self) -> float | None:
+        """The one that distances may be measured from: the lower one, if it is known."""
+        if not self.are_given:
             return None
         return self.low if self.low > -math.inf else self.high
 
@@ -43,6 +44,23 @@ class Bounds(NamedTuple):
     def half(self) -> float:
         """Half the width, of two that are known."""
         return self.high / 2 - self.low / 2
+
+    @property
+    def in_words(self) -> str:
+        """What values lie between: "0 to 10", or "0 or more"."""
+        low, high = (short(end, 6) for end in self)
+        if self.are_both_known:
+            return f"{low} to {high}"
+        return f"{low} or more" if self.low > -math.inf else f"{high} or less"
+
+    @property
+    def clipping_in_words(self) -> str:
+        """What becomes of values beyond, where a bound is known."""
+        low, high = (short(end, 6) for end in self)
+        below, above = f"values below {low} count as {low}", f"values above {high} count as {high}"
+        if self.are_both_known:
+            return f"{below}, {above}"
+        return below if self.low > -math.inf else above
 
     @property
     def ends(self) -> list[float | None] | None:
@@ -79,7 +97,7 @@ def check_fine_enough(bounds: Bounds) -> None:
     too_close = bounds.are_both_known and bounds.high - bounds.low < max(_CLOSEST * size, 1 / _LARGEST)
     if size > _LARGEST or too_close:
         raise InvalidInputError(
-            "bounds must be at most 2**1000, and at least 2**-1000 and 2**-30 of their size apart; "
+            "bounds must be at most 2**1000, and differ by at least 2**-1000 and by 2**-30 of their size; "
             f"got {tuple(bounds)!r}",
             name="bounds",
             value=bounds,

@@ -38,9 +38,9 @@ LARGEST_BUDGET = 2.0**40
 
 _SMALLEST_STEP = 2.0**-50
 
-TIERS_HINT = "for names of tiers give tiers={name: budget}"
+TIERS_HINT = "for tier names, pass tiers={name: budget}"
 
-ONE_FOR_ALL_HINT = "one budget for all is given as budgets=0.5"
+ONE_FOR_ALL_HINT = "for one budget for everybody, pass budgets=0.5"
 
 
 def check_budgets(budgets: ArrayLike, first: int = 0) -> Floats:
@@ -78,7 +78,9 @@ def _wrong_budget(record: int | None, budget: float) -> InvalidInputError:
     if record is None:
         message = f"budgets must be >= 0; got {found}"
     else:
-        message = f"budgets must be >= 0; record {record} has {found} (the first record is 0). Use 0 to leave one out"
+        message = (
+            f"budgets must be >= 0; record {record} has {found} (the first record is 0). Use 0 to leave a record out"
+        )
     hint = f"; {TIERS_HINT}" if math.isnan(budget) else ""
     return InvalidInputError(message + hint, name="budgets", value=budget)
 

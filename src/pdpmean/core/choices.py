@@ -48,11 +48,11 @@ SHARE_UNIT = 2**20  # shares are multiples of 1 / SHARE_UNIT: exact as fractions
 
 @dataclass(frozen=True)
 class Choices:
-    """What a person may decide instead of the plan; None leaves it to the plan.
+    """What the caller may choose instead of the plan; None leaves the choice to the plan.
 
-    `center_share` and `scale_share` are parts of every budget, `clip_width` is in standard deviations, `saturation` is
-    the budget above which more no longer counts. An answer is refused when the chance that `locate` misses exceeds
-    `max_failure` for a mean `max_ratio` standard deviations from 0 (or bounds that many wide).
+    `center_share` and `scale_share` are fractions of every budget, `clip_width` is in standard deviations, and
+    `saturation` is the budget above which more adds nothing. An answer is refused if the probability that `locate`
+    misses exceeds `max_failure` for a mean `max_ratio` standard deviations from 0 (or bounds that many wide).
     """
 
     center_share: float | None = None
@@ -84,13 +84,15 @@ class Choices:
                 value=self.clip_width,
             )
         if (self.center_share or 0) + (self.scale_share or 0) >= 1:
-            raise InvalidInputError("center_share and scale_share must leave something to average", name="center_share")
+            raise InvalidInputError(
+                "center_share and scale_share must leave a share for the average", name="center_share"
+            )
 
     def check_without_locating(self) -> None:
         """Raise if something is chosen that only a bell-shaped population has."""
         if self.center_share or self.scale_share or self.clip_width:
             raise InvalidInputError(
-                "center_share, scale_share and clip_width are choices for shape='gaussian' alone",
+                "center_share, scale_share and clip_width apply only to shape='gaussian'",
                 name="choices",
                 value=self,
             )

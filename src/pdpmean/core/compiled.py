@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
+from contextlib import suppress
+from functools import cache, update_wrapper
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -45,13 +48,8 @@ class Loop:
         if numba.config.DISABLE_JIT:
             return self._loop
         compiled = numba.njit(nogil=True)(self._loop)
-        try:
-            if may_leave_traces():
-                compiled.enable_caching()
-            else:
-                compiled._cache = _Kept(self._loop)
-        except RuntimeError:  # nowhere to write, or nothing to read
-            pass
+        with suppress(RuntimeError):  # nowhere to write, or nothing to read
+            compiled._cache = (_Cache if may_leave_traces() else _Kept)(self._loop)
         for signature in self._signatures:
             compiled.compile(signature)
         compiled.disable_compile()
@@ -61,6 +59,22 @@ class Loop:
 def _in_order(argument):
     """Arrays as declared: entries next to each other, at addresses that a processor likes."""
     return np.require(argument, requirements=("C", "A")) if isinstance(argument, np.ndarray) else argument
+
+
+@cache
+def _stamp_of_room():
+    """What the files of this room say: a loop is made of functions and constants of others than its own."""
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def _stamped_by(locator):
+    """The same place on disk; numba would take what is kept there for fresh until the loop's own file changes."""
+
+    def get_source_stamp(self):
+        return locator.get_source_stamp(self), _stamp_of_room()
+
+    return type(locator.__name__, (locator,), {"get_source_stamp": get_source_stamp})
 
 
 def _kept_by(locator):
@@ -78,10 +92,16 @@ def _in_places(impl, changed):
     return type(impl.__name__, (impl,), {"_locator_classes": [*map(changed, impl._locator_classes)]})
 
 
-class _Kept(FunctionCache):
-    """What was compiled before, and kept on disk; nothing is added."""
+class _Cache(FunctionCache):
+    """What was compiled before from the same files, and kept on disk."""
 
-    _impl_class = _in_places(FunctionCache._impl_class, _kept_by)
+    _impl_class = _in_places(FunctionCache._impl_class, _stamped_by)
+
+
+class _Kept(_Cache):
+    """The same, and nothing is added."""
+
+    _impl_class = _in_places(_Cache._impl_class, _kept_by)
 
     def save_overload(self, sig, data):
         """Nothing."""

@@ -37,4 +37,4 @@ def _check_labels(labels: tuple[Hashable, ...]) -> None:
     except TypeError:
         raise InvalidInputError("groups must be numbers, text or the like", name="groups", value=labels) from None
     if distinct < len(labels):
-        raise InvalidInputError("groups must differ from each other, also as text", name="groups", value=labels)
+        raise InvalidInputError("groups must be distinct, also when written as text", name="groups", value=labels)

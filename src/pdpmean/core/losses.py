@@ -49,16 +49,19 @@ def losses_of(
 ) -> tuple[Loss, ...]:
     """What a release costs those in each cell, from the smallest budget on; cells that are many are joined.
 
-    Where budgets are `known`, as those of `tiers` are, they are told exactly, and otherwise by the ends of their cell.
+    Where budgets are `known`, as those of `tiers` are, or a cell begins and ends with the same one, they are told
+    exactly, and otherwise by the ends of their cell.
     """
+    cells = list(cells)
     named = dict(tiers or {})
-    exact = {*known, *named.values()}
+    exact = {*known, *named.values(), *(low for low, high, _ in cells if low == high)}
+    largest = max((high for _, high, _ in cells), default=0.0)
     people: dict[tuple[float, float], int] = {}
     for low, high, count in cells:
-        found = [budget for budget in exact if low <= budget < high or budget == low]
+        found = [budget for budget in exact if low <= budget < high or budget == low or budget == high == largest]
         ends = (min(found), max(found)) if found else (low, high)
         people[ends] = people.get(ends, 0) + count
-    return tuple(_loss(part, spent, named, exact) for part in _few(sorted(people.items())))
+    return tuple(_loss(part, spent, named, exact | {largest}) for part in _few(sorted(people.items())))
 
 
 def _few(rows: Sequence[tuple[tuple[float, float], int]]) -> Iterator[Sequence[tuple[tuple[float, float], int]]]:
@@ -88,8 +91,8 @@ def _three_digits(number: float, rounding: Any) -> float:
     if number == 0 or math.isinf(number):
         return number
     digits = 2 - math.floor(math.log10(number))
-    scaled = Fraction(number) * Fraction(10) ** digits
-    return float(Fraction(rounding(scaled)) / Fraction(10) ** digits)
+    unit = Fraction(1, 10**digits) if digits >= 0 else Fraction(10**-digits)
+    return float(rounding(Fraction(number) / unit) * unit)
 
 
 def guesses_right(loss: float) -> float:
@@ -101,7 +104,7 @@ def what_losses_mean(*, bounded: bool) -> tuple[str, list[tuple[str, str]]]:
     """A sentence, and a row for each of some losses: how often a guess is right that would be so 50 times of 100."""
     question = "which of two values is yours" if bounded else "whether you took part"
     sentence = (
-        f"Somebody who cannot tell {question}, and would be right 50 times of 100, is right at most so often after "
-        "seeing the result, whatever else they know."
+        f"Suppose somebody can only guess {question}, and is right 50 times out of 100. After seeing the result, they "
+        "are right at most this often, whatever else they know."
     )
-    return sentence, [(f"{loss:g}", f"{guesses_right(loss):.1f} times of 100") for loss in _SHOWN]
+    return sentence, [(f"{loss:g}", f"{guesses_right(loss):.1f} times out of 100") for loss in _SHOWN]

@@ -29,7 +29,7 @@ from pdpmean.core.progress import Progress
 from pdpmean.core.whose import AUTO, Target, Weighting, Whose, check_whose
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["GivenOptions", "Options", "check_options"]
+__all__ = ["GivenOptions", "GivenPlanOptions", "Options", "check_options"]
 
 _YES_AND_NO = Bounds(0.0, 1.0)
 
@@ -67,6 +67,11 @@ class Options:
     purpose: str | None = None
     analyst: str | None = None
     spend: Any = None
+
+    @property
+    def ids_are_checked(self) -> bool:
+        """Whether ids are given so that nobody has two records: not where rows are merged, or charged by a ledger."""
+        return self.person is not None and self.rows is None and self.ledger is None
 
 
 def check_options(
@@ -114,7 +119,7 @@ def _check_rows(rows: Any, person: Any) -> str | None:
     if rows not in (None, "mean"):
         raise InvalidInputError(f"rows must be 'mean', or left out; got {rows!r}", name="rows", value=rows)
     if rows is not None and person is None:
-        raise InvalidInputError("rows needs to know whose they are: person='...', the column of ids", name="person")
+        raise InvalidInputError("rows needs person='...', the column of ids", name="person")
     return None if rows is None else "mean"
 
 
@@ -122,25 +127,22 @@ def _bounds_of_category(bounds: Any) -> Bounds:
     """What entries that equal another, or do not, lie between: 1 and 0."""
     if bounds is not None and check_bounds(bounds) != _YES_AND_NO:
         raise InvalidInputError(
-            f"equals makes every value 1 or 0, so bounds are (0, 1): leave them out; got {bounds!r}",
+            f"equals makes every value 1 or 0, so the bounds are (0, 1); leave them out; got {bounds!r}",
             name="bounds",
             value=bounds,
         )
     return _YES_AND_NO
 
 
-class GivenOptions(TypedDict, total=False):
-    """The keywords of `estimate_mean` beside columns and groups, for type checkers; described there."""
+class GivenPlanOptions(TypedDict, total=False):
+    """The keywords of `plan_mean` beside groups, for type checkers; described there."""
 
-    value: str | None
     equals: str | float | None
     budget: str | None
     tiers: Mapping[Any, float] | None
     person: Any
     rows: Literal["mean"] | None
     ledger: Any
-    purpose: str | None
-    analyst: str | None
     spend: Any
     model: ModelName
     budget_range: tuple[float, float] | None
@@ -150,6 +152,14 @@ class GivenOptions(TypedDict, total=False):
     choices: Choices | None
     weighting: Weighting
     target: Target
+    progress: Progress | None
+
+
+class GivenOptions(GivenPlanOptions, total=False):
+    """The keywords of `estimate_mean` beside columns and groups, for type checkers; described there."""
+
+    value: str | None
+    purpose: str | None
+    analyst: str | None
     missing: MissingName
     randomness: Any
-    progress: Progress | None

@@ -9,6 +9,7 @@ from typing import Any
 from pdpmean.core.losses import what_losses_mean
 from pdpmean.core.model import Model
 from pdpmean.core.run import Run
+from pdpmean.core.spending import Spending
 
 __all__ = ["Promise"]
 
@@ -28,19 +29,22 @@ class Promise:
     """All rows of a person are one record."""
     release: int | None = None
     """The number of the release in a ledger, if one was charged."""
+    spending: Spending | None = None
+    """What the ledger has charged, if there is one."""
     run: Run | None = None
     """Which release it is; None for a simulation, which is none."""
 
     def to_dict(self) -> dict[str, Any]:
         """Which release it is and what it cost whom, ready for JSON."""
         if self.run is None:
-            return {"run": None, "losses": None, "what_a_loss_means": None}
+            return {"run": None, "losses": None, "what_a_loss_means": None, "spending": None}
         losses = self.run.losses
         sentence, rows = what_losses_mean(bounded=self._bounded)
         return {
             "run": {**self.run.to_dict(), "release": self.release},
             "losses": None if losses is None else [loss.to_dict() for loss in losses],
             "what_a_loss_means": {"in_words": sentence, **dict(rows)},
+            "spending": self.spending and self.spending.to_dict(),
         }
 
     def __str__(self) -> str:
@@ -52,13 +56,13 @@ class Promise:
     def _bound(self) -> str:
         factor = "exp(budget)" if self.spent == 1 else f"exp({float(self.spent):.6g} * budget)"
         if self.release is not None:
-            factor = f"exp(cost), what the ledger has charged them for release {self.release}"
+            factor = f"exp(cost), where cost is what the ledger charged them for release {self.release}"
         change = "replacing one person's value" if self._bounded else "adding or removing one person"
         if self.merged:
             change = f"{'replacing' if self._bounded else 'adding or removing'} all rows of one person"
         return (
             f"Pure personalized differential privacy, at every person's own budget: {change} changes the probability "
-            f"of any output by at most a factor {factor}{', all groups together' if self.groups else ''}."
+            f"of any output by a factor of at most {factor}{', all groups together' if self.groups else ''}."
         )
 
     @property
@@ -68,12 +72,14 @@ class Promise:
             return f"Who takes part and everybody's budget{group} are assumed to be public."
         low, high = self.model.public_range
         groups = " and the list of groups are" if self.groups else " is"
-        return f"Only the range of budgets, {low:g} to {high:g},{groups} assumed to be public."
+        what = "budgets" if self.release is None else "costs"
+        return f"Only the range of {what}, {low:g} to {high:g},{groups} assumed to be public."
 
     @property
     def _one_record(self) -> str:
         if self.merged:
-            return "All rows of a person are one record."
+            budget = ", at the smallest of their budgets" if self.release is None else ""
+            return f"All rows of a person are one record{budget}."
         if self.unique:
             return "No two records have the same person's id."
         return f"Assumes one record per person{', in one group' if self.groups else ''}."

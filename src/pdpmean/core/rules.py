@@ -16,6 +16,7 @@ __all__ = [
     "FAR_FROM",
     "FAR_WEIGHT",
     "FIRST_FAR",
+    "MISSING_WEIGHT",
     "TOTAL_LIMIT",
     "TOTAL_UNIT",
     "KeepRule",
@@ -68,6 +69,8 @@ FAR_FROM = math.sqrt(2) * STEPS
 """A value is far from so many steps on."""
 FAR_EDGES = tuple(FAR_FROM * 2 ** ((cell + 1) / 2) for cell in range(FAR_CELLS))
 """Where each cell of far values ends, in steps; the last one holds all that lies beyond, too."""
-# Where they are in a table of sums: the column of their weight, and the first of those of their cells, two for each.
+# Where they are in a table of sums, after the missing weight: the column of their weight, and the first of those of
+# their cells, two for each.
+MISSING_WEIGHT = 5
 FAR_WEIGHT = 6
 FIRST_FAR = 7

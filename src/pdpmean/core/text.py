@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
-__all__ = ["as_facts", "as_table", "closest", "did_you_mean", "rounded", "short"]
+__all__ = ["as_facts", "as_table", "budget_in_words", "closest", "did_you_mean", "rounded", "short", "without_password"]
 
 _WIDTH = 100  # characters of a line
+_CELL = 0.008  # how far off a budget may be that was counted in a cell, relatively
+_PASSWORD = re.compile(r"(?<=://)([^:/?@\s]*):[^@\s]*@|\bpassword=[^&\s]*")
 
 
 def rounded(number: float, error: float) -> str:
@@ -23,6 +26,17 @@ def short(number: float, digits: int = 3) -> str:
     """The number to so many digits, written out below a thousand million."""
     text = f"{number:.{digits}g}"
     return f"{float(text):.0f}" if "e+" in text and abs(number) < 1e9 else text
+
+
+def budget_in_words(budget: float) -> str:
+    """The budget in as few digits as are within the cell that it may have been counted in."""
+    texts = (f"{budget:.{digits}g}" for digits in (1, 2, 3, 17))
+    return next(text for text in texts if math.isinf(budget) or abs(float(text) - budget) <= _CELL * budget)
+
+
+def without_password(text: str) -> str:
+    """The text, in which addresses of databases have no password."""
+    return _PASSWORD.sub(lambda found: "password=***" if found[1] is None else f"{found[1]}:***@", text)
 
 
 def as_facts(rows: Sequence[tuple[str, str]]) -> str:

@@ -9,10 +9,12 @@ from typing import Any, Literal, get_args
 from pdpmean.core.checks import tier_budgets
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["AUTO", "Target", "Weighting", "Whose", "check_whose"]
+__all__ = ["AUTO", "SettledWeighting", "Target", "Weighting", "Whose", "check_whose"]
 
 Weighting = Literal["auto", "everyone", "budgets"]
 """How much people count: all the same, by their budgets, or as the plan says."""
+SettledWeighting = Literal["auto", "everyone", "budgets", "pooled"]
+"""The same, or what a plan has settled on: by budgets as far as values do not go with them."""
 Target = Literal["population", "people"]
 """The mean of the population that people come from, or of these people themselves."""
 
@@ -21,7 +23,7 @@ Target = Literal["population", "people"]
 class Whose:
     """Who counts how much, and what for; and the budgets that people publicly choose from, where these are tiers."""
 
-    weighting: Weighting = "auto"
+    weighting: SettledWeighting = "auto"
     target: Target = "population"
     tiers: tuple[float, ...] = field(default=(), compare=False)
 

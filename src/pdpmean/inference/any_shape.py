@@ -9,7 +9,7 @@ import numpy as np
 
 from pdpmean.core.bounds import Bounds
 from pdpmean.core.numbers import finite
-from pdpmean.inference.known_bounds import KnownBoundsInference
+from pdpmean.inference.known_bounds import MANY_MISSING, KnownBoundsInference
 from pdpmean.inference.population import Evidence, Population, ShapeInference
 from pdpmean.laws.far_mean import FarMean, PrivateTotal, PublicTotal, conclude_means
 from pdpmean.laws.missing_weight import MOST_MISSING
@@ -21,15 +21,17 @@ __all__ = ["AnyShapeInference"]
 
 _MANY = 0.5  # of the values may be missing without a warning
 _ROUNDED = 2.0**-20  # what may be lost of the width of a clip by rounding
-_MANY_MISSING = "more than half of the values seem to be missing or not numbers: the mean is that of the others"
-_TOO_FEW_LEFT = "more than half of the values seem to be missing or not numbers, and the others tell too little"
+_TOO_FEW_LEFT = (
+    "more than half of the values seem to be missing or not numbers, and the rest reveal too little; convert text to "
+    "numbers, or use equals='yes' for the share of an entry such as yes"
+)
 _CONTRADICTIONS = {
-    "nothing": "nothing stands out but values equal to one number: all are equal, or what differs is too rare to see",
-    "unseen": "much of the weight is nowhere to be seen: the values are spread too widely for this budget",
-    "too far": "many values are too large beside the median, beyond 1e16 or so, or infinite",
-    "far": "many values lie far beyond where the histogram had shown them",
-    "total": "the released weights do not add up to what was expected",
-    "sums": "the released sums do not fit together",
+    "nothing": "only one value can be seen: all values are equal, or those that differ are too few to be seen",
+    "unseen": "much of the weight cannot be seen: the values are spread too widely for this budget",
+    "too far": "many values are infinite, or larger than about 1e16 times the median (or than 1e16, if that is near 0)",
+    "far": "many values lie far beyond the range that the histogram showed",
+    "total": "the released weights do not add up to the expected total",
+    "sums": "the released sums are inconsistent",
 }
 
 
@@ -80,10 +82,10 @@ class _Clipped(Evidence):
         sums = self.released.averaged
         if isinstance(sums, PublicTotalSums):
             below, above = np.array(sums.below), np.array(sums.above)
-            return PublicTotal(sums.values, sums.spread, sums.missing, below, above)
+            return PublicTotal(sums.values, sums.spread, sums.missing, below, above, *sums.behind_far)
         assert isinstance(sums, PrivateTotalSums)
         below, above = np.array(sums.below), np.array(sums.above)
-        return PrivateTotal(sums.low, sums.middle, sums.high, sums.missing, below, above)
+        return PrivateTotal(sums.low, sums.middle, sums.high, sums.missing, below, above, *sums.behind_far)
 
 
 class AnyShapeInference(ShapeInference):
@@ -91,7 +93,7 @@ class AnyShapeInference(ShapeInference):
 
     def populations(self, released: Sequence[Released]) -> list[Population]:
         """The population behind each group; where the clip is two known bounds, as between these."""
-        kinds = [None if _is_between_bounds(group) else group.plan.ends for group in released]
+        kinds = [None if _is_between_bounds(group) else group.plan.bounds for group in released]
         found = {
             ends: iter(_populations([group for group, kind in zip(released, kinds, strict=True) if kind == ends], ends))
             for ends in set(kinds)
@@ -101,7 +103,7 @@ class AnyShapeInference(ShapeInference):
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
         """Whether most values seem to be missing, where there is an answer."""
         many = not population.contradictions and (population.missing or 0.0) > _MANY
-        return (_MANY_MISSING,) if many else ()
+        return (MANY_MISSING,) if many else ()
 
     def contradictions(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
         """What does not fit together in the histogram and in the sums; of next to no values, that there are none."""
@@ -140,6 +142,6 @@ def _population(group: _Clipped, mean: FarMean) -> Population:
         scale=mean.scale,
         law=mean.law,
         missing=group.missing_share(mean.missing),
-        assumed=AssumedTails(mean.tail_share, mean.smallest_visible),
+        assumed=AssumedTails(mean.smallest_visible),
         contradictions=tuple(_CONTRADICTIONS[code] for code in mean.contradictions),
     )

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from pdpmean.core.asked import NAMELESS, Asked
 from pdpmean.core.choices import ShapeName
 from pdpmean.core.promise import Promise
 from pdpmean.inference.any_shape import AnyShapeInference
+from pdpmean.inference.at_bounds import warn_of_bounds
 from pdpmean.inference.gaussian import GaussianInference
 from pdpmean.inference.known_bounds import KnownBoundsInference
 from pdpmean.inference.levels import Levelled
@@ -27,18 +29,20 @@ INFERENCES: dict[ShapeName, ShapeInference] = {
 }
 
 
-_RISING = "people who grant less have lower values than those who grant more"
-_FALLING = "people who grant less have higher values than those who grant more"
-_NO_BELL = "{}: all together they are no bell, which was located by those who grant more: use shape='any'"
+_RISING = "people with smaller budgets have lower values than people with larger ones"
+_FALLING = "people with smaller budgets have higher values than people with larger ones"
+_NO_BELL = (
+    "{}: together they are not bell-shaped, and larger budgets decided where the bell was located: use shape='any'"
+)
 
 
-def conclude(groups: Sequence[Released | None], promise: Promise) -> list[MeanEstimate | None]:
+def conclude(groups: Sequence[Released | None], promise: Promise, asked: Asked = NAMELESS) -> list[MeanEstimate | None]:
     """The estimate of each group; None where nothing was released."""
     parts = [_Parts.of(group) if group else None for group in groups]
     shapes = {part.shape for part in parts if part}
     populations = {shape: iter(INFERENCES[shape].populations(_all_of(parts, shape))) for shape in shapes}
     return [
-        _estimate(part, [next(populations[part.shape]) for _ in part.variants], promise) if part else None
+        _estimate(part, [next(populations[part.shape]) for _ in part.variants], promise, asked) if part else None
         for part in parts
     ]
 
@@ -78,7 +82,7 @@ def _all_of(parts: Sequence[_Parts | None], shape: ShapeName) -> list[Released]:
     return [variant for part in parts if part and part.shape == shape for variant in part.variants]
 
 
-def _estimate(parts: _Parts, found: Sequence[Population], promise: Promise) -> MeanEstimate:
+def _estimate(parts: _Parts, found: Sequence[Population], promise: Promise, asked: Asked) -> MeanEstimate:
     part = 1 / (promise.groups or 1)
     shape, levelled = INFERENCES[parts.shape], parts.levelled
     judged = parts.variants[parts.judged], found[parts.judged], part
@@ -88,6 +92,7 @@ def _estimate(parts: _Parts, found: Sequence[Population], promise: Promise) -> M
     differs = _in_words(levelled.difference(part)) if levelled and not contradictions else None
     if differs and levelled and levelled.is_bell:
         contradictions = (_NO_BELL.format(differs),)
+    at_bounds = warn_of_bounds(population, parts.released.plan.bounds, asked)
     return MeanEstimate(
         mean=population.mean,
         center=parts.released.location.center,
@@ -98,7 +103,8 @@ def _estimate(parts: _Parts, found: Sequence[Population], promise: Promise) -> M
         weighting=levelled.weighting if levelled else parts.released.plan.weighting,
         missing=None if parts.released.plan.nothing_missing else population.missing,
         assumed=population.assumed,
-        warnings=() if contradictions else (*shape.warnings(*judged), *([differs] if differs else [])),
+        asked=asked,
+        warnings=() if contradictions else (*shape.warnings(*judged), *at_bounds, *([differs] if differs else [])),
         contradictions=contradictions,
         levels=levels,
         levels_differ=differs is not None,

@@ -38,12 +38,12 @@ _FALSE_ALARM = 0.001
 
 _MANY_EQUAL = "many values seem to be equal, or nearly so: use shape='any'"
 _FEW_FOUND = (
-    "too few of the values lie where the population was located: many may be missing or not numbers, or there is a "
-    "gap in its middle, or it was missed"
+    "too few of the values lie where the population was located: many may be missing or not numbers, the middle of the "
+    "population may be empty, or it was located in the wrong place"
 )
 _SKEWED = "mean and median differ by more than a bell-shaped population allows: use shape='any'"
 _PERHAPS_SKEWED = (
-    "mean and median differ: unless values are coarsely rounded, the population is skewed: use shape='any'"
+    "mean and median differ: the population is skewed, unless its values are coarsely rounded: use shape='any'"
 )
 
 

@@ -14,11 +14,15 @@ from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import PrivateTotalSums, PublicTotalSums, Released
 
-__all__ = ["KnownBoundsInference"]
+__all__ = ["MANY_MISSING", "KnownBoundsInference"]
 
 _MANY = 0.5  # of the values may be missing without a warning
 
-_MANY_MISSING = "more than half of the values seem to be missing or not numbers: the mean is that of the others"
+MANY_MISSING = (
+    "more than half of the values seem to be missing or not numbers; the mean is that of the rest. If there is text, "
+    "convert it to numbers, or use equals='yes' for the share of an entry such as yes"
+)
+"""What to say where there is an answer nevertheless."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class KnownBoundsInference(ShapeInference):
 
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
         """Whether most values seem to be missing."""
-        return (_MANY_MISSING,) if (population.missing or 0.0) > _MANY else ()
+        return (MANY_MISSING,) if (population.missing or 0.0) > _MANY else ()
 
 
 def _of_public_totals(released: Sequence[Released]) -> list[BoundedMean]:

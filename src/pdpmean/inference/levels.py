@@ -21,10 +21,11 @@ from pdpmean.inference.population import Population
 from pdpmean.laws.clipped_normal import centered
 from pdpmean.laws.mixed_law import Part, mix
 from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled
-from pdpmean.planning.levels import NEXT_TO_NOTHING, Levels, combined_sums
+from pdpmean.planning.levels import NEXT_TO_NOTHING, Combined, Levels, combined_far, combined_sums
 from pdpmean.planning.plan import Plan, WhoCounts
 from pdpmean.planning.released import (
     Average,
+    BehindFarCells,
     LevelSums,
     Location,
     PrivateTotalSums,
@@ -36,6 +37,7 @@ from pdpmean.results.mean_estimate import LevelMean
 
 __all__ = ["Levelled"]
 
+_FAR_CELLS = ("below", "above")
 _FALSE_ALARM = 0.006  # of the test whether levels agree
 _PLAIN = 5.0  # nats: missing or far weight that is there beyond doubt
 _FAR_PLACE = 0.85  # where far values of a cell lie on average, over its end
@@ -171,10 +173,15 @@ class Levelled:
 
     @cached_property
     def mixed(self) -> list[Mixed]:
-        """How they are combined: each by its people or, where they are pooled, in some ways with their chances."""
-        if self.is_everyone:
-            return [Mixed(self._of_everyone, 0.0, 1.0, 1.0)]
-        return self.pooled.mixed(self.means)
+        """How they are combined: each by its people or, where they are pooled, in some ways with their chances.
+
+        Even if everyone counts the same, tails are seen better if levels agree.
+        """
+        if not self.is_everyone:
+            return self.pooled.mixed(self.means)
+        if self.released.location.reading is None or self.is_bell:
+            return [Mixed(self._of_everyone, 0.0, 1.0, 1.0, agree=False)]
+        return self.pooled.unmixed(self.means, self._of_everyone)
 
     @cached_property
     def _of_everyone(self) -> Floats:
@@ -191,13 +198,13 @@ class Levelled:
 
         For a bell also of all levels just added up: it was located by who weighs what, and is judged by the same.
         """
-        found = [self._variant(combination.parts) for combination in self.mixed]
+        found = [self._variant(combination.parts, agree=combination.agree) for combination in self.mixed]
         return [*found, self._whole] if self.is_bell else found
 
     @property
     def _whole(self) -> Released:
         """All levels added up, to be held against what they were expected to come to."""
-        whole, nats = self._variant(self.nats / self.nats.sum()), self.planned.nats
+        whole, nats = self._variant(self.nats / self.nats.sum(), agree=True), self.planned.nats
         expected = combined_sums(nats, self.planned.effective, nats / nats.sum(), 0.0).sums
         return replace(whole, plan=replace(whole.plan, mean=expected))
 
@@ -217,41 +224,46 @@ class Levelled:
         located: Floats = found / found.sum()
         return located
 
+    @cached_property
+    def _believed_means(self) -> Floats:
+        return self.pooled.believed(self.means)
+
     def _tails(self, parts: Floats) -> tuple[float, float]:
         """How much more of the weight lies far below, and far above, if levels have these parts than was located.
 
         The further out, the more of a tail is theirs whose mean lies on that side: by e to the power of their mean
         times the distance, as for a bell. If the tail is all of one level, it is as much more as that level's part is.
         """
-        means = self.pooled.believed(self.means)
+        means = self._believed_means
         middle = float(parts @ means)
         ends = np.array([-1.0, 1.0]) / self._deviation - middle
         more = np.exp(np.clip(np.outer(ends, means - middle), -_MOST_TILTED, _MOST_TILTED))
         below, above = ((more @ parts) / (more @ self._located)).tolist()
         return below, above
 
-    def _location(self, parts: Floats) -> Location:
-        """Where it was located, with the tails of this combination."""
+    def _location(self, parts: Floats, *, agree: bool) -> Location:
+        """Where it was located, with the tails of this combination, which are all alike if levels agree."""
         location = self.released.location
-        if location.reading is None:
+        if location.reading is None or agree:
             return location
         return replace(location, reading=location.reading.with_tails(self._tails(parts)))
 
-    def _variant(self, parts: Floats) -> Released:
+    def _variant(self, parts: Floats, *, agree: bool) -> Released:
         counted = self.plan.weighed.efficiency / float(self.people.sum()) if self.plan.whose.are_these_people else 0.0
         found = combined_sums(self.nats, self.effective, parts, counted)
-        sums = combine(self._sums, found.multipliers)
+        far = combined_far(self.nats, self.effective) if agree else found
+        sums = combine(self._sums, found, far)
         return replace(
             self.released,
             plan=replace(self.plan, mean=found.sums),
-            location=self._location(parts),
+            location=self._location(parts, agree=agree),
             averaged=sums,
             weight_squares=None,
         )
 
     def population(self, found: Sequence[Population]) -> Population:
         """What is concluded of everyone, from what is concluded of each combination."""
-        if self.is_everyone:
+        if len(self.mixed) == 1:
             return found[0]
         parts = [
             Part(
@@ -292,15 +304,20 @@ class Levelled:
         )
 
 
-def combine(levels: Sequence[SumsOfOne], multipliers: Floats) -> SumsOfOne:
-    """The sums of levels, each times its multiplier: their noise is that of one, as the squares add up to 1."""
+def combine(levels: Sequence[SumsOfOne], found: Combined, far: Combined) -> SumsOfOne:
+    """The sums of levels, each times its multiplier: their noise is that of one, as the squares add up to 1.
+
+    Far cells may be combined in their own way.
+    """
     if isinstance(levels[0], Average):
-        return _combined_average([level for level in levels if isinstance(level, Average)], multipliers)
-    names = [field.name for field in fields(levels[0])]
-    columns = (np.array([getattr(level, name) for level in levels]) for name in names)
-    combined = (np.tensordot(multipliers, column, axes=1).tolist() for column in columns)
-    numbers: list[Any] = [tuple(sums) if isinstance(sums, list) else sums for sums in combined]
-    return type(levels[0])(*numbers)
+        return _combined_average([level for level in levels if isinstance(level, Average)], found.multipliers)
+    numbers: dict[str, Any] = {}
+    for name in (field.name for field in fields(levels[0]) if field.name != "behind_far"):
+        multipliers = (far if name in _FAR_CELLS else found).multipliers
+        combined = np.tensordot(multipliers, np.array([getattr(level, name) for level in levels]), axes=1).tolist()
+        numbers[name] = tuple(combined) if isinstance(combined, list) else combined
+    behind = BehindFarCells(far.sums.weight / found.sums.weight, far.sums.people / found.sums.people)
+    return type(levels[0])(**numbers, behind_far=behind)
 
 
 def _combined_average(levels: Sequence[Average], multipliers: Floats) -> Average:

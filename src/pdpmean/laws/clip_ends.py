@@ -13,6 +13,7 @@ from pdpmean.core.types import Floats
 from pdpmean.laws.reading import TOGETHER, Counted, Reading, closed_sides
 from pdpmean.laws.tail_atoms import TailAtoms, stack_atoms
 from pdpmean.laws.tails import FINE
+from pdpmean.laws.two_point import Bools
 
 __all__ = ["choose_clips"]
 
@@ -31,15 +32,25 @@ _EMPTY = 0.8  # chance of an empty side, above which the clip may begin beyond t
 
 @quietly
 def choose_clips(
-    readings: Sequence[Reading], summed: Sequence[Counted], bounds: tuple[float, float]
+    readings: Sequence[Reading],
+    summed: Sequence[Counted],
+    bounds: tuple[float, float],
+    tail_factors: Sequence[float] | None = None,
 ) -> list[tuple[float, float]]:
-    """Finite ends of each clip, within the bounds, the lower one below the upper one."""
-    closed = np.array(closed_sides(bounds))
+    """Finite ends of each clip, within the bounds, the lower one below the upper one.
+
+    The tails of each group may hold as many times as much as was read.
+    """
+    if tail_factors is not None:
+        readings = [
+            reading.with_tails((factor, factor)) for reading, factor in zip(readings, tail_factors, strict=True)
+        ]
+    closed = closed_sides([reading.anchor for reading in readings], bounds)
     clips: list[tuple[float, float]] = []
     for start in range(0, len(readings), TOGETHER):
         end = start + TOGETHER
         some = readings[start:end]
-        reaches = _reaches(some, summed[start:end], _limits(some, bounds), closed)
+        reaches = _reaches(some, summed[start:end], _limits(some, bounds), closed[start:end])
         clips += [
             _ends(reading, below, above, bounds) for reading, (below, above) in zip(some, reaches.tolist(), strict=True)
         ]
@@ -57,7 +68,7 @@ def _in_cells(distance: float, reading: Reading) -> float:
     return float(np.ldexp(max(distance, 0.0), -(reading.first // 2)))
 
 
-def _reaches(readings: Sequence[Reading], summed: Sequence[Counted], limit: Floats, closed: Floats) -> Floats:
+def _reaches(readings: Sequence[Reading], summed: Sequence[Counted], limit: Floats, closed: Bools) -> Floats:
     """Distances of both ends from the anchor, in units of the first cell: below, above; negative beyond the anchor."""
     atoms = stack_atoms(readings, np.zeros(len(readings)), limit).likeliest(_LIKELIEST)
     nats, people, _ = np.maximum(np.array(summed, dtype=np.float64), 1.0).T

@@ -176,6 +176,11 @@ class ErrorLaw:
         deviations = (self.centers - self.centers[0]) / unit
         return unit * float(np.sqrt(np.mean((self.sampling / unit) ** 2) + np.var(deviations)))
 
+    @property
+    def tails_std(self) -> float:
+        """None: the shape says what the tails are."""
+        return 0.0
+
 
 @quietly
 def intervals(laws: Sequence[ErrorLaw], level: float) -> list[tuple[float, float]]:

@@ -28,6 +28,7 @@ FAR_PLACE = 0.85
 _REAL = 5.8
 _FARTHER = 0.4
 _LONGER = 0.4  # and for each further cell of a run
+_BY_TAILS = 1.5  # as many times as much as expected may be due to a tail
 _TWO_CELLS = 1.4  # scale of the noise where a far cell lies across two cells of the histogram
 
 
@@ -76,9 +77,13 @@ def _seen_before(readings: Sequence[Reading], geometry: Geometry, far: Floats, t
     return np.where(geometry.ends[..., None] < 0, 0.0, log_odds)
 
 
-def reality(readings: Sequence[Reading], geometry: Geometry, far: Floats, total: Floats) -> Floats:
-    """The chance that each far cell holds something, alone or in a run; of a total weight, by group."""
-    odds = evidence(far).log_odds + _sums_of_runs(_seen_before(readings, geometry, far, total))
+def reality(readings: Sequence[Reading], geometry: Geometry, far: Floats, present: Floats, expected: Floats) -> Floats:
+    """The chance that each far cell holds something, alone or in a run, beside what tails are expected to leave there.
+
+    Of the weight that is present, by group.
+    """
+    beside = np.minimum(far, np.maximum(far - _BY_TAILS * expected, 0))
+    odds = evidence(beside).log_odds + _sums_of_runs(_seen_before(readings, geometry, beside, present))
     odds -= _REAL + _FARTHER * np.arange(FAR_CELLS)[:, None] + _LONGER * np.arange(odds.shape[-1])
     best = odds[..., 0].copy()
     for length in range(2, odds.shape[-1] + 1):

@@ -14,9 +14,10 @@ from pdpmean.core.numbers import finite
 from pdpmean.core.quiet import quietly
 from pdpmean.core.threads import in_threads
 from pdpmean.core.types import Floats
-from pdpmean.laws.far_cells import FAR_CELLS
-from pdpmean.laws.far_sums import PrivateTotal, PublicTotal, Sums, stack_sums
-from pdpmean.laws.far_tails import Cut, cut_off
+from pdpmean.laws.cut_off import Cut, cut_off
+from pdpmean.laws.far_cells import FAR_CELLS, Geometry, reality
+from pdpmean.laws.far_sums import PrivateTotal, PublicTotal, Sums, stack_far, stack_sums, weights_behind_far
+from pdpmean.laws.far_tails import learn_tails
 from pdpmean.laws.grid_law import GridLaw
 from pdpmean.laws.mean_law import CHANCES, ErrorGrid, Transform
 from pdpmean.laws.reading import TOGETHER, Counted, Reading
@@ -25,7 +26,6 @@ from pdpmean.laws.two_point import Bools
 
 __all__ = ["FAR_CELLS", "FarMean", "PrivateTotal", "PublicTotal", "conclude_means"]
 
-_HALF = np.array([0.5])
 _LEAST_VARIANCE = 2.0  # of z, over the weight in nats: about what its noise is
 _SLACK = 1.1  # the variance is itself seen through noise, and the sum of skewed values is not quite normal
 _SEEN = 6.5  # nats: a separate population that is seen in a far cell more often than not
@@ -50,9 +50,6 @@ class FarMean:
     missing: float
     """As a share of the weight."""
 
-    tail_share: float
-    """Share of the squared half width of an interval that is due to what may lie beyond the clip, unseen."""
-
     smallest_visible: float
     """Share of the weight that a separate, far population needs in order to be seen."""
 
@@ -71,8 +68,13 @@ def conclude_means(
     """The mean of each group."""
 
     def some_of_them(some: slice) -> list[FarMean]:
-        stacked = stack_sums(sums[some], summed[some], readings[some], clips[some], bounds)
-        return list(_conclude(readings[some], clips[some], stacked, bounds))
+        far = stack_far(sums[some], clips[some], bounds)
+        behind = weights_behind_far(sums[some], summed[some])
+        geometry = Geometry.of(readings[some], clips[some], bounds)
+        tails = learn_tails(readings[some], geometry, far, behind)
+        real = reality(readings[some], geometry, far, behind, tails.expected)
+        stacked = stack_sums(sums[some], summed[some], readings[some], far, real)
+        return list(_conclude(readings[some], clips[some], stacked, cut_off(tails, stacked), bounds))
 
     portions = [slice(start, start + TOGETHER) for start in range(0, len(readings), TOGETHER)]
     return list(chain.from_iterable(in_threads(some_of_them, portions)))
@@ -94,9 +96,8 @@ class _Parts(NamedTuple):
 
 
 def _conclude(
-    readings: Sequence[Reading], clips: Sequence[tuple[float, float]], sums: Sums, bounds: tuple[float, float]
+    readings: Sequence[Reading], clips: Sequence[tuple[float, float]], sums: Sums, cut: Cut, bounds: tuple[float, float]
 ) -> Iterator[FarMean]:
-    cut = cut_off(readings, clips, sums, bounds)
     present = sums.present
     values = np.clip(sums.values / present, -1.0, 1.0)
     variance = _variances(sums)
@@ -109,9 +110,8 @@ def _conclude(
         wrong_weight=start / present if sums.is_public else np.zeros_like(start),
     )
     middle, points = _law(parts, sums)
-    unseen = cut.variance
-    noise = 2 * (parts.noise**2).sum(axis=1) + cut.noise_variance
-    sampling = parts.sampling + cut.sampling_variance
+    noise = 2 * (parts.noise**2).sum(axis=1) + cut.noise_variance + _variance_of_missing(parts, sums)
+    sampling = _SLACK * parts.sampling + cut.sampling_variance
     low, high = np.array(clips).T / 2
     half = high - low
     means = _placed(low + high, half, middle[:, None], bounds)[:, 0]
@@ -122,17 +122,15 @@ def _conclude(
         half * np.sqrt(sampling),
         half * np.sqrt(variance + cut.second_moment),
         sums.missing.means / sums.total,
-        unseen / (unseen + sampling + noise),
         np.minimum(_SEEN / present, 1.0),
     )
     for number, reading in enumerate(readings):
-        mean, noise_std, sampling_std, scale, missing, tail_share, smallest = (float(each[number]) for each in columns)
+        mean, noise_std, sampling_std, scale, missing, smallest = (float(each[number]) for each in columns)
         yield FarMean(
             mean=mean,
-            law=GridLaw(points[number], CHANCES, CHANCES, mean, finite(noise_std), finite(sampling_std)),
+            law=GridLaw(points[number], CHANCES, CHANCES, mean, finite(noise_std), finite(sampling_std)).with_tails(),
             scale=finite(scale),
             missing=missing,
-            tail_share=tail_share,
             smallest_visible=smallest,
             contradictions=_contradictions(reading, sums, number),
         )
@@ -144,6 +142,13 @@ def _placed(origin: Floats, half: Floats, places: Floats, bounds: tuple[float, f
     numbers = origin[:, None] + half[:, None] * places
     numbers = np.where(np.isnan(numbers), origin[:, None], numbers)
     return np.clip(numbers, max(bounds[0], -largest), min(bounds[1], largest))
+
+
+def _variance_of_missing(parts: _Parts, sums: Sums) -> Floats:
+    """Of the mean, by how much weight is missing, of which noise leaves some doubt."""
+    off = sums.missing.places - sums.missing.means[:, None]
+    variance: Floats = parts.wrong_weight**2 * (sums.missing.chances * off**2).sum(axis=1)
+    return variance
 
 
 def _variances(sums: Sums) -> Floats:
@@ -158,7 +163,7 @@ def _law(parts: _Parts, sums: Sums) -> tuple[Floats, Floats]:
     cut = parts.cut
     gone = sums.missing.places - sums.missing.means[:, None]
     off = parts.wrong_weight[:, None] * gone
-    normal = _SLACK * parts.sampling
+    normal = _SLACK * parts.sampling + cut.tail_noise + cut.tail_sampling
     reach = 11 * parts.noise.sum(axis=1) + 7 * np.sqrt(normal) + cut.lost.max(axis=(1, 2)) + np.abs(off).max(axis=1)
     spans = np.abs(cut.values) + 9 * cut.far_noise
     grid = ErrorGrid(reach + np.where(cut.is_measured, spans, 0.0).sum(axis=(1, 2)))
@@ -167,14 +172,14 @@ def _law(parts: _Parts, sums: Sums) -> tuple[Floats, Floats]:
         transform = transform * grid.laplace(scale)
     transform = transform * np.conj(grid.discrete(cut.lost[:, 0], cut.chances[:, 0]))
     transform = transform * grid.discrete(cut.lost[:, 1], cut.chances[:, 1])
-    median = grid.quantiles(transform, _HALF)[:, 0]
+    estimate = grid.best(transform)
     measured = np.nonzero(cut.is_measured)
     np.multiply.at(transform, measured[0], _measured_errors(cut, grid.of(measured[0]), measured))
     points = grid.quantiles(transform, CHANCES)
     maybe = (cut.real > _UNLIKELY) & ~cut.is_measured
     for group in np.flatnonzero(maybe.any(axis=(1, 2))).tolist():
         points[group] = _with_maybe(points[group], cut, group, maybe[group], spans[group])
-    return parts.start + median, parts.start[:, None] + points
+    return parts.start + estimate, parts.start[:, None] + points
 
 
 def _measured_errors(cut: Cut, grid: ErrorGrid, cells: tuple[Ints, ...]) -> Transform:

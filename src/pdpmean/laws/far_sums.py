@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pdpmean.core.types import Floats
-from pdpmean.laws.far_cells import FAR_PLACE, Geometry, reality
+from pdpmean.laws.far_cells import FAR_PLACE
 from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.laws.reading import Counted, Reading
 from pdpmean.laws.two_point import Bools, Nodes
 
-__all__ = ["LIKELY", "PrivateTotal", "PublicTotal", "Sums", "stack_sums"]
+__all__ = ["LIKELY", "PrivateTotal", "PublicTotal", "Sums", "stack_far", "stack_sums", "weights_behind_far"]
 
 LIKELY = 0.5
 """A far cell that holds something with a larger chance counts."""
@@ -45,6 +45,15 @@ class PublicTotal:
     """By far cell: of w over values there, times their distance over the largest of that cell."""
 
     above: Floats
+    far_weight: float = 1.0
+    """The weight behind far cells, over that behind the other sums."""
+
+    far_people: float = 1.0
+    """The same of people that would have the same sampling error."""
+
+    def present(self, total: float) -> float:
+        """About the weight that is not missing."""
+        return total - max(self.missing, 0.0)
 
     def row(self, total: float, missing: float, far: float) -> _Row:
         """Weight that is neither missing nor far is inside."""
@@ -68,6 +77,12 @@ class PrivateTotal:
     missing: float
     below: Floats
     above: Floats
+    far_weight: float = 1.0
+    far_people: float = 1.0
+
+    def present(self, total: float) -> float:  # noqa: ARG002
+        """About the weight that is neither missing nor far."""
+        return self.low + self.middle + self.high
 
     def row(self, total: float, missing: float, far: float) -> _Row:  # noqa: ARG002
         """The three add up to the weight inside, so that its noise is part of theirs."""
@@ -117,6 +132,10 @@ class Sums(NamedTuple):
 
     total_std: Floats
     people: Floats
+    more_behind_far: Floats
+    """How much more weight is behind far cells than behind the other sums."""
+
+    far_people: Floats
 
     @property
     def is_measured(self) -> Bools:
@@ -129,24 +148,43 @@ class Sums(NamedTuple):
         return self.inside + self.far_weight
 
     @property
+    def behind_far(self) -> Floats:
+        """The same, as far cells count it."""
+        return self.present * self.more_behind_far
+
+    @property
     def is_public(self) -> bool:
         """Whether the total weight is."""
         return not self.noise[:, 1:].any()
+
+
+def stack_far(
+    sums: Sequence[PublicTotal | PrivateTotal], clips: Sequence[tuple[float, float]], bounds: tuple[float, float]
+) -> Floats:
+    """By group, side and far cell; nothing is far on a side where the clip ends at a bound."""
+    far: Floats = np.array([(group.below, group.above) for group in sums]) * _may_be_far(clips, bounds)[..., None]
+    return far
+
+
+def weights_behind_far(sums: Sequence[PublicTotal | PrivateTotal], summed: Sequence[Counted]) -> Floats:
+    """By group: about the weight of what far cells are a part of, as they count it."""
+    weights = [group.far_weight * group.present(counted.nats) for group, counted in zip(sums, summed, strict=True)]
+    return np.clip(weights, _LEAST_NATS, _MOST_NATS)
 
 
 def stack_sums(
     sums: Sequence[PublicTotal | PrivateTotal],
     summed: Sequence[Counted],
     readings: Sequence[Reading],
-    clips: Sequence[tuple[float, float]],
-    bounds: tuple[float, float],
+    far: Floats,
+    real: Floats,
 ) -> Sums:
-    """The sums of all groups, which are of one model; nothing is far on a side where the clip ends at a bound."""
+    """The sums of all groups, which are of one model; far cells, and the chances that they hold something."""
     total, people, total_std = np.array(summed, dtype=np.float64).T
     total = np.clip(total, _LEAST_NATS, _MOST_NATS)
-    far = np.array([(group.below, group.above) for group in sums]) * _may_be_far(clips, bounds)[..., None]
-    real = reality(readings, Geometry.of(readings, clips, bounds), far, total)
-    far_weight = np.where(real > LIKELY, np.maximum(far, 0.0), 0.0).sum(axis=(1, 2)) / FAR_PLACE
+    more_behind_far, more_people = np.array([(group.far_weight, group.far_people) for group in sums]).T
+    counts = np.where(real > LIKELY, np.maximum(far, 0.0), 0.0).sum(axis=(1, 2))
+    far_weight = counts / FAR_PLACE / more_behind_far
     earlier = np.array([(reading.missing, reading.nats) for reading in readings]).T
     missing = missing_nodes(np.array([group.missing for group in sums]), total, *earlier)
     rows = [
@@ -166,6 +204,8 @@ def stack_sums(
         total=total,
         total_std=total_std,
         people=np.clip(people, 1.0, _MOST_NATS),
+        more_behind_far=more_behind_far,
+        far_people=np.clip(people * more_people, 1.0, _MOST_NATS),
     )
 
 

@@ -32,7 +32,7 @@ def _missed(cells: Cells, nats: Floats) -> Bools:
 
 
 def findings_of(
-    cells: Cells, sides: Sides, fit: TailFit, seen: Bools, located: Floats, *, may_miss: bool
+    cells: Cells, sides: Sides, fit: TailFit, seen: Bools, located: Floats, *, may_miss: Bools
 ) -> list[Finding]:
     """What each group's pieces add up to: cells that stand out are `seen`, `located` is the chance of the bulk's place.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pdpmean.core.numbers import finite
 from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
 
@@ -37,6 +39,9 @@ class GridLaw:
     sampling_std: float
     """Standard deviation from who happens to be in the sample."""
 
+    tails_std: float = 0.0
+    """Standard deviation of the rest, from what may lie where nothing released could show it."""
+
     @quietly
     def cdf(self, x: float) -> float:
         """P(true mean <= x): half way between the two chances."""
@@ -55,6 +60,29 @@ class GridLaw:
         return min(low, self.mean), max(high, self.mean)
 
     @quietly
+    def with_tails(self) -> GridLaw:
+        """The same, where all of its error that is due neither to noise nor to the sample is due to unseen tails."""
+        largest = max(self._error_std, self.noise_std, self.sampling_std) or 1.0
+        error, noise, sampling = (std / largest for std in (self._error_std, self.noise_std, self.sampling_std))
+        return replace(self, tails_std=largest * math.sqrt(max(error**2 - noise**2 - sampling**2, 0.0)))
+
+    @property
+    def _error_std(self) -> float:
+        """How far the true mean lies from the estimate, in the mean square.
+
+        What is further off than twice the ends of the 95 % interval counts as that: so rare and large an error would
+        make the standard deviation say nothing of all others.
+        """
+        low, high = (end - self.mean for end in self.interval(0.95))
+        reach = max(high, -low)
+        if not 0 < reach < math.inf:
+            return finite(reach)
+        errors = np.clip((self.points - self.mean) / reach, 2 * low / reach, 2 * high / reach)
+        before, after = errors[:-1], errors[1:]
+        chances = np.diff(self.low_chances + self.high_chances) / 2
+        return finite(reach * math.sqrt(float(chances @ (before**2 + before * after + after**2)) / 3))
+
+    @quietly
     def scaled(self, low: float, width: float) -> GridLaw:
         """The law of ``low + width * mean``; both are finite, and the width is positive."""
         return GridLaw(
@@ -64,6 +92,7 @@ class GridLaw:
             mean=low + width * self.mean,
             noise_std=width * self.noise_std,
             sampling_std=width * self.sampling_std,
+            tails_std=width * self.tails_std,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -81,4 +110,4 @@ class GridLaw:
 
     @property
     def _numbers(self) -> tuple[float, ...]:
-        return self.mean, self.noise_std, self.sampling_std
+        return self.mean, self.noise_std, self.sampling_std, self.tails_std

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pdpmean.core.types import Floats
+from pdpmean.laws.two_point import Bools
 
 __all__ = ["CELLS", "Cells", "Histogram"]
 
@@ -23,7 +24,7 @@ class Histogram:
     """
 
     anchor: float
-    """A private median, or the bound where there is one."""
+    """A private median, or a known bound."""
 
     first: int
     """Cell j of a side holds distances from ``2**((first + j) / 2)`` on, up to where the next one begins."""
@@ -55,14 +56,13 @@ class Cells:
     missing: Floats
 
     @classmethod
-    def stack(cls, histograms: Sequence[Histogram], closed: tuple[bool, bool]) -> Cells:
-        """Of histograms that have the same sides `closed`: beyond a bound there are no values."""
-        is_open = ~np.array(closed)
+    def stack(cls, histograms: Sequence[Histogram], closed: Bools) -> Cells:
+        """Of histograms with some sides `closed`, by group and side: beyond a bound there are no values."""
         sides = np.array([(group.below, group.above) for group in histograms], dtype=np.float64)
         far = np.array([(group.far_below, group.far_above) for group in histograms], dtype=np.float64)
         return cls(
-            sides=sides * is_open[:, None],
-            far=far * is_open,
+            sides=sides * ~closed[..., None],
+            far=far * ~closed,
             center=np.array([group.center for group in histograms], dtype=np.float64),
             missing=np.array([group.missing for group in histograms], dtype=np.float64),
         )

@@ -18,6 +18,10 @@ class Law(Protocol):
     def sampling_std(self) -> float:
         """Standard deviation of the error due to who is in the sample."""
 
+    @property
+    def tails_std(self) -> float:
+        """Standard deviation of the error due to tails that nothing released could show."""
+
     def cdf(self, x: float) -> float:
         """P(true mean <= x)."""
 

@@ -13,6 +13,11 @@ __all__ = ["CHANCES", "ErrorGrid", "Transform"]
 _POINTS = 1024
 _FREQUENCIES = 2 * np.pi * np.fft.rfftfreq(_POINTS)
 
+# The transform of the square root of the distance between two points of the grid, taken the shorter way round.
+_ROOTS = np.fft.rfft(np.sqrt(np.minimum(np.arange(_POINTS), _POINTS - np.arange(_POINTS)))).real
+_LOWEST, _HIGHEST = 0.05, 0.95  # chances between which the best estimate lies
+_FLAT = 1e-300  # no curvature
+
 CHANCES = np.concatenate([[0.0], expit(np.linspace(-16.0, 16.0, 193)), [1.0]])
 """At which laws are kept: dense enough for any level of an interval up to 1 - 1e-6."""
 
@@ -61,6 +66,24 @@ class ErrorGrid:
         """Errors at these chances, by group."""
         ends, below = self.cumulative(transform)
         return np.array([np.interp(at, chances, places) for chances, places in zip(below, ends, strict=True)])
+
+    def best(self, transform: Transform) -> Floats:
+        """By group: the point from which the square root of the distance is least on average.
+
+        If the error is probably small but may be huge, the median is nearly always a little off. This point is closer
+        to where most of the probability lies.
+        """
+        ends, below = self.cumulative(transform)
+        expected = np.roll(np.fft.irfft(transform * _ROOTS, _POINTS, axis=1), _POINTS // 2, axis=1)
+        tried = (below > _LOWEST) & (np.roll(below, 1, axis=1) < _HIGHEST)
+        tried[:, [0, -1]] = False
+        best = np.where(tried, expected, np.inf).argmin(axis=1)
+        group = np.arange(best.size)
+        before, here, after = (expected[group, best + step] for step in (-1, 0, 1))
+        curvature = np.maximum(before - 2 * here + after, _FLAT)
+        vertex = (before - after) / (2 * curvature)  # of a parabola through the three
+        estimates: Floats = ends[group, best] + (np.clip(vertex, -0.5, 0.5) - 0.5) * self.step[:, 0]
+        return estimates
 
     def cumulative(self, transform: Transform) -> tuple[Floats, Floats]:
         """By group: where the points of the grid end, and the chances up to there."""

@@ -49,36 +49,41 @@ def mix(parts: Sequence[Part], bounds: tuple[float, float]) -> GridLaw:
             [(grid.points[:, None] + by[[0, _NODES // 2, -1]]).ravel() for grid, by in zip(grids, shifts, strict=True)]
         )
     )
-    below = [
-        sum(
-            part.in_interval * _widened(grid.points, getattr(grid, chances), points, by)
-            for part, grid, by in zip(parts, grids, shifts, strict=True)
+
+    def below(chances: Sequence[Floats]) -> Floats:
+        sums = sum(
+            part.in_interval * _widened(grid.points, own, points, by)
+            for part, grid, own, by in zip(parts, grids, chances, shifts, strict=True)
         )
-        for chances in ("low_chances", "high_chances")
-    ]
+        return np.maximum.accumulate(sums)
+
+    low_chances = below([grid.low_chances for grid in grids])
+    is_one = all(grid.low_chances is grid.high_chances for grid in grids)
+    high_chances = low_chances if is_one else below([grid.high_chances for grid in grids])
     chances = [math.sqrt(part.in_interval) for part in parts]
     errors = [
         chance * error
         for chance, part in zip(chances, parts, strict=True)
         for error in (part.law.sampling_std, part.widening, part.mean - mean)
     ]
-    return GridLaw(
+    mixed = GridLaw(
         points=np.clip(points, low, high),
-        low_chances=np.maximum.accumulate(below[0]),
-        high_chances=np.maximum.accumulate(below[1]),
+        low_chances=low_chances,
+        high_chances=high_chances,
         mean=mean,
         noise_std=finite(
             math.hypot(*(chance * part.law.noise_std for chance, part in zip(chances, parts, strict=True)))
         ),
         sampling_std=finite(math.hypot(*errors)),
     )
+    return mixed.with_tails() if any(part.law.tails_std for part in parts) else mixed
 
 
 def _widened(points: Floats, chances: Floats, at: Floats, shifts: Floats) -> Floats:
     """The chances below each point, of the law with a normal error beside it."""
     if not shifts.any():
         return np.interp(at, points, chances)
-    widened: Floats = np.mean([np.interp(at - by, points, chances) for by in shifts], axis=0)
+    widened: Floats = np.mean(np.interp(at - shifts[:, None], points, chances), axis=0)
     return widened
 
 

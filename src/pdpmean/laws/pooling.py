@@ -30,7 +30,7 @@ __all__ = ["Difference", "LevelErrors", "Mixed", "Pooled"]
 _SIZES = (0.0, 0.1, 0.2, 0.4, 0.8)  # what tau may be; the first is that levels agree
 _OWN = 0.3  # how far a level is from the trend, over the trend: the farther out, the more
 _WITHIN = 0.5  # how far unequal weights in a level may move its mean, over their variation, beyond the trend
-_AGREE_FOR_ESTIMATE, _AGREE_FOR_INTERVAL = 0.8, 0.5  # the chance beforehand that levels agree
+_AGREE_FOR_ESTIMATE, _AGREE_FOR_INTERVAL = 0.8, 0.4  # the chance beforehand that levels agree
 _LEAST = 0.005  # chance of a size that is looked at
 _NARROWEST = 1e-9  # of logarithms of budgets that are told apart
 _LARGE_SIZE = 0.4  # the size of disagreement that a plan reckons with
@@ -45,6 +45,8 @@ class Mixed(NamedTuple):
     """Of what the levels may differ by, which no combination of their means shows."""
     in_estimate: float
     in_interval: float
+    agree: bool
+    """Whether this is that levels do not differ at all."""
 
 
 class Difference(NamedTuple):
@@ -54,14 +56,40 @@ class Difference(NamedTuple):
     """Whether those who grant more have the larger values, by and large."""
 
 
-class _Size(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Size:
+    """One size of disagreement: how levels are best combined if it is the true one, and how likely that is."""
+
     parts: Floats
     variance: float
-    evidence: Floats
-    """The inverse covariance of the levels' means around a common one that is not known."""
-    drawn: Floats
-    """The matrix that draws released means to a common one, as far as they differ by chance."""
-    log_chance: float
+    between: Floats
+    """The covariance of the levels' own means."""
+    inverse: Floats
+    """Of the covariance of their released means."""
+    summed: Floats
+    """The sum of each of its rows."""
+
+    @property
+    def known(self) -> float:
+        """How exactly a common mean is known: one over its variance."""
+        return float(np.ones_like(self.summed) @ self.inverse @ np.ones_like(self.summed))
+
+    @cached_property
+    def evidence(self) -> Floats:
+        """The inverse covariance of the levels' means around a common one that is not known."""
+        evidence: Floats = self.inverse - np.outer(self.summed, self.summed) / self.known
+        return evidence
+
+    @cached_property
+    def drawn(self) -> Floats:
+        """The matrix that draws released means to a common one, as far as they differ by chance."""
+        drawn: Floats = np.outer(np.ones_like(self.parts), self.summed / self.known) + self.between @ self.evidence
+        return drawn
+
+    @cached_property
+    def log_chance(self) -> float:
+        """Of the size, up to what the released means say."""
+        return (float(np.linalg.slogdet(self.inverse)[1]) - math.log(self.known)) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +122,19 @@ class LevelErrors:
         spread = math.sqrt(float(self.share @ (self.budgets - middle) ** 2))
         return (self.weighed - middle) / max(spread, _NARROWEST)
 
+    @cached_property
+    def off_trend(self) -> Floats:
+        """The variance of each level's own mean around the trend, for a trend of 1."""
+        off_trend: Floats = _OWN**2 * np.maximum(self.places**2, 1)
+        return off_trend
+
+    @cached_property
+    def own_covariance(self) -> Floats:
+        """The covariance of the levels' own means, for a trend of 1."""
+        within = self.off_trend + (_WITHIN * self.unevenness) ** 2
+        covariance: Floats = np.outer(self.places, self.places) + np.diag(within)
+        return covariance
+
     def std(self, parts: Floats) -> float:
         """The error of everyone's mean if levels have these parts in it, and agree."""
         strayed = parts - self.own * self.share
@@ -113,27 +154,30 @@ class Pooled:
 
     @cached_property
     def _sizes(self) -> list[_Size]:
-        return [self._of(size) for size in _SIZES]
+        return [self._agreed, *(self._disagreed if size == _LARGE_SIZE else self._of(size) for size in _SIZES[1:])]
+
+    @cached_property
+    def _agreed(self) -> _Size:
+        return self._of(_SIZES[0])
+
+    @cached_property
+    def _disagreed(self) -> _Size:
+        return self._of(_LARGE_SIZE)
 
     def _of(self, size: float) -> _Size:
         """What follows if levels disagree by so much: their common mean may be anything."""
         errors, one = self.errors, np.ones_like(self.errors.share)
-        places = errors.places
-        off_trend = _OWN**2 * np.maximum(places**2, 1)
-        within = off_trend + (_WITHIN * errors.unevenness) ** 2
-        between = size**2 * (np.outer(places, places) + np.diag(within))
-        between_all = size**2 * off_trend * errors.share
+        between = size**2 * errors.own_covariance
+        between_all = size**2 * errors.off_trend * errors.share
         with_all = between_all + errors.own * errors.share / errors.effective
-        inverse = np.linalg.inv(np.diag(errors.variances) + between)
+        inverse = np.asarray(np.linalg.inv(np.diag(errors.variances) + between), dtype=np.float64)
+        summed = inverse @ one
         known = float(one @ inverse @ one)
-        common = inverse @ one / known
+        common = summed / known
         own = with_all @ inverse
         parts = common + own - float(own.sum()) * common
         left = float(between_all @ errors.share - 2 * parts @ between_all + parts @ between @ parts)
-        evidence = inverse - np.outer(inverse @ one, inverse @ one) / known
-        log_chance = (float(np.linalg.slogdet(inverse)[1]) - math.log(known)) / 2
-        drawn = np.outer(one, common) + between @ evidence
-        return _Size(parts, max(left, 0.0), evidence, drawn, log_chance)
+        return _Size(parts, max(left, 0.0), between, inverse, summed)
 
     def error_of(self, size: _Size) -> float:
         """Of the combination for this size, if it is the true one."""
@@ -142,17 +186,17 @@ class Pooled:
     @property
     def agreed(self) -> Floats:
         """The parts of the levels, if they agree."""
-        return self._sizes[0].parts
+        return self._agreed.parts
 
     @property
     def agreed_std(self) -> float:
         """The error if levels agree."""
-        return self.error_of(self._sizes[0])
+        return self.error_of(self._agreed)
 
     @property
     def disagreed_std(self) -> float:
         """The error if they disagree by much."""
-        return self.error_of(self._sizes[_SIZES.index(_LARGE_SIZE)])
+        return self.error_of(self._disagreed)
 
     def _likely(self, means: Floats) -> Floats:
         """How likely the released means are for each size, up to a factor."""
@@ -175,8 +219,19 @@ class Pooled:
         kept = np.flatnonzero(np.maximum(estimate, interval) > _LEAST)
         estimate, interval = (chances / chances[kept].sum() for chances in (estimate, interval))
         return [
-            Mixed(self._sizes[k].parts, self._sizes[k].variance, float(estimate[k]), float(interval[k]))
+            Mixed(self._sizes[k].parts, self._sizes[k].variance, float(estimate[k]), float(interval[k]), k == 0)
             for k in kept.tolist()
+        ]
+
+    def unmixed(self, means: Floats, parts: Floats) -> list[Mixed]:
+        """The levels combined by these parts, whether they agree or not: as likely as that is, given their means."""
+        likely = self._likely(means)
+        estimate, interval = (float(_chances(likely, agree)[0]) for agree in (_AGREE_FOR_ESTIMATE, _AGREE_FOR_INTERVAL))
+        if interval < _LEAST:
+            return [Mixed(parts, 0.0, 1.0, 1.0, agree=False)]
+        return [
+            Mixed(parts, 0.0, estimate, interval, agree=True),
+            Mixed(parts, 0.0, 1 - estimate, 1 - interval, agree=False),
         ]
 
     def difference(self, means: Floats, false_alarm: float) -> Difference | None:

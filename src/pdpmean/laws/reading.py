@@ -91,15 +91,18 @@ class Reading:
 
     nats: float
 
+    tail_factors: tuple[float, float] = (1.0, 1.0)
+    """By side: as many times as much lies there as the histogram says; those in it were others."""
+
     def with_tails(self, factors: tuple[float, float]) -> Reading:
         """The same of a population that has so many times as much on each side."""
-        return replace(self, mass=self.mass * np.array(factors)[:, None])
+        return replace(self, mass=self.mass * np.array(factors)[:, None], tail_factors=factors)
 
 
-def closed_sides(bounds: tuple[float, float]) -> tuple[bool, bool]:
-    """Whether nothing can lie below the anchor, or above: it is the bound where there is only one."""
-    low, high = (math.isfinite(bound) for bound in bounds)
-    return low and not high, high and not low
+def closed_sides(anchors: Sequence[float], bounds: tuple[float, float]) -> Bools:
+    """By anchor and side: whether nothing can lie below it, or above, since it is at that bound."""
+    low, high = bounds
+    return np.array([(anchor <= low, anchor >= high) for anchor in anchors])
 
 
 @quietly
@@ -107,21 +110,24 @@ def read_histograms(
     histograms: Sequence[Histogram], located: Sequence[Counted], bounds: tuple[float, float]
 ) -> list[Reading]:
     """What each histogram says, of which `located` is the total."""
-    closed = closed_sides(bounds)
+    closed = closed_sides([histogram.anchor for histogram in histograms], bounds)
     readings: list[Reading] = []
     for start in range(0, len(histograms), TOGETHER):
         end = start + TOGETHER
-        readings += _read(histograms[start:end], located[start:end], closed)
+        readings += _read(histograms[start:end], located[start:end], closed[start:end])
     return readings
 
 
-def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: tuple[bool, bool]) -> Iterator[Reading]:
+def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: Bools) -> Iterator[Reading]:
     cells = Cells.stack(histograms, closed)
     nats, people, nats_std = np.array(located, dtype=np.float64).T
     nats = np.clip(nats, _LEAST_NATS, _MOST_NATS)
     present = nats - missing_nodes(cells.missing, nats, cells.missing, nats).means
     lumps = find_lumps(cells.sides, cells.center, present)
-    places = np.array([_log_place(group.anchor, group.first, is_bound=any(closed)) for group in histograms])
+    at_bound = closed[:, 0] | closed[:, 1]
+    places = np.array(
+        [_log_place(group.anchor, group.first, is_bound=own) for group, own in zip(histograms, at_bound, strict=True)]
+    )
     sides = Sides(
         cells=lumps.others,
         rest=cells.center + lumps.inside,
@@ -129,11 +135,11 @@ def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: t
         nats_std=nats_std,
         people=np.clip(people, 1.0, _MOST_NATS),
         log_place=places,
-        closed=np.broadcast_to(np.array(closed), (len(histograms), 2)),
+        closed=closed,
     )
     fit, sure = _focused(fit_tails(sides))
     seen = _stands_out(cells.sides, fit)
-    findings = findings_of(cells, sides, fit, seen, sure, may_miss=not any(closed))
+    findings = findings_of(cells, sides, fit, seen, sure, may_miss=~at_bound)
     visible = np.where(seen.any(axis=-1), CELLS - np.argmax(seen[..., ::-1], axis=-1), 0)
     innermost = _steep_starts(cells.sides, seen, present)
     for number, group in enumerate(histograms):

@@ -1,4 +1,4 @@
-"""Ledger: who granted what, what every release cost whom, and proof that nobody's grant is exceeded.
+"""Ledger: what each person grants, what each release cost them, and proof that no grant is exceeded.
 
 Holds ids and budgets, never values. May import: core, errors.
 """

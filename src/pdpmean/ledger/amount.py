@@ -33,9 +33,9 @@ _LARGEST_NATS = 2**40  # of a finite amount: a larger one protects nothing
 
 @dataclass(frozen=True, order=True)
 class Amount:
-    """A number of units of 2**-40 nat, or infinity: it exists so that sums of what was spent are exact.
+    """A whole number of units of 2**-40 nat, or infinity. It exists so that sums of costs are exact.
 
-    Ordered as numbers are, infinity above all. A database holds it as three integers, its `columns`.
+    Amounts are ordered like numbers, with infinity above all. A database stores one as three integers, its `columns`.
     """
 
     infinite: bool = False
@@ -45,26 +45,30 @@ class Amount:
     def rounded_down(cls, number: Any, name: str = "budget") -> Amount:
         """The largest amount that is at most this number of nats: a Fraction, an int, a float, or text such as "0.1".
 
-        At most 2**40 nats unless infinite.
+        Finite amounts are capped at 2**40 nats.
         """
         exact = _exact(number, name)
         return INFINITE if exact is None else cls(units=math.floor(min(exact, _LARGEST_NATS) * UNITS_PER_NAT))
 
     @classmethod
     def of_columns(cls, infinite: int, nats: int, units: int) -> Amount:
-        """The amount that a database holds; whatever is infinite in part is infinite."""
+        """The amount that three columns of a database hold."""
         return INFINITE if infinite else cls(units=int(nats) * UNITS_PER_NAT + int(units))
 
     @property
     def columns(self) -> tuple[int, int, int]:
-        """Whether it is infinite, its whole nats, and its units beyond them: each fits a word of 64 bits."""
+        """Whether it is infinite, its whole nats, and the remaining units; each fits into 64 bits."""
         return int(self.infinite), self.units // UNITS_PER_NAT, self.units % UNITS_PER_NAT
 
     def __add__(self, other: Amount) -> Amount:
         return INFINITE if self.infinite or other.infinite else Amount(units=self.units + other.units)
 
+    def part(self, share: Fraction) -> Amount:
+        """A share of it, rounded down; any share of infinity is infinite."""
+        return INFINITE if self.infinite else Amount(units=math.floor(self.units * share))
+
     def less(self, spent: Amount) -> Amount:
-        """What is left of it after so much was spent: nothing at least, and everything of what is infinite."""
+        """What is left of it after `spent`: never below nothing, and always infinite if it is infinite itself."""
         if self.infinite:
             return INFINITE
         return NOTHING if spent.infinite else Amount(units=max(self.units - spent.units, 0))
@@ -74,11 +78,18 @@ class Amount:
         """The amount in nats, as a fraction; or infinity."""
         return math.inf if self.infinite else Fraction(self.units, UNITS_PER_NAT)
 
+    @property
+    def largest_double(self) -> float:
+        """The largest double that is at most this amount, in nats."""
+        import numpy as np
+
+        return float(budgets_of_columns(*np.array(self.columns, dtype=np.int64))[()])
+
     def __float__(self) -> float:
         return float(self.exact)
 
     def __str__(self) -> str:
-        """The amount in nats, to nine digits: a tenth, rounded down to units, is still read as 0.1."""
+        """The amount in nats, to nine digits, so that 0.1 rounded down to units still reads as 0.1."""
         return f"{float(self):.9g}"
 
 
@@ -102,9 +113,9 @@ def _exact(number: Any, name: str) -> Fraction | None:
 
 
 def columns_of_budgets(budgets: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The columns of many budgets, rounded down: the same as one by one.
+    """The columns of many budgets at once, rounded down like single ones.
 
-    Exact, since a double less its whole part is a double, and so is that times a power of two.
+    Every step is exact: a double minus its whole part is a double, and so is that times a power of two.
     """
     import numpy as np
 
@@ -116,13 +127,13 @@ def columns_of_budgets(budgets: Floats) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def budgets_of_columns(infinite: NDArray[np.int64], nats: NDArray[np.int64], units: NDArray[np.int64]) -> Floats:
-    """The largest doubles that are at most these amounts: the budgets to use where so much is charged."""
+    """The largest doubles that do not exceed these amounts: the budgets to use where these amounts are charged."""
     import numpy as np
 
     whole = nats.astype(np.float64)
     beyond = units.astype(np.float64) / UNITS_PER_NAT
     nearest = whole + beyond
-    # How far that is above is exact, since the whole nats are 0 or larger than the rest (Dekker's sum).
+    # The rounding error is computed exactly, since the whole nats are 0 or larger than the rest (Dekker's sum).
     above = (nearest - whole) - beyond > 0
     below: Floats = np.where(above, np.nextafter(nearest, 0.0), nearest)
     return np.where(infinite > 0, math.inf, below)

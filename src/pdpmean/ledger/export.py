@@ -1,4 +1,4 @@
-"""Export: the tables of a ledger as CSV or Parquet, a few rows at a time."""
+"""Export: the tables of a ledger as CSV or Parquet, in bounded memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Rows = Iterator[dict[str, Any]]
 
 
 def export(transaction: Transaction, path: Path, table: str) -> None:
-    """Write a table, whole or not at all. Amounts are there in nats and, exactly, in units of 2**-40 nat."""
+    """Write a table, completely or not at all, with amounts in nats and, exactly, in units of 2**-40 nat."""
     if table not in TABLES:
         raise InvalidInputError(f"table must be one of {', '.join(TABLES)}; got {table!r}", name="table", value=table)
     rows = {"people": _people, "releases": _releases, "costs": _costs}[table](transaction)
@@ -40,7 +40,7 @@ def _amount(name: str, amount: Amount) -> dict[str, Any]:
 
 def _people(transaction: Transaction) -> Rows:
     names = ", ".join(queries.columns(name) for name in ("granted", "spent"))
-    for person, tier, note, since, withdrawn, *amounts in transaction.rows(
+    for person, tier, note, since, withdrawn, *amounts in transaction.many_rows(
         f"SELECT id, tier, note, since, withdrawn, {names} FROM people "
         "JOIN balances ON balances.person = people.number ORDER BY number"
     ):
@@ -65,7 +65,7 @@ def _releases(transaction: Transaction) -> Rows:
 
 
 def _costs(transaction: Transaction) -> Rows:
-    for release, person, *cost in transaction.rows(
+    for release, person, *cost in transaction.many_rows(
         f"SELECT release, id, {queries.columns('cost')} FROM costs "
         "JOIN people ON people.number = costs.person ORDER BY release, person"
     ):
@@ -101,7 +101,7 @@ def _kind(name: str) -> Any:
     import pyarrow as pa
 
     if name in _TEXT or name.endswith("_units"):
-        return pa.string()  # units reach 2**80: beyond a word, and exact as text
+        return pa.string()  # units go up to 2**80: more than 64 bits, but exact as text
     if name == "withdrawn":
         return pa.bool_()
     return pa.int64() if name in ("number", "people", "release") else pa.float64()

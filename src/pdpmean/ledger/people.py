@@ -1,15 +1,17 @@
-"""People: what they grant, how that changed, and what is left of it."""
+"""People: what they grant, how that has changed, and what is left of it."""
 
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
-from pdpmean.errors import InvalidInputError
+from pdpmean.core.likely_budgets import LARGE_GRANT, doubt
+from pdpmean.errors import BudgetWarning, InvalidInputError
 from pdpmean.ledger import queries
 from pdpmean.ledger.amount import Amount
 from pdpmean.ledger.log import append, moment
@@ -21,6 +23,7 @@ __all__ = [
     "NO_GRANTS",
     "Balance",
     "Grant",
+    "Imported",
     "balance",
     "change_grant",
     "earlier_grants",
@@ -30,7 +33,7 @@ __all__ = [
 
 _AMOUNTS = ", ".join(queries.columns(name) for name in ("granted", "spent"))
 _BALANCES = "people JOIN balances ON balances.person = people.number"
-# Those whose grant differs from the one that is known; texts may be missing.
+# People whose grant differs from the recorded one. Tiers may be missing.
 _FIND_CHANGED = (
     "INSERT INTO changed (person, place) SELECT people.number, place "
     "FROM asked JOIN people ON people.id = asked.id JOIN balances ON balances.person = people.number "
@@ -61,27 +64,44 @@ _ADD_BALANCES = (
     f"INSERT INTO balances (person, {queries.columns('granted')}) SELECT people.number, {queries.columns('budget')} "
     "FROM asked JOIN people ON people.id = asked.id WHERE people.number > ? ORDER BY people.number"
 )
+# Of all finite grants: how many are large, how many different whole numbers there are, how many are not whole, and
+# how many there are.
+_COUNT_ODD = f"""
+SELECT COUNT(CASE WHEN budget_nats > {LARGE_GRANT} OR (budget_nats = {LARGE_GRANT} AND budget_units > 0) THEN 1 END),
+    COUNT(DISTINCT CASE WHEN budget_nats > 0 THEN budget_nats END),
+    COUNT(CASE WHEN budget_units > 0 THEN 1 END), COUNT(*)
+FROM asked WHERE budget_infinite = 0"""
 _GRANTED = ", ".join(f"granted_{part}" for part in queries.AMOUNT)
 _GRANTS_NOW = f"SELECT people.since AS since, number, id, {_GRANTED} FROM {_BALANCES}"
 _GRANTS_BEFORE = (
     f"SELECT changes.since AS since, people.number AS number, id, {_GRANTED} "
     "FROM changes JOIN people ON people.number = changes.person"
 )
+# The list may be older than the withdrawal.
+_LEAVE_WITHDRAWN = "DELETE FROM asked WHERE id IN (SELECT id FROM people WHERE withdrawn > 0)"
 NO_GRANTS = hashlib.sha256().hexdigest()
 
 
 @dataclass(frozen=True)
 class Grant:
-    """What a person grants: an id, a budget and, if they chose one, the name of a tier."""
+    """What a person grants: an id, a budget and, optionally, the name of a tier."""
 
     id: str
     budget: Amount
     tier: str | None = None
 
 
+class Imported(NamedTuple):
+    """How many people an import added, how many it changed, and how many it left out as withdrawn."""
+
+    added: int
+    changed: int
+    withdrawn: int
+
+
 @dataclass(frozen=True)
 class Balance:
-    """What a person grants, what was spent of it (or is reserved), and what is left."""
+    """What a person grants, what is spent or reserved of it, and what is left."""
 
     granted: Amount
     spent: Amount
@@ -92,7 +112,7 @@ class Balance:
 
     @property
     def left(self) -> Amount:
-        """What the next release may cost them at most."""
+        """The most that the next release can cost them."""
         return self.granted.less(self.spent)
 
     def __str__(self) -> str:
@@ -103,18 +123,18 @@ def balance(transaction: Transaction, person: str) -> Balance:
     """The balance of a person."""
     found = transaction.row(f"SELECT {_AMOUNTS}, tier, note, since, withdrawn FROM {_BALANCES} WHERE id = ?", person)
     if found is None:
-        raise InvalidInputError(f"the ledger knows no person {person!r}", name="person", value=person)
+        raise InvalidInputError(f"the ledger has no person {person!r}", name="person", value=person)
     tier, note, since, withdrawn = found[6:]
     granted, spent = Amount.of_columns(*found[:3]), Amount.of_columns(*found[3:6])
     return Balance(granted, spent, tier, note, since, bool(withdrawn))
 
 
 def change_grant(store: Store, grant: Grant, note: str | None = None, *, withdrawn: bool = False) -> None:
-    """Write down what a person grants from now on; a person who is not known is added."""
+    """Record what a person grants from now on; new people are added."""
     with store.writing() as transaction:
         since = moment(transaction, store)
-        row = (0, grant.id, grant.tier, *grant.budget.columns, int(withdrawn))
-        _apply(transaction, store, [row], note, since)
+        _load(transaction, store, [(0, grant.id, grant.tier, *grant.budget.columns, int(withdrawn))])
+        _apply(transaction, note, since)
         written = transaction.rows(f"{_GRANTS_NOW} WHERE people.since = ? AND id = ?", since, grant.id)
         about = {"person": grant.id, "units": _units(grant.budget), "tier": grant.tier, "note": note}
         event = "withdrawn" if withdrawn else "granted"
@@ -125,25 +145,37 @@ def _units(amount: Amount) -> str | None:
     return None if amount.infinite else str(amount.units)
 
 
-def import_grants(store: Store, rows: Iterable[Sequence[Any]], note: str | None = None) -> tuple[int, int]:
-    """Write down what many people grant; how many are new, and how many changed. Nobody is removed.
+def import_grants(store: Store, rows: Iterable[Sequence[Any]], note: str | None = None) -> Imported:
+    """Record what many people grant. Nobody is removed, and people who have withdrawn stay withdrawn.
 
-    A row is (place, id, tier, and the columns of the amount).
+    A row is a place, an id, a tier and the three columns of an amount.
     """
     with store.writing() as transaction:
         since = moment(transaction, store)
-        added, changed = _apply(transaction, store, ((*row, 0) for row in rows), note, since)
+        _load(transaction, store, ((*row, 0) for row in rows))
+        _warn_of_grants(transaction)
+        withdrawn = transaction.change(_LEAVE_WITHDRAWN)
+        added, changed = _apply(transaction, note, since)
         total = transaction.row(f"SELECT COUNT(*), {queries.total('granted')} FROM balances")
         assert total is not None
         units = _units(amount_of_total(total[1:]))
         written = transaction.many_rows(f"{_GRANTS_NOW} WHERE people.since = ? ORDER BY number", since)
         content = {"new": added, "changed": changed, "people": int(total[0]), "units": units, "note": note}
         append(transaction, store, "imported", content | {"since": since, "grants_hash": _hash_of_grants(written)})
-    return added, changed
+    return Imported(added, changed, withdrawn)
+
+
+def _warn_of_grants(transaction: Transaction) -> None:
+    """Warn, before the transaction commits, if the grants do not look like budgets."""
+    found = transaction.row(_COUNT_ODD)
+    assert found is not None
+    large, whole_numbers, others, people = found
+    if text := doubt(large, people, 0 if others else whole_numbers):
+        warnings.warn(text, BudgetWarning, stacklevel=5)
 
 
 def _hash_of_grants(rows: Iterable[Row]) -> str:
-    """A hash of the numbers of people, in order, their ids and what they grant; no id has the mark between them."""
+    """A hash of people's numbers, ids and grants, in order. The separator occurs in no id."""
     hashed = hashlib.sha256()
     for _, *entries in rows:
         hashed.update(("\0".join(map(str, entries)) + "\0").encode())
@@ -151,21 +183,24 @@ def _hash_of_grants(rows: Iterable[Row]) -> str:
 
 
 def known_grants(transaction: Transaction) -> dict[str, str]:
-    """The same hash of all grants that there are or were, by when they were made."""
+    """That hash, of all present and past grants made at one time, by that time."""
     rows = transaction.many_rows(f"{_GRANTS_NOW} UNION ALL {_GRANTS_BEFORE} ORDER BY since, number")
     return {since: _hash_of_grants(made) for since, made in groupby(rows, key=itemgetter(0))}
 
 
-def _apply(
-    transaction: Transaction, store: Store, rows: Iterable[Sequence[Any]], note: str | None, at: str
-) -> tuple[int, int]:
-    """Add and change people as asked; how many of each."""
-    make_temporary(transaction, store)
+def _load(transaction: Transaction, store: Store, rows: Iterable[Sequence[Any]]) -> None:
+    """Fill the table of what is asked; raise if it has a person twice."""
+    for name in ("asked", "changed"):
+        make_temporary(transaction, store, name)
     transaction.load(
         "asked", ["place", "id", "tier", *(f"budget_{part}" for part in queries.AMOUNT), "withdrawn"], rows
     )
     if transaction.value("SELECT COUNT(*) FROM asked") > transaction.value("SELECT COUNT(DISTINCT id) FROM asked"):
-        raise InvalidInputError("a person is listed twice; each grants one budget", name="person")
+        raise InvalidInputError("a person is listed twice; list each person once", name="person")
+
+
+def _apply(transaction: Transaction, note: str | None, at: str) -> tuple[int, int]:
+    """Add and change people as asked; how many of either."""
     changed = transaction.change(_FIND_CHANGED)
     transaction.change(_REMEMBER, transaction.value("SELECT COALESCE(MAX(number), 0) FROM changes"), at)
     transaction.change(_CHANGE_PEOPLE, note, at)

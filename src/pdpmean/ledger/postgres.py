@@ -8,33 +8,39 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pdpmean.errors import LedgerError, MissingPackageError
-from pdpmean.ledger.store import COST_COLUMNS, RepeatedKeyError, Row, Store, Transaction
+from pdpmean.ledger import queries
+from pdpmean.ledger.store import RepeatedKeyError, Row, Store, Transaction
 
 if TYPE_CHECKING:
-    import numpy as np
     import psycopg
-    from numpy.typing import NDArray
 
 __all__ = ["PostgresStore"]
 
 _LOCK = 0x7064706D65616E  # "pdpmean"; an advisory lock, so that it can be had before there are tables
-_SETTINGS = (
-    "synchronous_commit TO on",  # a reservation that could be lost would be none
-    "jit TO off",  # compiling takes longer than what is compiled
-    "work_mem TO '64MB'",
+_BEGIN_WRITING = "; ".join(  # in one round trip, since others wait meanwhile
+    (
+        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",  # so that we see what others wrote before we got the lock
+        "SET LOCAL synchronous_commit TO on",  # a reservation must survive a crash of the server
+        "SET LOCAL jit TO off",  # compiling these queries takes longer than running them
+        "SET LOCAL work_mem TO '64MB'",
+        f"SELECT pg_advisory_xact_lock({_LOCK})",
+    )
 )
+_EXPECT_MANY = "SET LOCAL enable_nestloop TO off; SET LOCAL plan_cache_mode TO force_custom_plan"
+_HAS_TABLE = "SELECT 1 FROM pg_tables WHERE tablename = ? AND schemaname = ANY(current_schemas(false))"
 _FETCHED = 2**14  # rows at a time
-# What would end an entry of COPY, or a line.
+# Characters that would end a field or a line of COPY.
 _ESCAPED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 class PostgresStore(Store):
-    """A database that others may use at the same time; whoever writes waits for whoever does."""
+    """A database that several programs may use at the same time; writers wait for each other."""
 
     dialect: ClassVar[Mapping[str, str]] = {
         "key": "BIGINT PRIMARY KEY",
+        "temporary_key": "BIGINT NOT NULL",  # an index would take more time to build and to empty than it saves
         "clustered": "",
-        "rewritten": "WITH (fillfactor = 50)",  # so that a new version of a row fits beside the old one
+        "rewritten": "WITH (fillfactor = 50)",  # so that the new version of a row fits on the same page
         "temporary": "ON COMMIT DELETE ROWS",
     }
 
@@ -56,49 +62,39 @@ class PostgresStore(Store):
             made.execute("SET client_encoding TO 'UTF8'")
         return made
 
-    @contextmanager
-    def writing(self) -> Iterator[Transaction]:
-        """A transaction that no other one writes beside."""
-        with self.within("BEGIN") as transaction:
-            for setting in _SETTINGS:
-                transaction.change(f"SET LOCAL {setting}")
-            list(transaction.rows("SELECT pg_advisory_xact_lock(?)", _LOCK))
-            yield transaction
+    def writing(self) -> AbstractContextManager[Transaction]:
+        """A transaction that excludes all other writers."""
+        return self.within(_BEGIN_WRITING)
 
     def reading(self) -> AbstractContextManager[Transaction]:
-        """A transaction that sees one state of the database."""
+        """A transaction that sees one consistent state of the database."""
         return self.within("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def new_transaction(self) -> Transaction:
-        """One of this thread's connection, not begun."""
+        """A transaction of this thread's connection, not started yet."""
         return _PostgresTransaction(self.connection)
 
     def roll_back(self, transaction: Transaction) -> None:
-        """Undo what was done; a lost connection has the server do so by itself."""
+        """Undo what was done. If the connection is lost, the server does so itself."""
         with suppress(self._errors):
             transaction.change("ROLLBACK")
 
-    def is_prepared(self) -> bool:
-        """Whether the tables of a ledger are there."""
-        with self.reading() as transaction:
-            return transaction.value("SELECT to_regclass('costs')::text") is not None
-
     def now(self) -> datetime:
-        """The time by the server's clock, which is the same for everybody."""
+        """The time by the server's clock, the same for everybody."""
         with self.explained():
             found = self.connection.execute("SELECT clock_timestamp() AT TIME ZONE 'UTC'").fetchone()
         moment: datetime = found[0].replace(tzinfo=UTC)
         return moment
 
     def close(self) -> None:
-        """Let go of this thread's connection."""
+        """Close this thread's connection."""
         held = self.forget_connection()
         if held is not None:
             held.close()
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """The database's errors in words; after one, a new connection is made."""
+        """Turn errors of the database into errors of the ledger; a broken connection is replaced on the next use."""
         try:
             yield
         except self._errors as error:
@@ -106,9 +102,8 @@ class PostgresStore(Store):
                 self.close()
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise LedgerError(
-                f"the ledger's database could not be used: {reason}. "
-                "What was being written is there in whole or not at all"
-            ) from error
+                f"the ledger's database could not be used: {reason}. The last change was written in full or not at all"
+            ) from None  # its other lines may quote what was being written
 
 
 class _PostgresTransaction(Transaction):
@@ -116,30 +111,35 @@ class _PostgresTransaction(Transaction):
         self._connection = connection
 
     def rows(self, sql: str, *parameters: Any) -> Iterator[Row]:
-        """What a query finds, a row at a time."""
+        """The rows that a query finds."""
         return iter(self._connection.execute(_in_postgres(sql), parameters))
 
     def many_rows(self, sql: str, *parameters: Any) -> Iterator[Row]:
-        """The same, fetched some at a time."""
+        """The same for very many rows, fetched in parts."""
         with self._connection.cursor(name="many_rows") as cursor:
             cursor.itersize = _FETCHED
             yield from cursor.execute(_in_postgres(sql), parameters)
 
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table of this name on the search path."""
+        # Not by to_regclass, which may miss a table that another session has just made.
+        return self.row(_HAS_TABLE, name) is not None
+
     def change(self, sql: str, *parameters: Any) -> int:
-        """Do it, and say how many rows it was done to."""
+        """Execute it; the number of rows affected. Without parameters it may be several statements."""
         from psycopg.errors import UniqueViolation
 
         try:
-            return self._connection.execute(_in_postgres(sql), parameters).rowcount
+            return self._connection.execute(_in_postgres(sql), parameters, prepare=bool(parameters)).rowcount
         except UniqueViolation:
             raise RepeatedKeyError from None
 
     def expect_many(self) -> None:
-        """Rows are then not looked up one by one: of a new release, the server thinks that it has few."""
-        self._connection.execute("SET LOCAL enable_nestloop TO off")
+        """Avoid nested loops: the server has no statistics on a new release and assumes that it has few rows."""
+        self._connection.execute(_EXPECT_MANY, prepare=False)
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Insert many rows, by COPY."""
+        """Insert many rows by COPY."""
         with (
             self._connection.cursor() as cursor,
             cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy,
@@ -148,23 +148,24 @@ class _PostgresTransaction(Transaction):
                 copy.write_row(row)
 
     def load_people(self, first: int, ids: Sequence[str | None]) -> None:
-        """Insert ids, by COPY: as one text, which is much faster than row by row."""
-        lines = (
-            f"{place}\t{person.translate(_ESCAPED)}\n" for place, person in enumerate(ids, first) if person is not None
-        )
+        """Insert ids by COPY, as one text, which is much faster than row by row."""
+        places = (place for place, person in enumerate(ids, first) if person is not None)
+        lines = (f"{place}\t{person}\n" for place, person in zip(places, _escaped(ids), strict=False))
         with self._connection.cursor() as cursor, cursor.copy("COPY asked (place, id) FROM STDIN") as copy:
             copy.write("".join(lines))
 
-    def costs(self, release: int) -> Iterator[NDArray[np.int64]]:
-        """What a release costs, by COPY, whose parts end anywhere."""
-        import numpy as np
+    def charge(self, release: int, among: str = "") -> None:
+        """Add the costs of a release to what people have spent."""
+        self.change(queries.CHARGE + among, release)
 
-        sql = f"COPY (SELECT {', '.join(COST_COLUMNS)} FROM costs WHERE release = {int(release)}) TO STDOUT"
-        text = bytearray()
-        with self._connection.cursor() as cursor, cursor.copy(sql) as copy:
-            for part in copy:
-                text += part
-        yield np.fromstring(text.decode(), dtype=np.int64, sep=" ").reshape(-1, len(COST_COLUMNS)).T
+    def joined(self, column: str) -> str:
+        """The SQL expression for all numbers of a column as one text."""
+        return f"string_agg({column}::text, ',')"
+
+
+def _escaped(ids: Iterable[str | None]) -> list[str]:
+    """The ids as fields of COPY, without those that are None. No id has the separator; one text is escaped fast."""
+    return "\0".join(person for person in ids if person is not None).translate(_ESCAPED).split("\0")
 
 
 def _in_postgres(sql: str) -> Any:

@@ -1,7 +1,7 @@
-"""The arithmetic of amounts in SQL, on whole numbers of 64 bits, the same on every database.
+"""The arithmetic of amounts in SQL, on 64-bit integers, the same on every database.
 
-An amount is (infinite, nats, units), as `Amount.columns` has it; such triples compare as the amounts do. Sums carry
-units into nats by a shift, which rounds down, so that the same words add and subtract.
+An amount is (infinite, nats, units), as in `Amount.columns`, and such triples are ordered like amounts. Sums carry
+units into nats by a shift, which rounds down, so that the same expression adds and subtracts.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pdpmean.ledger.amount import ONE_UNIT, UNIT_BITS, UNITS_PER_NAT, Amount
 __all__ = [
     "ABOVE_EARLIER_GRANT",
     "ABOVE_GRANT",
+    "ADD_TO_SPENT",
     "AMONG_ASKED",
     "AMOUNT",
     "CHARGE",
@@ -23,6 +24,7 @@ __all__ = [
     "LARGEST_DENOMINATOR",
     "LEAVE_OUT_REPEATED",
     "REFUND",
+    "UPSERT_COSTS",
     "WRONG_SUMS",
     "added",
     "columns",
@@ -35,6 +37,9 @@ __all__ = [
 AMOUNT = ("infinite", "nats", "units")
 _UNITS_BEYOND = UNITS_PER_NAT - 1
 LARGEST_DENOMINATOR = 2**20  # of a share
+# No limit at all, but databases never merge a subquery that has one into the query around it. Otherwise they would
+# compute an expression anew wherever it is used.
+_ALL = f"LIMIT {2**63 - 1}"
 
 
 def columns(name: str) -> str:
@@ -43,7 +48,7 @@ def columns(name: str) -> str:
 
 
 def added(name: str, other: str, sign: str = "+") -> str:
-    """The assignments that add an amount to another, or subtract it."""
+    """The assignments that add one amount to another, or subtract it."""
     units = f"({name}_units {sign} {other}_units)"
     return (
         f"{name}_infinite = {name}_infinite {sign} {other}_infinite, "
@@ -53,7 +58,7 @@ def added(name: str, other: str, sign: str = "+") -> str:
 
 
 def total(name: str) -> str:
-    """The sums that a total is made of, none of which is beyond 64 bits; `Amount` puts them together."""
+    """The sums that make up a total, each within 64 bits; `amount_of_total` puts them together."""
     half = UNIT_BITS // 2
     parts = [f"{name}_infinite"]
     parts += [f"{name}_nats >> {half}", f"{name}_nats & {2**half - 1}"]
@@ -62,7 +67,7 @@ def total(name: str) -> str:
 
 
 def _of_what_is_left() -> str:
-    """What is wanted, or what is left if that is less, and nothing if more was spent than granted."""
+    """The cost: what is wanted, but at most what is left, and nothing if more was spent than is granted now."""
     smaller = f"({columns('shared')}) < ({columns('left')})"
     cost = ["shared_infinite * left_infinite AS cost_infinite"]
     cost += [
@@ -73,7 +78,7 @@ def _of_what_is_left() -> str:
     return ", ".join(cost)
 
 
-# What is left of a grant, below 0 where more was spent: what is without limit is so much that no finite amount is more.
+# What is left of a grant, negative if more was spent. Infinite spending counts as more than any finite amount.
 _BEYOND_ALL = 42  # bits of nats
 _WHAT_IS_LEFT = f"""granted_infinite AS left_infinite,
     granted_nats - spent_nats - (spent_infinite << {_BEYOND_ALL})
@@ -82,9 +87,9 @@ _WHAT_IS_LEFT = f"""granted_infinite AS left_infinite,
 
 
 def _scaled(name: str, share: Fraction, *, up: bool) -> tuple[str, str]:
-    """The nats and units of a share of an amount, its units rounded down or `up`.
+    """The nats and units of a share of an amount, rounded down or `up` to units.
 
-    Whole nats are at most 2**40, and the two numbers of a share at most 2**20, so that nothing is beyond 64 bits.
+    Nats are at most 2**40, and numerator and denominator of a share at most 2**20, so everything fits into 64 bits.
     """
     part, whole = share.as_integer_ratio()
     assert whole <= LARGEST_DENOMINATOR
@@ -95,7 +100,7 @@ def _scaled(name: str, share: Fraction, *, up: bool) -> tuple[str, str]:
 
 
 def _shared(share: Fraction, base: Mapping[str, str]) -> str:
-    """A share of what is granted, or of what the data says."""
+    """A share of the grant, or of the budget in the data."""
     nats, units = _scaled("base", share, up=False)
     infinite = base["infinite"]
     for part in ("nats", "units"):
@@ -111,16 +116,16 @@ _IN_DATA = {part: f"budget_{part}" for part in AMOUNT}
 def _costs(people: str, most: Amount, least: Amount) -> str:
     """What each of these people takes part with: the smallest of `shared`, `left` and `most`, or nothing below `least`.
 
-    Each step is kept while the next is worked out: put into each other, they would be worked out many times.
+    Each step is a subquery of the next; see `_ALL`.
     """
-    steps = [people, f"SELECT person, place, {_of_what_is_left()} FROM step0"]
+    steps = [_of_what_is_left()]
     if not most.infinite:
-        steps.append(f"SELECT person, place, {_at_most(most)} FROM step1")
+        steps.append(_at_most(most))
     if least > ONE_UNIT:
-        steps.append(f"SELECT person, place, {_at_least(least)} FROM step{len(steps) - 1}")
-    *earlier, last = steps
-    kept = ", ".join(f"step{number} AS MATERIALIZED ({step})" for number, step in enumerate(earlier))
-    return f"WITH {kept} {last}"
+        steps.append(_at_least(least))
+    for step in steps:
+        people = f"SELECT person, place, {step} FROM ({people} {_ALL}) AS step"
+    return f"{people} {_ALL}"
 
 
 def _at_most(most: Amount) -> str:
@@ -135,7 +140,7 @@ def _at_least(least: Amount) -> str:
 
 
 def take(release: int, share: Fraction, most: Amount, least: Amount, *, budgets_in_data: bool) -> str:
-    """Write down what a release costs everybody who is asked; a person who is asked twice is a `RepeatedKeyError`."""
+    """Record what a release costs everybody who is asked; asking a person twice is a `RepeatedKeyError`."""
     shared = _shared(share, _IN_DATA if budgets_in_data else _GRANTED)
     people = f"SELECT people.number AS person, place, {_WHAT_IS_LEFT}, {shared} {_ASKED_BALANCES}"
     cost = columns("cost")
@@ -146,7 +151,7 @@ def take(release: int, share: Fraction, most: Amount, least: Amount, *, budgets_
 
 
 def count_by_cost(share: Fraction, most: Amount, least: Amount) -> str:
-    """How many people would take part with how much, if everybody were asked."""
+    """How many people would take part at each cost, if everybody were asked."""
     people = f"SELECT person AS place, person, {_WHAT_IS_LEFT}, {_shared(share, _GRANTED)} FROM balances"
     cost = columns("cost")
     return f"SELECT {cost}, COUNT(*) FROM ({_costs(people, most, least)}) AS taken GROUP BY {cost} ORDER BY {cost}"
@@ -154,12 +159,19 @@ def count_by_cost(share: Fraction, most: Amount, least: Amount) -> str:
 
 LEAVE_OUT_REPEATED = "DELETE FROM asked WHERE id IN (SELECT id FROM asked GROUP BY id HAVING COUNT(*) > 1)"
 
-COUNT_ABOVE_GRANT = f"SELECT COUNT(*) {_ASKED_BALANCES} WHERE ({columns('budget')}) > ({columns('granted')})"
+# Not counting people who have withdrawn: the data may be older than that, and they take no part anyway.
+COUNT_ABOVE_GRANT = (
+    f"SELECT COUNT(*) {_ASKED_BALANCES} WHERE ({columns('budget')}) > ({columns('granted')}) AND people.withdrawn = 0"
+)
 
 FORGET_NOTHING = "DELETE FROM costs WHERE release = ? AND cost_infinite = 0 AND cost_nats = 0 AND cost_units = 0"
 
 _OF_RELEASE = "FROM costs WHERE release = ? AND costs.person = balances.person"
 CHARGE = f"UPDATE balances SET {added('spent', 'cost')} {_OF_RELEASE}"
+UPSERT_COSTS = (
+    f"INSERT INTO balances (person, {columns('spent')}) SELECT person, {columns('cost')} FROM costs WHERE release = ?"
+)
+ADD_TO_SPENT = f"ON CONFLICT (person) DO UPDATE SET {added('spent', 'excluded.spent')}"
 REFUND = f"UPDATE balances SET {added('spent', 'cost', '-')} {_OF_RELEASE}"
 
 
@@ -167,14 +179,14 @@ AMONG_ASKED = " AND place IN (SELECT place FROM asked)"
 
 
 def keep_part(part: Fraction) -> str:
-    """Of what a release costs, this part, rounded up."""
+    """Lower the costs of a release to this part of them, rounded up."""
     if part == 0:
         return "DELETE FROM costs WHERE release = ?"
     nats, units = _scaled("cost", part, up=True)
     return f"UPDATE costs SET cost_nats = {nats}, cost_units = {units} WHERE release = ?"
 
 
-# Checks, each of which counts what is wrong.
+# Checks, each of which counts errors.
 _ABOVE = "granted_infinite = 0 AND " + " AND ".join(
     f"({columns('spent')}) > ({columns(name)})" for name in ("granted", "before")
 )
@@ -190,7 +202,7 @@ WRONG_SUMS = (
     f"SELECT COUNT(*) FROM balances LEFT JOIN ({_SUMS}) AS sums ON sums.person = balances.person WHERE "
     + " OR ".join(f"spent_{part} <> COALESCE(sum_{part}, 0)" for part in AMOUNT)
 )
-# Not by NOT IN, which PostgreSQL answers by looking through all people for each cost.
+# Not by NOT IN, for which PostgreSQL would search all people once per cost.
 COSTS_OF_NOBODY = (
     "SELECT COUNT(*) FROM costs WHERE NOT EXISTS (SELECT 1 FROM balances WHERE balances.person = costs.person)"
 )

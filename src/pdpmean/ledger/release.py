@@ -1,4 +1,4 @@
-"""Releases: what each was for, what it cost, and what became of it, as the log tells."""
+"""Releases: what each was for, what it cost and how it ended, according to the log."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _NO_COSTS = hashlib.sha256().hexdigest()
 
 @dataclass(frozen=True)
 class Release:
-    """A release that was reserved, and what became of it."""
+    """A release that was reserved, and how it ended."""
 
     number: int
     at: str
     """When it was reserved."""
     state: str
-    """"reserved" while it runs or after it was cut off, "committed", "cancelled" or "settled"."""
+    """"reserved" while it runs or after a crash, "committed", "cancelled" or "settled"."""
     purpose: str
     analyst: str | None
     people: int
-    """How many it cost something."""
+    """How many people were charged."""
     total: Amount
-    """What it cost all of them together."""
+    """The sum of their costs."""
     costs_hash: str
-    """A hash of what it cost each of them."""
+    """A hash of the cost of each of them."""
     details: dict[str, Any] = field(default_factory=dict)
     """Data, columns, options, plan, shares, versions and the hash of the result."""
     hash: str = ""
-    """The hash of its last entry in the log, which is that of everything before it."""
+    """The hash of its last entry in the log, which also covers all entries before that."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
@@ -62,7 +62,7 @@ def releases(transaction: Transaction) -> list[Release]:
 
 
 def _release(number: int, told: list[Entry]) -> Release:
-    """What the entries about a release say together; later ones say more, or better."""
+    """What the entries about a release say together; later ones add to earlier ones, or correct them."""
     said: dict[str, Any] = {}
     for entry in told:
         said |= entry.details

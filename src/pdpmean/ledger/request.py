@@ -16,7 +16,7 @@ __all__ = ["PeopleAsked", "Request", "exact_share"]
 
 
 class PeopleAsked(NamedTuple):
-    """Some records, in order: the id of each (None for one that takes no part), and its budget if the data says it."""
+    """Some records in order: the id of each, None if it takes no part, and its budget if the data has one."""
 
     ids: Sequence[str | None]
     budgets: Floats | None = None
@@ -24,9 +24,9 @@ class PeopleAsked(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """What a release may cost each person: a share of their grant, at most what is left of it and at most `most`.
+    """What a release may cost each person: a share of their grant, but at most what is left of it, and at most `most`.
 
-    Who would take part with less than `least` takes part with nothing.
+    Anyone who would take part with less than `least` takes part with nothing.
     """
 
     purpose: str
@@ -35,20 +35,20 @@ class Request:
     most: Amount = INFINITE
     least: Amount = ONE_UNIT
     people_are_public: bool = True
-    """Whether it may be told that somebody is not in the ledger, or is there twice: the bounded model."""
+    """Whether errors may reveal that somebody is unknown or has two records, as in the bounded model."""
     budgets_in_data: bool = False
-    """Whether the data says what people grant; the ledger then checks that they do."""
+    """Whether the data has budgets, which are then checked against the ledger."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What the log is to say besides: data, options, versions."""
+    """What else the log should record: data, options, versions."""
 
     @property
     def limits(self) -> tuple[Fraction, Amount, Amount]:
-        """What the queries need to know of it."""
+        """What the queries need of it."""
         return self.share, self.most, self.least
 
 
 def exact_share(share: float | Fraction) -> Fraction:
-    """The share as it is written, a third or a tenth; rounded down to a multiple of 2**-20 where that takes more."""
+    """The share as written, such as 1/3 or 0.1; rounded down to a multiple of 2**-20 if its denominator is larger."""
     check_share(share)
     exact = Fraction(str(share))
     return exact if exact.denominator <= LARGEST_DENOMINATOR else floor_share(exact)

@@ -1,7 +1,7 @@
-"""Reservation: what a release costs everybody, written down before anything is drawn, and what became of it.
+"""Reservation: what a release costs everybody, recorded before anything is drawn, and how it ends.
 
-Reserved counts as spent. A reservation ends as *committed*, with the release it was made for, or as *cancelled*, if
-nothing was drawn. One that nobody ended, because the program did not live to, can be *settled*: as spent.
+Reserved counts as spent. A reservation ends as *committed*, together with its release, or as *cancelled*, if nothing
+was drawn. One that a crash left open can only be *settled*, as spent.
 """
 
 from __future__ import annotations
@@ -24,17 +24,30 @@ from pdpmean.ledger.request import PeopleAsked, Request
 from pdpmean.ledger.schema import make_temporary
 from pdpmean.ledger.store import RepeatedKeyError, Row, Store, Transaction
 
-__all__ = ["ReleaseCost", "Reservation", "amount_of_total", "cost_of_release", "costs_of", "reserve", "settle"]
+__all__ = [
+    "ReleaseCost",
+    "Reservation",
+    "amount_of_total",
+    "check_model",
+    "cost_of_release",
+    "costs_of",
+    "reserve",
+    "settle",
+]
 
 _LOW_HALF = 2**20 - 1  # of the bits of a column
-_MANY = 2**16  # people of a release
-_TOGETHER = 2**17  # records that are told at once
-_NO_RELEASE = 0  # the number of what is only asked, and undone
+_MANY = 2**12  # people of a release
+_TOGETHER = 2**17  # records at a time
+_NO_RELEASE = 0  # the number of a question that charges nobody
+_LAST_RELEASE = (
+    "SELECT (SELECT COALESCE(MAX(number), 0) FROM releases), "
+    "(SELECT people_are_public FROM releases WHERE state <> 'cancelled' ORDER BY number DESC LIMIT 1)"
+)
 
 
 @dataclass(frozen=True)
 class Reservation:
-    """A release that is reserved: its number, and the budget that each record takes part with, in their order."""
+    """A reserved release: its number, and the budget that each record takes part with, in order."""
 
     store: Store
     number: int
@@ -43,9 +56,9 @@ class Reservation:
     def commit(
         self, details: Mapping[str, Any], part: Fraction = Fraction(1), spared: NDArray[np.bool_] | None = None
     ) -> str:
-        """Write down that it was made; the hash of the entry.
+        """Record that the release was made; the hash of the entry.
 
-        A release that ended early cost a `part`, rounded up: all records, or those that were `spared`.
+        If it ended early, only a `part` of the cost is charged, rounded up: to everybody, or to the `spared` records.
         """
         with self.store.writing() as transaction:
             _check_open(transaction, self.number, ("reserved", "settled"))
@@ -55,7 +68,7 @@ class Reservation:
             return _ended(transaction, self.store, self.number, "committed", details)
 
     def cancel(self, reason: str) -> None:
-        """Give everybody back what was reserved: only ever if nothing was drawn."""
+        """Refund everybody, which is allowed only if nothing was drawn."""
         with self.store.writing() as transaction:
             _check_open(transaction, self.number, ("reserved",))
             transaction.change(queries.REFUND, self.number)
@@ -64,10 +77,9 @@ class Reservation:
 
 
 def reserve(store: Store, people: Iterable[PeopleAsked], request: Request) -> Reservation:
-    """Charge everybody who is asked, in one transaction, with what the request allows."""
+    """Charge everybody who is asked what the request allows, in one transaction."""
     with store.writing() as transaction:
-        number = 1 + int(transaction.value("SELECT COALESCE(MAX(number), 0) FROM releases"))
-        _check_model(transaction, public=request.people_are_public)
+        number = 1 + check_model(transaction, public=request.people_are_public)
         sql = "INSERT INTO releases (number, state, people_are_public) VALUES (?, 'reserved', ?)"
         transaction.change(sql, number, int(request.people_are_public))
         records = _take(transaction, store, number, people, request)
@@ -77,30 +89,33 @@ def reserve(store: Store, people: Iterable[PeopleAsked], request: Request) -> Re
             transaction.change(queries.FORGET_NOTHING, number)
         if cost.people > _MANY:
             transaction.expect_many()
-        transaction.change(queries.CHARGE, number)
+        transaction.charge(number)
         about = {"purpose": request.purpose, "analyst": request.analyst, **request.details}
         append(transaction, store, "reserved", {**about, **cost.content}, number)
     return Reservation(store, number, budgets)
 
 
-def _check_model(transaction: Transaction, *, public: bool) -> None:
-    """Raise if an earlier release was in the other model: what is left would then tell who is private.
+def check_model(transaction: Transaction, *, public: bool) -> int:
+    """The number of the last release; raises if earlier releases were in the other model.
 
-    In the unbounded model nobody may learn who took part, and so neither what they have left; in the bounded one that
-    is public.
+    What people have left is public in the bounded model. In the unbounded one it is private, since it reveals who took
+    part. All releases that were not cancelled are in one model, so it is enough to look at the last one.
     """
-    sql = "SELECT COUNT(*) FROM releases WHERE people_are_public <> ? AND state <> 'cancelled'"
-    if transaction.value(sql, int(public)):
+    found = transaction.row(_LAST_RELEASE)
+    assert found is not None
+    last, last_is_public = found
+    if last_is_public is not None and bool(last_is_public) != public:
         here, other = ("bounded", "unbounded") if public else ("unbounded", "bounded")
         raise InvalidInputError(
-            f"this ledger has releases in the {other} model, so that it cannot have any in the {here} one: what people "
-            "have left is public in the bounded model and private in the unbounded one. Keep a ledger for each",
+            f"this ledger has releases in the {other} model and cannot be used in the {here} model: what people have "
+            "left is public in the bounded model and private in the unbounded model. Keep one ledger per model",
             name="model",
         )
+    return int(last)
 
 
 def costs_of(store: Store, people: Iterable[PeopleAsked], request: Request) -> list[Row]:
-    """How many of these people would be charged how much; nobody is."""
+    """How many of these people would be charged how much; nobody is charged."""
     cost = queries.columns("cost")
     with store.writing() as transaction:
         _take(transaction, store, _NO_RELEASE, people, request)
@@ -111,8 +126,8 @@ def costs_of(store: Store, people: Iterable[PeopleAsked], request: Request) -> l
 
 
 def _take(transaction: Transaction, store: Store, number: int, people: Iterable[PeopleAsked], request: Request) -> int:
-    """Write down what everybody who is asked takes part with; how many records there are."""
-    make_temporary(transaction, store)
+    """Record what everybody who is asked takes part with; the number of records."""
+    make_temporary(transaction, store, "asked")
     records = asked = 0
     for block in people:
         _load(transaction, records, block)
@@ -123,7 +138,7 @@ def _take(transaction: Transaction, store: Store, number: int, people: Iterable[
     try:
         taking = transaction.change(queries.take(number, *request.limits, budgets_in_data=request.budgets_in_data))
     except RepeatedKeyError:
-        raise InvalidInputError("a person has two records or more; merge them first", name="person") from None
+        raise InvalidInputError("a person has more than one record; merge them first", name="person") from None
     if request.people_are_public:
         _check_people(transaction, asked, taking, request)
     return records
@@ -140,23 +155,23 @@ def _load(transaction: Transaction, first: int, block: PeopleAsked) -> None:
 
 
 def _check_people(transaction: Transaction, asked: int, taking: int, request: Request) -> None:
-    """Refuse what is wrong with people who are public: some are not known, or granted less."""
+    """Raise if people, who are public, are not in the ledger, or grant less than the data says."""
     if taking < asked:
         raise InvalidInputError(
-            f"{asked - taking:,} of {asked:,} people are not in the ledger. Grant them a budget, 0 for somebody who "
-            "does not take part, or leave their records out",
+            f"{asked - taking:,} of {asked:,} people are not in the ledger. Record a grant for each of them (0 for "
+            "somebody who does not take part), or leave their records out",
             name="person",
         )
     if request.budgets_in_data and (above := transaction.value(queries.COUNT_ABOVE_GRANT)):
         raise InvalidInputError(
-            f"{above:,} of {asked:,} people have a budget in the data that is above what they grant in the ledger",
+            f"{above:,} of {asked:,} people have a larger budget in the data than they grant in the ledger",
             name="budget",
         )
 
 
 @dataclass(frozen=True)
 class ReleaseCost:
-    """What a release costs: how many people, how much together, and a hash of who how much."""
+    """What a release costs: the number of people charged, the sum, and a hash of each person's cost."""
 
     people: int
     total: Amount
@@ -164,15 +179,15 @@ class ReleaseCost:
 
     @property
     def content(self) -> dict[str, Any]:
-        """What the log says of it."""
+        """What the log says about it."""
         units = None if self.total.infinite else str(self.total.units)
         return {"people": self.people, "total_units": units, "costs_hash": self.hash}
 
 
 def cost_of_release(transaction: Transaction, number: int, budgets: Floats | None = None) -> ReleaseCost:
-    """What a release costs, as the database has it; `budgets` gets what each record takes part with, by its place.
+    """What a release costs, according to the database; `budgets` receives the budget of each record, by its place.
 
-    The hash is of the numbers of people, in order, and of what each is charged, but for those who are charged nothing.
+    The hash is of the numbers and costs of all people who are charged, in the order of their numbers.
     """
     people, total, hashed = 0, NOTHING, hashlib.sha256()
     for part in transaction.costs(number):
@@ -180,7 +195,7 @@ def cost_of_release(transaction: Transaction, number: int, budgets: Floats | Non
         if budgets is not None:
             budgets[places] = budgets_of_columns(*columns)
         charged = part[:, (part[2:] > 0).any(axis=0)]
-        charged = charged[:, np.argsort(charged[0], kind="stable")]  # soon done where they are in order
+        charged = charged[:, np.argsort(charged[0], kind="stable")]  # fast if they are in order already
         infinite, nats, units = charged[2:]
         halves = (half.sum() for column in (nats, units) for half in (column >> 20, column & _LOW_HALF))
         total += amount_of_total((infinite.sum(), *halves))
@@ -192,10 +207,10 @@ def cost_of_release(transaction: Transaction, number: int, budgets: Floats | Non
 def _keep_part(
     transaction: Transaction, store: Store, number: int, part: Fraction, spared: NDArray[np.bool_] | None
 ) -> None:
-    """Charge a part of what was reserved; for those who were spared alone, if some were."""
+    """Charge only a part of what was reserved; only to the spared people, if some were."""
     some = ""
     if spared is not None:
-        make_temporary(transaction, store)
+        make_temporary(transaction, store, "asked")
         for start in range(0, spared.size, _TOGETHER):
             marks = ["spared" if each else None for each in spared[start : start + _TOGETHER].tolist()]
             transaction.load_people(start, marks)
@@ -203,11 +218,11 @@ def _keep_part(
     transaction.change(queries.REFUND + some, number)
     transaction.change(queries.keep_part(part) + some, number)
     if part:
-        transaction.change(queries.CHARGE + some, number)
+        transaction.charge(number, some)
 
 
 def settle(store: Store, number: int, reason: str) -> str:
-    """End a reservation that nobody ended, as spent: whether anything was drawn is not known."""
+    """End a reservation that was left open, as spent: something may have been drawn."""
     with store.writing() as transaction:
         _check_open(transaction, number, ("reserved",))
         return _ended(transaction, store, number, "settled", {"reason": reason})
@@ -218,7 +233,7 @@ def _check_open(transaction: Transaction, number: int, states: tuple[str, ...]) 
     if found is None:
         raise LedgerError(f"the ledger has no release {number}")
     if found[0] not in states:
-        raise LedgerError(f"release {number} is {found[0]} already, and stays so")
+        raise LedgerError(f"release {number} is already {found[0]}, and that is final")
 
 
 def _ended(transaction: Transaction, store: Store, number: int, state: str, details: Mapping[str, Any]) -> str:
@@ -227,7 +242,7 @@ def _ended(transaction: Transaction, store: Store, number: int, state: str, deta
 
 
 def amount_of_total(sums: Row) -> Amount:
-    """The sums of `queries.total` as one amount."""
+    """The amount that the sums of `queries.total` make up."""
     infinite, *parts = (int(part) for part in sums)
     nats_high, nats_low, units_high, units_low = parts
     return Amount.of_columns(infinite, (nats_high << 20) + nats_low, (units_high << 20) + units_low)

@@ -1,11 +1,16 @@
-"""The tables of a ledger, the same on every database. An amount is three columns; see `Amount.columns`."""
+"""The tables of a ledger, the same on every database. An amount takes three columns; see `Amount.columns`."""
 
 from __future__ import annotations
 
+from pdpmean.errors import LedgerError
 from pdpmean.ledger.amount import UNITS_PER_NAT
-from pdpmean.ledger.store import Store, Transaction
+from pdpmean.ledger.store import Store, Transaction, no_ledger
 
-__all__ = ["create_tables", "make_temporary"]
+__all__ = ["FORMAT", "make_temporary", "prepare"]
+
+FORMAT = 1
+"""The version of tables and log. Raise it whenever an older program could not read what a newer one writes, or the
+other way round."""
 
 
 def _amount(name: str) -> str:
@@ -15,7 +20,7 @@ def _amount(name: str) -> str:
 
 
 _PEOPLE = """
-CREATE TABLE IF NOT EXISTS people (
+CREATE TABLE people (
     number {key},
     id TEXT NOT NULL UNIQUE,
     tier TEXT,
@@ -24,19 +29,19 @@ CREATE TABLE IF NOT EXISTS people (
     withdrawn INTEGER NOT NULL DEFAULT 0
 )"""
 
-# What a person grants and has spent; `before` is what they had spent when they last changed their grant. A table of its
-# own, since every release rewrites it: the fewer pages the better.
+# What a person grants and has spent; `before` is what they had spent when they last changed their grant. This is a
+# table of its own because every release rewrites it, and small rows are fast to rewrite.
 _BALANCES = f"""
-CREATE TABLE IF NOT EXISTS balances (
+CREATE TABLE balances (
     person {{key}},
     {_amount("granted")},
     {_amount("spent")},
     {_amount("before")}
 ) {{rewritten}}"""
 
-# What people had granted until they changed it.
+# Former grants.
 _CHANGES = f"""
-CREATE TABLE IF NOT EXISTS changes (
+CREATE TABLE changes (
     number {{key}},
     person BIGINT NOT NULL,
     tier TEXT,
@@ -49,7 +54,7 @@ CREATE TABLE IF NOT EXISTS changes (
 )"""
 
 _LOG = """
-CREATE TABLE IF NOT EXISTS log (
+CREATE TABLE log (
     number {key},
     at TEXT NOT NULL,
     event TEXT NOT NULL,
@@ -59,16 +64,16 @@ CREATE TABLE IF NOT EXISTS log (
 )"""
 
 _RELEASES = """
-CREATE TABLE IF NOT EXISTS releases (
+CREATE TABLE releases (
     number {key},
     state TEXT NOT NULL CHECK (state IN ('reserved', 'committed', 'cancelled', 'settled')),
     people_are_public INTEGER NOT NULL
 )"""
 
-# In the order of releases, so that a release is appended; what concerns a person is one look-up per release. The place
+# Ordered by release, so that a new release is appended, and one person's costs take one look-up per release. The place
 # is that of their record in the data.
 _COSTS = f"""
-CREATE TABLE IF NOT EXISTS costs (
+CREATE TABLE costs (
     release BIGINT NOT NULL,
     person BIGINT NOT NULL,
     place BIGINT NOT NULL,
@@ -76,11 +81,21 @@ CREATE TABLE IF NOT EXISTS costs (
     PRIMARY KEY (release, person)
 ) {{clustered}}"""
 
-_INDEXES = ("CREATE INDEX IF NOT EXISTS changes_of_a_person ON changes (person)",)
+_FORMAT = "CREATE TABLE ledger_format (number INTEGER NOT NULL)"
+
+_TABLES = {
+    "people": _PEOPLE,
+    "balances": _BALANCES,
+    "changes": _CHANGES,
+    "log": _LOG,
+    "releases": _RELEASES,
+    "costs": _COSTS,
+}
+_INDEXES = ("CREATE INDEX changes_of_a_person ON changes (person)",)
 
 _ASKED = """
 CREATE TEMPORARY TABLE IF NOT EXISTS asked (
-    place {key},
+    place {temporary_key},
     id TEXT NOT NULL,
     tier TEXT,
     budget_infinite BIGINT,
@@ -91,19 +106,67 @@ CREATE TEMPORARY TABLE IF NOT EXISTS asked (
 
 _CHANGED = """
 CREATE TEMPORARY TABLE IF NOT EXISTS changed (
-    person {key},
+    person {temporary_key},
     place BIGINT NOT NULL
 ) {temporary}"""
+_TEMPORARY = {"asked": _ASKED, "changed": _CHANGED}
 
 
-def create_tables(transaction: Transaction, store: Store) -> None:
-    """Make the tables where there are none."""
-    for statement in (_PEOPLE, _BALANCES, _CHANGES, _LOG, _RELEASES, _COSTS, *_INDEXES):
+def prepare(store: Store, where: str, *, make: bool) -> None:
+    """Create the tables unless they exist; a ledger that cannot be written can still be read.
+
+    Raises if there are none and `make` is false, or if they are of a version that this program does not know.
+    """
+    with store.reading() as transaction:
+        found = _format(transaction)
+    if found is None:
+        with store.writing() as transaction:
+            found = _format(transaction) or _create_tables(transaction, store, where, make=make)
+    _check_format(found)
+
+
+def _format(transaction: Transaction) -> int | None:
+    """The format of the ledger's tables; None if there are none."""
+    if not transaction.has_table("ledger_format"):
+        return None
+    return int(transaction.value("SELECT number FROM ledger_format"))
+
+
+def _create_tables(transaction: Transaction, store: Store, where: str, *, make: bool) -> int:
+    _check_free(transaction)
+    if not make:
+        raise no_ledger(where)
+    for statement in (_FORMAT, *_TABLES.values(), *_INDEXES):
         transaction.change(statement.format(**store.dialect))
+    transaction.change("INSERT INTO ledger_format VALUES (?)", FORMAT)
+    return FORMAT
 
 
-def make_temporary(transaction: Transaction, store: Store) -> None:
-    """Empty tables for what is asked of this transaction, and what it finds."""
-    for name, statement in (("asked", _ASKED), ("changed", _CHANGED)):
-        transaction.change(statement.format(**store.dialect))
-        transaction.change(f"DELETE FROM {name}")
+def _check_free(transaction: Transaction) -> None:
+    """Raise if tables with our names exist, be they of an early version or of another program."""
+    taken = [name for name in _TABLES if transaction.has_table(name)]
+    if len(taken) == len(_TABLES):
+        raise LedgerError(
+            "this ledger was made by an early version of pdpmean and cannot be read by this one. Nothing was changed. "
+            "To carry over what people have left: with that version, run pdpmean ledger export OLD left.csv; with this "
+            "one, run pdpmean ledger init NEW and pdpmean ledger import NEW left.csv --person id --budget left"
+        )
+    if taken:
+        raise LedgerError(
+            f"the database has tables that do not belong to a ledger: {', '.join(taken)}. Nothing was changed. "
+            "Give the ledger a database, or a schema, of its own"
+        )
+
+
+def _check_format(found: int) -> None:
+    if found > FORMAT:
+        raise LedgerError(
+            f"this ledger was made by a newer version of pdpmean (format {found}; this version reads {FORMAT}). "
+            "Install that version. Nothing was changed"
+        )
+
+
+def make_temporary(transaction: Transaction, store: Store, name: str) -> None:
+    """An empty table of people who are `asked`, or whose grant is `changed`, in this transaction."""
+    transaction.change(_TEMPORARY[name].format(**store.dialect))
+    transaction.empty_temporary(name)

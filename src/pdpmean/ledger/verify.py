@@ -1,4 +1,4 @@
-"""Verify: that the log is whole, that sums are right, and that nobody has spent more than they granted."""
+"""Verify that the log is complete, that sums are right, and that nobody has spent more than they granted."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["Verification", "verify"]
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found: nothing wrong, or what is; and reservations that nobody ended."""
+    """What a check of the whole ledger has found: problems, if any, and open reservations."""
 
     people: int
     entries: int
     last_hash: str
-    """Keep it, and later compare: it changes if anything above it in the log was changed."""
+    """Note it, and compare later: it changes if any entry before it is changed."""
     problems: tuple[str, ...]
     dangling: tuple[int, ...]
-    """Releases that still run or were cut off. They count as spent."""
+    """Releases that are still running or were cut off by a crash. They count as spent."""
 
     @property
     def passed(self) -> bool:
@@ -34,18 +34,18 @@ class Verification:
 
     def __str__(self) -> str:
         lines = [f"WRONG: {problem}" for problem in self.problems] or [
-            f"{self.people:,} people, nobody above their grant; sums are right; "
-            f"{self.entries:,} log entries, chained without a gap.",
+            f"{self.people:,} people, nobody above their grant; all sums are right; "
+            f"{self.entries:,} log entries, in an unbroken chain.",
             f"The last entry's hash is {self.last_hash}",
         ]
         if self.dangling:
             numbers = ", ".join(map(str, self.dangling))
-            lines.append(f"Reserved, and neither committed nor cancelled: {numbers}. They count as spent.")
+            lines.append(f"Releases still reserved, neither committed nor cancelled: {numbers}. They count as spent.")
         return "\n".join(lines)
 
 
 def verify(transaction: Transaction) -> Verification:
-    """Check everything that can be checked."""
+    """Check everything."""
     known = releases(transaction)
     last_hash, number, problems = _chain(transaction)
     problems += [*_sums(transaction), *_states(transaction, known), *_grants(transaction)]
@@ -55,14 +55,14 @@ def verify(transaction: Transaction) -> Verification:
 
 
 def _chain(transaction: Transaction) -> tuple[str, int, list[str]]:
-    """The last hash, how many entries there are, and the first that does not fit the one before."""
+    """The last hash, the number of entries, and the first entry that does not follow from the one before it."""
     previous, number = BEGINNING, 0
     problems: list[str] = []
     for entry in entries(transaction):
         number += 1
         computed = hash_of(entry.number, entry.at, entry.event, entry.release, entry.content, previous)
         if not problems and (entry.number != number or entry.hash != computed):
-            problems = [f"log entry {number} was changed, or one before it was left out"]
+            problems = [f"log entry {number} was changed, or an entry before it was removed"]
         previous = entry.hash
     return previous, number, problems
 
@@ -70,9 +70,9 @@ def _chain(transaction: Transaction) -> tuple[str, int, list[str]]:
 def _sums(transaction: Transaction) -> Iterator[str]:
     checks = {
         queries.ABOVE_GRANT: "people have spent more than they grant",
-        queries.ABOVE_EARLIER_GRANT: "people had spent more than they granted then",
-        queries.WRONG_SUMS: "people's spending is not the sum of what releases cost them",
-        queries.COSTS_OF_NOBODY: "costs are of people who are not there",
+        queries.ABOVE_EARLIER_GRANT: "people had spent more than an earlier grant of theirs",
+        queries.WRONG_SUMS: "people have a recorded spending that is not the sum of their costs",
+        queries.COSTS_OF_NOBODY: "costs belong to people who are not in the ledger",
     }
     for sql, words in checks.items():
         if count := int(transaction.value(sql)):
@@ -80,19 +80,19 @@ def _sums(transaction: Transaction) -> Iterator[str]:
 
 
 def _grants(transaction: Transaction) -> Iterator[str]:
-    """Whether everybody grants, and granted, what the log says."""
+    """Check that present and former grants are those of the log."""
     details = (entry.details for entry in entries(transaction, "event IN ('granted', 'withdrawn', 'imported')"))
     told = {said["since"]: said["grants_hash"] for said in details if said["grants_hash"] != NO_GRANTS}
     if known_grants(transaction) != told:
-        yield "what people grant, or who they are, is not what the log says"
+        yield "grants or ids differ from the log"
 
 
 def _states(transaction: Transaction, known: list[Release]) -> Iterator[str]:
-    """Whether the tables say what the log says of every release."""
+    """Check that the tables agree with the log about every release."""
     states = {int(number): str(state) for number, state in transaction.rows("SELECT number, state FROM releases")}
     if states != {release.number: release.state for release in known}:
-        yield "the states of releases are not those of the log"
+        yield "the states of releases differ from the log"
     for release in known:
         told = ReleaseCost(release.people, release.total, release.costs_hash)
         if cost_of_release(transaction, release.number) != told:
-            yield f"what release {release.number} cost is not what the log says"
+            yield f"the cost of release {release.number} differs from the log"

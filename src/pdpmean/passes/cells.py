@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.core.traces import load_kernels
 from pdpmean.core.types import Counts, Floats
 from pdpmean.passes.batch import Batch
+from pdpmean.passes.granted import Granted
 from pdpmean.passes.source import Source
 
 __all__ = ["Cells", "Held", "count_budgets"]
@@ -35,13 +36,23 @@ class Held:
     """What a cell's middle is over its lower end, on average."""
     total: float | None = None
     """What all allowances add up to, where that was asked for."""
+    are_exact: bool = False
+    """Whether all allowances of a cell are its middle."""
+    largest: float = math.inf
+    """No allowance is above this."""
 
     def cells(self, model: Model) -> list[tuple[float, float, int]]:
         """The budgets that each cell begins and ends with, and how many people hold one between them."""
+        ends = (end * model.budget_per_allowance for end in self._ends)
+        return list(zip(*(end.tolist() for end in ends), self.counts.tolist(), strict=True))
+
+    @property
+    def _ends(self) -> tuple[Floats, Floats]:
+        if self.are_exact:
+            return self.middles, self.middles
         finite = np.isfinite(self.levels)
         halves = np.subtract(self.middles, self.levels, where=finite, out=np.zeros_like(self.levels))
-        ends = (self.levels * model.budget_per_allowance, (self.levels + 2 * halves) * model.budget_per_allowance)
-        return list(zip(*(end.tolist() for end in ends), self.counts.tolist(), strict=True))
+        return self.levels, np.minimum(self.levels + 2 * halves, self.largest)
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,8 @@ class Cells:
     model: Model
     groups: int | None = None
     summed: bool = False
+    granted: Granted = field(default_factory=Granted, compare=False)
+    """Which budgets there are exactly, where they are public."""
 
     @property
     def shift(self) -> int:
@@ -106,8 +119,25 @@ class Cells:
         """Who holds what in each group, by how many are in each cell."""
         ratio = 1 + math.ldexp(math.log(2) / 2, self.shift - 52)
         total = self._total(table) if self.summed else None
+        exact, largest = self._exact_middles, float(self.model.allowances(np.array(self.granted.largest)))
+        middles, are_exact = (self.middles if exact is None else exact), exact is not None
         used = [(counts, np.flatnonzero(counts)) for counts in table[: self.groups or 1]]
-        return [Held(self.levels[cells], self.middles[cells], counts[cells], ratio, total) for counts, cells in used]
+        return [
+            Held(self.levels[cells], middles[cells], counts[cells], ratio, total, are_exact, largest)
+            for counts, cells in used
+        ]
+
+    @property
+    def _exact_middles(self) -> Floats | None:
+        """The only allowance of each cell, where budgets are so few that there is only one in any."""
+        budgets = np.array(sorted(self.granted.few))
+        cells = self.cells_of(budgets)
+        is_too_large = (budgets > LARGEST_BUDGET) & np.isfinite(budgets)
+        if not budgets.size or is_too_large.any() or np.unique(cells).size < cells.size:
+            return None
+        middles = self.middles.copy()
+        middles[cells] = np.where(cells > 0, self.model.allowances(budgets), 0.0)
+        return middles
 
     def _total(self, table: Counts) -> float:
         """What all allowances add up to, without the digits that rounding to units may have changed."""
@@ -124,9 +154,12 @@ class Cells:
             wrong = self._count_compiled(batch, table)
             if wrong and public:
                 check_budgets(batch.budgets, batch.first)
+            if public:
+                self.granted.note(batch.budgets)
             return
         if public:
             check_budgets(batch.budgets, batch.first)
+            self.granted.note(batch.budgets)
         cells = self.cells_of(batch.budgets)
         if batch.groups is not None:
             cells += batch.groups * np.int64(table.shape[1])

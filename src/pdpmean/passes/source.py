@@ -220,7 +220,7 @@ class ChargedSource(BatchSource):
                 break
             yield replace(batch, budgets=budgets)
         if start != self._budgets.size:
-            raise InvalidInputError("the data changed while it was read; start again", name="values")
+            raise InvalidInputError("the data changed while it was being read; start again", name="values")
 
 
 def _then(first: Work[None], second: Work[Result]) -> Work[Result]:

@@ -1,8 +1,8 @@
 """Forecast: what shares of the budget and a clip width lead to, in plain doubles, before a value is read.
 
 The error of the mean is Laplace noise plus sampling, a little larger because centre and scale are themselves estimates.
-All errors are in units of the population's standard deviation, unless bounds are known. The formulas are in
-docs/how-it-works.md.
+All errors are in units of the population's standard deviation or, for any shape between two known bounds, in the
+values' own. The formulas are in docs/how-it-works.md.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Forecast:
     in_deviations: bool
     """Whether errors are in standard deviations of the population.
 
-    If not, they are in the values' own unit, and the sampling error is the largest that there can be.
+    If not, they are in the values' own unit, for values that fill two known bounds (`shapes_between`).
     """
 
     @property

@@ -65,9 +65,9 @@ class GaussianPlanner(LocatingForecaster, Planner):
             plan = self._decoded(coding.decode(coding.code_plan(near)), spare=near.spared_from <= near.weight_cap)
             if plan.allows(self.choices.max_ratio, self.choices.max_failure):
                 return plan
-        plan = self._decoded(coding.decode(coding.usual), spare=False)
-        if plan.failure_probability(self.choices.max_ratio) > _HOPELESS:
-            return plan
+        usual = coding.decode(coding.usual)
+        if self._failure_probability(usual) > _HOPELESS:
+            return self._decoded(usual, spare=False)
         plan, cost = self._optimise(coding, spare=False)
         if plan.levels and not self.choices.saturation:  # they use what a single sum would leave
             return plan
@@ -93,6 +93,11 @@ class GaussianPlanner(LocatingForecaster, Planner):
             starts += [coding.code(0.02 * left, 0.02 * left), coding.code(0.15 * left, 0.1 * left)]
         lowest, found = min(find_least(cost, start) for start in starts)
         return self._decoded(coding.decode(found), spare=spare), lowest
+
+    def _failure_probability(self, chosen: list[float]) -> float:
+        """That of a plan, without who counts how much."""
+        shares = {name: float(part) for name, part in self.exact(self._shares(chosen)).items()}
+        return self.forecast(shares, chosen[2], spare=False).failure_probability(self.choices.max_ratio)
 
     def _decoded(self, chosen: list[float], *, spare: bool) -> Plan:
         return self.plan(self._shares(chosen), chosen[2], spare=spare)

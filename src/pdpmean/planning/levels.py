@@ -21,7 +21,16 @@ from pdpmean.core.whose import Whose
 from pdpmean.laws.pooling import LevelErrors, Pooled
 from pdpmean.planning.prediction import Sums
 
-__all__ = ["MOST_LEVELS", "NEXT_TO_NOTHING", "Combined", "Levels", "LevelsFor", "Weighed", "combined_sums"]
+__all__ = [
+    "MOST_LEVELS",
+    "NEXT_TO_NOTHING",
+    "Combined",
+    "Levels",
+    "LevelsFor",
+    "Weighed",
+    "combined_far",
+    "combined_sums",
+]
 
 MOST_LEVELS = 8
 _ALIKE = 1.1  # budgets that differ by less are of one level
@@ -31,6 +40,7 @@ _WIDER, _WORTH = (2.5, 5.0), 1.03  # and where fewer are better, by so much at l
 _BAND_OF_PRIVATE = 1.5  # and at least, where budgets are private: what is granted beyond its lower end is not used
 _CELL_BITS = 46  # of a double that a cell of budgets does not tell: levels end where cells do
 _LEAST_SAMPLING = 1e-12  # a squared sampling error, over that of one person: 0 is no number of people
+_NOISE_OF_CELL, _FAR_SHARE = 2.0, 0.01  # the variance of a far cell's noise, and what part of all may lie in one
 _NOBODY = 1e-3  # people, where none are expected
 NEXT_TO_NOTHING = 1.05  # what counting everyone the same may cost, over counting by budgets, where that is left to us
 
@@ -96,6 +106,12 @@ def combined_sums(nats: Floats, effective: Floats, parts: Floats, counted: float
     return Combined(multipliers / size, Sums(weight, weight**2 * max(sampling, _LEAST_SAMPLING)))
 
 
+def combined_far(nats: Floats, effective: Floats) -> Combined:
+    """The levels combined so that far values are seen best, if each has as many of them."""
+    parts = 1 / (_NOISE_OF_CELL / nats**2 + _FAR_SHARE / effective)
+    return combined_sums(nats, effective, parts / parts.sum(), 0.0)
+
+
 class Weighed(NamedTuple):
     """Who counts how much: by budgets, where there are no levels."""
 
@@ -110,6 +126,24 @@ class Weighed(NamedTuple):
     """The error if levels disagree, over that if they agree."""
     parts: tuple[float, ...] = ()
     """What part of the mean each level has, if they agree."""
+
+
+class _People(NamedTuple):
+    """Who is in a level, whatever they weigh."""
+
+    allowances: Floats
+    counts: Floats
+    logs: Floats
+    """Of the allowances."""
+    number: float
+    middle: float
+    """The mean of the logarithm of their allowances."""
+
+    @classmethod
+    def of(cls, allowances: Floats, counts: Floats) -> _People:
+        """Those who hold these allowances."""
+        logs, number = np.log(allowances), float(counts.sum())
+        return cls(allowances, counts, logs, number, float(counts @ logs) / number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +237,8 @@ class LevelsFor:
         if whose.weighting == "budgets":
             return Weighed(None, price, _less(single, counted if self.model.budgets_are_public else 0.0), efficiency)
         by_people = Weighed(alike, price, everyone, efficiency, parts=tuple(shares.tolist()))
-        if whose.weighting == "everyone" or (price <= NEXT_TO_NOTHING and not whose.are_these_people):
+        is_cheap = price <= NEXT_TO_NOTHING and not whose.are_these_people
+        if whose.weighting == "everyone" or (whose.weighting == "auto" and is_cheap):
             return by_people
         own = float(whose.are_these_people)
         levels = self.pooled(noise_std, own)
@@ -235,12 +270,12 @@ class LevelsFor:
     def _levels(self, allowances: list[float], *, everyone: bool) -> Levels:
         """Levels in which so much of an allowance counts, at most."""
         caps = [min(allowance * self.share, self.largest) for allowance in allowances]
-        rows = [self._row(level, cap) for level, cap in enumerate(caps)]
+        rows = [self._row(people, cap) for people, cap in zip(self._people, caps, strict=True)]
         people, nats, effective, middle, weighed, unevenness = np.array(rows).T
         return Levels(
             edges=tuple(self._starts[1:].tolist()),
             caps=tuple(caps),
-            budgets=tuple(self._budgets(level) for level in range(len(caps))),
+            budgets=self._budgets,
             people=people,
             nats=nats,
             effective=effective,
@@ -250,23 +285,36 @@ class LevelsFor:
             everyone=everyone,
         )
 
-    def _row(self, level: int, cap: float) -> tuple[float, float, float, float, float, float]:
+    def _row(self, people: _People, cap: float) -> tuple[float, float, float, float, float, float]:
         """People, nats, effective people, two means of the logarithm of the allowance, unevenness."""
+        weights = np.minimum(people.allowances * self.share, cap)
+        nats, squares = float(people.counts @ weights), float(people.counts @ weights**2)
+        uneven = math.sqrt(max(people.number * squares / nats**2 - 1, 0.0))
+        weighed = float(people.counts * weights @ people.logs) / nats
+        return people.number, nats, nats**2 / squares, people.middle, weighed, uneven
+
+    @cached_property
+    def _people(self) -> list[_People]:
+        """Who is in each level."""
+        return [_People.of(*self._holders(level)) for level in range(self._starts.size)]
+
+    def _holders(self, level: int) -> tuple[Floats, Floats]:
+        """The allowances of a level, and how many hold each."""
         own = self._of == level
         allowances, counts = self._allowances[own], self.profile.counts[own]
         if not counts.sum() > 0:  # as a noisy census may have it
             allowances, counts = np.array([self._lowest[level]]), np.array([_NOBODY])
         if not self.model.budgets_are_public:  # all that is known of these
-            low, high = self._budgets(level)
+            low, high = self._budgets[level]
             allowances, counts = np.array([math.sqrt(low * high)]), np.array([float(counts.sum())])
-        weights = np.minimum(allowances * self.share, cap)
-        people, nats, squares = float(counts.sum()), float(counts @ weights), float(counts @ weights**2)
-        logs = np.log(allowances)
-        uneven = math.sqrt(max(people * squares / nats**2 - 1, 0.0))
-        middle, weighed = float(counts @ logs) / people, float(counts * weights @ logs) / nats
-        return people, nats, nats**2 / squares, middle, weighed, uneven
+        return allowances, counts
 
-    def _budgets(self, level: int) -> tuple[float, float]:
+    @cached_property
+    def _budgets(self) -> tuple[tuple[float, float], ...]:
+        """The least and the largest budget of each level."""
+        return tuple(self._budgets_of(level) for level in range(self._starts.size))
+
+    def _budgets_of(self, level: int) -> tuple[float, float]:
         factor = self.model.budget_per_allowance
         if self.model.budgets_are_public:
             own = self.profile.levels[self._of == level]
@@ -291,19 +339,19 @@ def _starts_among(allowances: Floats, most: int) -> Floats:
 
     If these are too many, too, the last holds all that is left: who grants so little hardly adds to a sum.
     """
-    starts = _bands(allowances, _ALIKE)
+    starts = _bands(allowances, _ALIKE, most + 1)
     return starts if starts.size <= most else _bands(allowances, _BAND, most)
 
 
-def _bands(allowances: Floats, width: float, most: float = math.inf) -> Floats:
+def _bands(allowances: Floats, width: float, most: int) -> Floats:
     """Where bands begin in which no allowance is `width` times another or more, from the largest down."""
     starts: list[float] = []
-    highest = previous = float(allowances[-1])
-    for allowance in allowances[::-1].tolist():
-        if highest >= width * allowance and len(starts) < most - 1:
-            starts.append(_end_of_cell(allowance, previous))
-            highest = allowance
-        previous = allowance
+    widened = width * allowances
+    highest = float(allowances[-1])
+    while len(starts) < most - 1 and widened[0] <= highest:
+        first = int(np.searchsorted(widened, highest, side="right"))  # of the band
+        highest, lowest = allowances[first - 1 : first + 1].tolist()
+        starts.append(_end_of_cell(highest, lowest))
     return np.array([float(allowances[0]), *starts[::-1]])
 
 

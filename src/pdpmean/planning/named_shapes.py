@@ -1,4 +1,8 @@
-"""Named shapes: what error to expect of populations that people know, since of any shape no single number is true."""
+"""Named shapes: what error to expect of populations that people know, since of any shape no single number is true.
+
+Without two known bounds, errors are in standard deviations of the population. Between two, they are in the values'
+unit: there the noise is known, and the sampling error for values that fill the bounds in a named way.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,22 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from pdpmean.core.bounds import Bounds
 from pdpmean.core.types import Floats
 from pdpmean.planning.prediction import Sums
 
-__all__ = ["BELL", "NAMED_SHAPES", "SKEWED", "ExpectedError", "NamedShape", "expected_error"]
+__all__ = [
+    "BELL",
+    "EVENLY",
+    "NAMED_SHAPES",
+    "SKEWED",
+    "ExpectedError",
+    "NamedShape",
+    "ShapeBetween",
+    "expected_between",
+    "expected_error",
+    "shapes_between",
+]
 
 _CUTS = np.geomspace(1e-9, 0.4, 120)  # parts of either tail that may be clipped
 _SKEW = 0.7  # standard deviation of the logarithm of a wage, about
@@ -64,8 +80,32 @@ SKEWED = NamedShape("skewed like wages", _of_skewed)
 NAMED_SHAPES = (BELL, SKEWED, NamedShape("yes or no", _of_two_values))
 
 
+class ShapeBetween(NamedTuple):
+    """Values that fill two known bounds in a way that people know."""
+
+    words: str
+    deviation: float
+    """Their standard deviation, in halves of the width: at most 1."""
+
+    @property
+    def is_widest(self) -> bool:
+        """Whether no other values between the bounds have a larger standard deviation."""
+        return self.deviation == 1
+
+
+EVENLY = ShapeBetween("spread evenly between the bounds", 1 / math.sqrt(3))
+_AT_EITHER_END = ShapeBetween("half are at either bound", 1.0)
+_HALF_YES = ShapeBetween("half are yes and half are no", 1.0)
+_FEW_YES = ShapeBetween("one in ten is yes", 0.6)
+
+
+def shapes_between(bounds: Bounds) -> tuple[ShapeBetween, ShapeBetween]:
+    """The shape that is expected between two known bounds, and another: between 0 and 1 are mostly yes and no."""
+    return (_HALF_YES, _FEW_YES) if bounds == (0.0, 1.0) else (EVENLY, _AT_EITHER_END)
+
+
 class ExpectedError(NamedTuple):
-    """What to expect of a population of a named shape, in its standard deviations."""
+    """What to expect of a population of a named shape: in its standard deviations or, between bounds, in its unit."""
 
     clip_width: float
     noise_scale: float
@@ -85,4 +125,13 @@ def expected_error(shape: NamedShape, mean: Sums, noise_of_sums: float) -> Expec
         clip_width=width,
         noise_scale=lost * noise_of_sums * width / mean.weight,
         sampling_std=lost * math.sqrt(mean.square) / mean.weight,
+    )
+
+
+def expected_between(shape: ShapeBetween, half: float, mean: Sums, noise_of_sums: float) -> ExpectedError:
+    """Of values between bounds `half` from their middle: all of the width is summed, found or not."""
+    return ExpectedError(
+        clip_width=half,
+        noise_scale=noise_of_sums * half / mean.weight,
+        sampling_std=shape.deviation * half * math.sqrt(mean.square) / mean.weight,
     )

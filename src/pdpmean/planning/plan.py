@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -11,36 +10,47 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from pdpmean.core.bounds import Bounds
 from pdpmean.core.choices import Choices, GivenShape, given_shape
 from pdpmean.core.html import as_html
 from pdpmean.core.model import Model
 from pdpmean.core.profile import ALIKE, Profile
 from pdpmean.core.quiet import quietly
 from pdpmean.core.rules import KeepRule
-from pdpmean.core.text import as_facts
+from pdpmean.core.text import as_facts, budget_in_words
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import locating_weights
 from pdpmean.core.whose import Whose
-from pdpmean.laws.error_law import half_width
 from pdpmean.laws.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.laws.lower_bound import lower_bound
 from pdpmean.laws.reading import Counted
 from pdpmean.planning.census import Census
 from pdpmean.planning.forecast import KEEP_ALL, LOCATING_STEPS, Forecast, weighed
 from pdpmean.planning.levels import Levels, Weighed
-from pdpmean.planning.named_shapes import NAMED_SHAPES, expected_error
+from pdpmean.planning.named_shapes import NAMED_SHAPES, expected_between, expected_error, shapes_between
 from pdpmean.planning.prediction import BOUNDS_OCTAVES, Sums
 
-__all__ = ["CENTER_GRAIN", "Plan", "Shares", "WhoCounts"]
+__all__ = ["CENTER_GRAIN", "ONE_IN_FOUR", "STEPS", "Plan", "Shares", "WhoCounts"]
 
 WhoCounts = Literal["everyone", "pooled", "budgets"]
 """Who counts how much: everyone the same, something between that and budgets, or by budgets."""
 _WHO_COUNTS: dict[WhoCounts, str] = {
     "everyone": "everyone counts the same",
-    "pooled": "everyone counts; those who grant more count more, as far as their values are no different",
-    "budgets": "people count by their budgets, which is right only if values do not go with budgets",
+    "pooled": "everyone counts, and people with larger budgets count more as far as their values do not differ",
+    "budgets": "people count in proportion to their budgets, which is right only if values do not correlate with them",
 }
+STEPS = {
+    "census": "who holds which budget",
+    "weight_squares": "how even the weights are",
+    "center": "where the population lies",
+    "scale": "how wide it is",
+    "histogram": "how far it reaches",
+    "sum": "the sums of the values",
+}
+"""What each step of an estimate finds out."""
+ONE_IN_FOUR = 0.75
+"""The level at which the lower bound is stated, and so every error beside it."""
+_WORTH_A_WORD = 1e-6  # a chance that the population is not found, to be told of
+_ROUNDING = 1e-9  # relatively, of a budget
 CENTER_GRAIN = 2**26  # the resolution of a centre: so many neighbouring doubles count as one, at most
 
 
@@ -84,16 +94,19 @@ class Plan(Forecast):
             "shape": self.given_shape,
             "bounds": self.bounds.ends,
             "total_budget": self.total,
-            "errors_in": "standard deviations" if self.in_deviations else "the values' unit",
+            "errors_in": self.errors_in,
             "expected_std": self.expected_std,
             "expected_std_by_shape": self.expected_by_shape or None,
             "noise_std": self.noise_std,
             "sampling_std": self.sampling_std,
             "half_width_95": self.half_width(),
             "lower_bound": self.lower_bound if self.in_deviations else None,
-            "failure_probability": self.failure_probability(),
+            "failure_probability": self.failure_probability(self.choices.max_ratio),
             "effective_records": self.effective_records,
+            "limited_by": self.limited_by[0],
+            "without_privacy": self.without_privacy,
             "saturation": self.saturation,
+            "people_beyond_saturation": self.people_beyond_saturation,
             "clip_width": self.clip_width,
             "weighting": self.weighting,
             "target": self.whose.target,
@@ -102,34 +115,95 @@ class Plan(Forecast):
             "shares": {name: float(share) for name, share in self.shares.items()},
         }
 
+    @property
+    def expectations(self) -> dict[str, Any]:
+        """What a release is kept with: what it had and what was expected of it; None for what is without end."""
+        names = {"total_budget": self.total, "expected_std": self.expected_std, "clip_width": self.clip_width}
+        numbers = {name: number if math.isfinite(number) else None for name, number in names.items()}
+        return numbers | {"errors_in": self.errors_in}
+
+    @property
+    def errors_in(self) -> str:
+        """The unit of all its errors."""
+        return "standard deviations" if self.in_deviations else "the values' unit"
+
     def rows(self) -> list[tuple[str, str]]:
         """What the plan says, in words: one row per fact."""
+        limit, part = self.limited_by
         return [
-            ("total budget", f"{self.total:,.6g}; budgets above {self.saturation:.3g} add nothing"),
-            ("expected error (std)", f"{self.error_in_words}{' of the population' * self.in_deviations}"),
-            *self._rows_of_shapes(),
-            ("made of", f"noise {self.noise_std:.4g} and sampling {self.at_most}{self.sampling_std:.4g}"),
-            ("95 % interval", f"{self.at_most}+- {self.half_width():.4g}"),
+            ("total budget", f"{self.total:,.6g}{self._what_counts}"),
+            ("expected error (std)", self._expected_in_words),
+            *self._rows_of_other_shapes(),
+            ("made of", f"noise {self.noise_std:.4g} and sampling {self._with_unit(self.sampling_std)}"),
+            ("limited by", f"{limit}, {100 * part:.0f} % of the squared error"),
+            ("95 % interval", f"the mean +- {self._with_unit(self.half_width())}"),
+            ("one run in four", self._one_in_four_in_words),
+            ("without privacy", f"the error (std) would be {self._with_unit(self.without_privacy)}"),
             *self._rows_of_weighting(),
             *self._rows_of_locating(),
-            ("shares of the budget", ", ".join(f"{name} {float(share):.3g}" for name, share in self.shares.items())),
-        ]
-
-    def _rows_of_shapes(self) -> list[tuple[str, str]]:
-        """For which populations the expected error holds, and what it is for others."""
-        if not self.expected_by_shape:
-            return []
-        return [
-            ("that is, if it is", ", ".join(f"{name} {error:.3g}" for name, error in self.expected_by_shape.items()))
+            ("shares of the budget", self._shares_in_words),
         ]
 
     @property
+    def _shares_in_words(self) -> str:
+        return ", ".join(f"{STEPS[name]} {_percent(share)}" for name, share in self.shares.items())
+
+    def _with_unit(self, error: float) -> str:
+        return f"{error:.4g} {'in ' * (not self.in_deviations)}{self.errors_in}"
+
+    @property
+    def _what_counts(self) -> str:
+        """What follows the total budget: whether all of it is of use."""
+        if not self.people_beyond_saturation:
+            return ", all of which counts"
+        most = self.saturation_in_words
+        return f"; budgets above {most} count as {most}, and {100 * self.people_beyond_saturation:.2g} % grant more"
+
+    @property
+    def _expected_in_words(self) -> str:
+        """The expected error, and for which population it holds."""
+        population = " of the population" * self.in_deviations
+        shapes = list(self.expected_by_shape)
+        return self.error_in_words + population + (f", if {shapes[0]}" if shapes else "")
+
+    def _rows_of_other_shapes(self) -> list[tuple[str, str]]:
+        """What the expected error is for other populations."""
+        others = list(self.expected_by_shape.items())[1:]
+        if not others:
+            return []
+        texts = [f"{error:.4g} if {name}" for name, error in others]
+        if not self.in_deviations and not self._is_largest:
+            texts[-1] = f"at most {texts[-1]}"
+        return [("for other values", ", ".join(texts))]
+
+    @property
+    def _is_largest(self) -> bool:
+        """Whether no values between the known bounds have a larger expected error."""
+        return not self.in_deviations and shapes_between(self.bounds)[0].is_widest
+
+    @property
     def expected_by_shape(self) -> dict[str, float]:
-        """The expected error by name of a shape, in standard deviations of the population, where any is possible."""
-        if "histogram" not in self.shares:
+        """The expected error by name of a shape, in the plan's unit, where any is possible; first the one it is for."""
+        if self.given_shape != "any":
             return {}
         noise = math.sqrt(2) if self.census.is_noisy else 1.0
-        return {shape.words: expected_error(shape, self.mean, noise).std for shape in NAMED_SHAPES}
+        if self.in_deviations:
+            return {shape.words: expected_error(shape, self.mean, noise).std for shape in NAMED_SHAPES}
+        half = self.bounds.half
+        shapes = shapes_between(self.bounds)
+        return {shape.words: expected_between(shape, half, self.mean, noise).std for shape in shapes}
+
+    @property
+    def limited_by(self) -> tuple[Literal["noise", "sampling"], float]:
+        """What the larger part of the squared error is due to, and how large a part."""
+        noise = (self.noise_std / self.expected_std) ** 2
+        return ("noise", noise) if noise > 0.5 else ("sampling", 1 - noise)
+
+    @property
+    def _one_in_four_in_words(self) -> str:
+        """The error that one run in four exceeds, and that of the best private method there could be."""
+        own = f"errs by more than {self._with_unit(self.half_width(ONE_IN_FOUR))}"
+        return f"{own} (any private method: {self.lower_bound:.4g})" if self.in_deviations else own
 
     @property
     def weighting(self) -> WhoCounts:
@@ -141,21 +215,28 @@ class Plan(Forecast):
     def whose_mean(self, weighting: WhoCounts) -> str:
         """Whose mean it is, in words, if people count so much."""
         group = "the people in the table" if self.whose.are_these_people else "the population they come from"
+        return f"{_WHO_COUNTS[weighting]}: the mean of {group}{self._without}"
+
+    @property
+    def _without(self) -> str:
+        """Whom the mean says nothing of: those who grant no budget or, where budgets are private, too little of it."""
+        if not self.model.budgets_are_public:
+            least = budget_in_words(self.model.public_range[0])
+            return f"; nothing can be said about those who grant less than {least}"
         left_out = self.census.left_out
-        nothing = f"; nothing can be said of the {left_out:,.0f} who grant no budget" if left_out else ""
-        return f"{_WHO_COUNTS[weighting]}: the mean of {group}{nothing}"
+        return f"; nothing can be said about the {left_out:,.0f} who grant no budget" if left_out else ""
 
     def _rows_of_weighting(self) -> list[tuple[str, str]]:
         """Who counts how much, and what it costs that everyone does the same."""
-        price = f"{self.weighed.price:.3g} times the error"
         if self.weighting == "everyone":
-            several = f"everyone the same; that is {price} of counting by budgets"
-            return [("who counts", several)] if self.levels else []
-        who = f"{self.weighting}; counting everyone the same would be {price}"
+            by_budgets = f"by budgets, the error would be {1 / self.weighed.price:.3g} times as large"
+            return [("weighting", f"everyone the same; {by_budgets}")] if self.levels else []
+        everyone = ("everyone the same", f"the error would be {self.weighed.price:.3g} times as large")
         if self.weighting == "budgets":
-            return [("who counts", who)]
-        differing = f"the expected error is {self.expected_std * self.weighed.disagreed:.4g}"
-        return [("who counts", who), ("if levels differ", differing)]
+            return [("weighting", "by budgets"), everyone]
+        differing = f"the expected error is {self._with_unit(self.expected_std * self.weighed.disagreed)}"
+        who = "pooled: people with larger budgets count more, as far as their values do not differ"
+        return [("weighting", who), ("if values differ", differing), everyone]
 
     @property
     def given_shape(self) -> GivenShape:
@@ -163,23 +244,18 @@ class Plan(Forecast):
         return given_shape(self.shape)
 
     def _rows_of_locating(self) -> list[tuple[str, str]]:
-        """What is known of a population that must first be found."""
-        if not self.needs_locating:
+        """The chance that the population is not found, where it is worth a word."""
+        chance, ratio = self.failure_probability(self.choices.max_ratio), f"{self.choices.max_ratio:,.6g}"
+        if chance < _WORTH_A_WORD:
             return []
-        return [
-            ("at best", f"every private estimator errs by at least {self.lower_bound:.4g} in one run out of four"),
-            ("chance of a miss", f"{self.failure_probability():.2g}, for a mean 10,000 standard deviations from 0"),
-        ]
-
-    @property
-    def at_most(self) -> str:
-        """What goes before an error that is the largest there can be."""
-        return "" if self.in_deviations else "at most "
+        far = f"a mean {ratio} standard deviations from 0"
+        case = f"bounds {ratio} standard deviations apart" if self.bounds.are_both_known else far
+        return [("chance of a miss", f"{_percent(chance)} that the values are not found, for {case}")]
 
     @property
     def error_in_words(self) -> str:
         """The expected error with its unit."""
-        return f"{self.at_most}{self.expected_std:.4g}{' standard deviations' * self.in_deviations}"
+        return "at most " * self._is_largest + self._with_unit(self.expected_std)
 
     def __repr__(self) -> str:
         return f"<Plan {self.model.name}, {self.given_shape}: expected error {self.error_in_words}>"
@@ -202,8 +278,9 @@ class Plan(Forecast):
 
     @property
     def without_privacy(self) -> float:
-        """The error (std) of the plain mean; between known bounds, the largest there can be."""
-        return (1.0 if self.in_deviations else self.clip_width) / math.sqrt(self.people)
+        """The error (std) of the plain mean, of the values that the expected error is for."""
+        deviation = 1.0 if self.in_deviations else shapes_between(self.bounds)[0].deviation * self.bounds.half
+        return deviation / math.sqrt(self.people)
 
     @cached_property
     @quietly
@@ -222,7 +299,7 @@ class Plan(Forecast):
     @property
     def ratio_to_lower_bound(self) -> float:
         """The error exceeded one time in four, over the one that no private estimator stays below so often."""
-        return half_width(0.75, self.noise_scale, self.sampling_std) / self.lower_bound
+        return self.half_width(ONE_IN_FOUR) / self.lower_bound
 
     @property
     def saturation(self) -> float:
@@ -230,10 +307,31 @@ class Plan(Forecast):
         largest = max(self._caps, default=self.weight_cap)
         return largest / float(self.shares["sum"]) * self.model.budget_per_allowance
 
+    @property
+    def most_counted(self) -> float:
+        """The saturation, or the largest budget that anybody grants, if that is less."""
+        return min(self.saturation, self._largest_budget)
+
+    @property
+    def _largest_budget(self) -> float:
+        return float(self.census.profile.levels[-1]) * self.model.budget_per_allowance
+
+    @property
+    def saturation_in_words(self) -> str:
+        """The largest budget that counts in full."""
+        return budget_in_words(self.most_counted)
+
+    @property
+    def people_beyond_saturation(self) -> float:
+        """The part of the people who grant more than counts."""
+        profile = self.census.profile
+        beyond = profile.levels * self.model.budget_per_allowance > self.saturation * (1 + _ROUNDING)
+        return float(profile.counts[beyond].sum()) / self.people
+
     def counts(self, budgets: Floats) -> Floats:
         """How much people of these budgets count, over who counts most; where levels are pooled, if they agree."""
         if self.levels is None:
-            return np.minimum(budgets / self.saturation, 1.0)
+            return np.minimum(budgets / self.most_counted, 1.0)
         per_person = np.array(self.weighed.parts) / self.levels.people
         level = np.searchsorted(self.levels.edges, budgets / self.model.budget_per_allowance, side="right")
         counted: Floats = per_person[level] / per_person.max()
@@ -342,17 +440,10 @@ class Plan(Forecast):
         return self.center_grain * math.ulp(center)
 
     @property
-    def ends(self) -> Bounds:
-        """The bounds, as they are taken around a centre: an end that is not known is the largest double."""
-        if "center" not in self.shares or self.bounds.only_one is None:
-            return self.bounds
-        return Bounds(max(self.bounds.low, -sys.float_info.max), min(self.bounds.high, sys.float_info.max))
-
-    @property
     def anchor(self) -> float:
         """The known bound that distances are measured from, where no centre is sought."""
-        assert self.bounds.only_one is not None
-        return self.bounds.only_one
+        assert self.bounds.anchor is not None
+        return self.bounds.anchor
 
     @property
     def center_part(self) -> float:
@@ -367,3 +458,7 @@ class Plan(Forecast):
         width = self.bounds.half
         low, high = keys_of(np.array([math.ldexp(width, -BOUNDS_OCTAVES), width])).tolist()
         return Lattice((low, high + 1), (1,))
+
+
+def _percent(part: Fraction | float) -> str:
+    return f"{100 * float(part):.3g} %"

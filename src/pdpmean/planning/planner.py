@@ -26,6 +26,7 @@ __all__ = ["Planner"]
 _SQUARES_PART, _SQUARES_NATS = 0.02, 10.0  # what the sum of the squared weights may use, at most
 # Every level takes time to sum. With so many people, noise is next to nothing however coarsely they are told apart.
 _MANY_PEOPLE, _FEW_LEVELS = 3e6, 3
+_MOST_TIMES = 2.0**30  # the people there are, in the search for how many would be enough
 _ABOUT = 1.02  # what a needed total is raised by, since the least error is found only about
 
 
@@ -60,11 +61,13 @@ class Planner(Forecaster):
         return True
 
     def needed_total(self) -> float:
-        """About the total budget, with this profile and more people, that would not be refused."""
+        """About the least total budget, with this profile and more or fewer people, that would not be refused."""
         low, high = 1.0, 1.0
+        while low > 1 / _MOST_TIMES and self.with_people(low):
+            low, high = low / 2, low
         while not self.with_people(high):
             low, high = high, 2 * high
-            if high > 2**30:
+            if high > _MOST_TIMES:
                 return math.inf
         for _ in range(6):
             middle = math.sqrt(low * high)
@@ -96,8 +99,7 @@ class Planner(Forecaster):
 
     def plan(self, shares: dict[str, float], width: float, *, spare: bool) -> Plan:
         """The plan with these shares, made exact, and the rest for the sum."""
-        exact = {name: max(floor_share(part), Fraction(1, SHARE_UNIT)) for name, part in shares.items()}
-        exact["sum"] = self.share - sum(exact.values())
+        exact = self.exact(shares)
         forecast = self.forecast({name: float(part) for name, part in exact.items()}, width, spare=spare)
         weighed = self.weighed(forecast, float(exact["sum"]))
         return Plan(
@@ -110,6 +112,12 @@ class Planner(Forecaster):
             weighed=weighed,
         )
 
+    def exact(self, shares: dict[str, float]) -> dict[str, Fraction]:
+        """These shares as fractions, none of them nothing, and the rest for the sum."""
+        exact = {name: max(floor_share(part), Fraction(1, SHARE_UNIT)) for name, part in shares.items()}
+        exact["sum"] = self.share - sum(exact.values())
+        return exact
+
     def weighed(self, forecast: Forecast, share: float) -> Weighed:
         """Who counts how much, by what a single sum by budgets is forecast to come to."""
         levels = LevelsFor(
@@ -121,8 +129,12 @@ class Planner(Forecaster):
             most=min(self.most_levels, _FEW_LEVELS) if self.census.profile.people > _MANY_PEOPLE else self.most_levels,
             largest=self.largest_weight(share),
         )
-        per_person = forecast.sampling_std / math.sqrt(forecast.mean.square)
-        return levels.weighed(self.whose, forecast.mean, forecast.noise_std / per_person, self.efficiency(forecast))
+        noise_std = self.noise_in_deviations(forecast)
+        return levels.weighed(self.whose, forecast.mean, noise_std, self.efficiency(forecast))
+
+    def noise_in_deviations(self, forecast: Forecast) -> float:
+        """The noise (std) of a sum of one nat, in standard deviations of the values."""
+        return forecast.noise_std / forecast.sampling_std * math.sqrt(forecast.mean.square)
 
     def with_sums(self, forecast: Forecast, sums: Sums) -> Forecast:
         """The forecast if weights add up to this instead."""

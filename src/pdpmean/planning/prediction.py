@@ -52,6 +52,11 @@ class Sums:
     weight: float
     square: float
 
+    @property
+    def people(self) -> float:
+        """How many equally weighted people would have the same sampling error."""
+        return self.weight**2 / self.square
+
     def scaled(self, factor: float) -> Sums:
         """The sums when every weight is times `factor`."""
         return Sums(self.weight * factor, self.square * factor**2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pdpmean.core.numbers import finite
 from pdpmean.laws.reading import Reading
@@ -10,6 +11,7 @@ from pdpmean.planning.plan import Plan
 
 __all__ = [
     "Average",
+    "BehindFarCells",
     "LevelSums",
     "Location",
     "PrivateTotalSums",
@@ -20,6 +22,20 @@ __all__ = [
 ]
 
 _Cells = tuple[float, ...]
+
+
+class BehindFarCells(NamedTuple):
+    """How much more is behind far cells than behind the other sums.
+
+    Noise hides more of what they hold, so that levels which agree have other parts in them than in the other sums.
+    """
+
+    weight: float
+    people: float
+    """How many equally weighted people would have the same sampling error, over the same of the other sums."""
+
+
+_AS_MUCH = BehindFarCells(1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -78,6 +94,7 @@ class PublicTotalSums:
     """Far values below the clip, in half octaves from the middle: of the part of the cell's end that they reach."""
     above: _Cells = ()
     """The same above the clip. Far values are in no other sum."""
+    behind_far: BehindFarCells = _AS_MUCH
 
 
 @dataclass(frozen=True)
@@ -96,6 +113,7 @@ class PrivateTotalSums:
     below: _Cells = ()
     """Far values, as in `PublicTotalSums`."""
     above: _Cells = ()
+    behind_far: BehindFarCells = _AS_MUCH
 
     @property
     def weight(self) -> float:

@@ -55,6 +55,10 @@ class GaussianRelease:
     def public_location(self, plan: Plan) -> None:
         """None: it must be located."""
 
+    def located_values(self, plan: Plan, values: Floats) -> Floats:  # noqa: ARG002
+        """All as they are."""
+        return values
+
     def center_lattice(self, plan: Plan) -> Lattice:
         """As planned."""
         return plan.center_lattice

@@ -100,6 +100,7 @@ def _locate_some(
     """The same, of groups one after the other, each of its size and sorted."""
     plan = plans[0]  # all seek in the same places
     shape = LOCATING[plan.shape]
+    values = shape.located_values(plan, values)
     parts = np.repeat([p.center_part for p in plans], sizes)
     of_centers, rest = (integer_weights(round_down(weights * part)) for part in (parts, 1 - parts))
     if "center" in plan.shares:

@@ -68,6 +68,9 @@ class ShapeRelease(Protocol):
 class LocatingRelease(ShapeRelease, Protocol):
     """A shape whose population must be located."""
 
+    def located_values(self, plan: Plan, values: Floats) -> Floats:
+        """What is located of the values, in the same order."""
+
     def center_lattice(self, plan: Plan) -> Lattice:
         """Where the centre is sought, and which numbers are preferred beforehand."""
 

@@ -101,5 +101,6 @@ def _missing(clip: Clip, sums: ExactSums, randomness: Randomness) -> float:
 def _far_cells(clip: Clip, sums: ExactSums, randomness: Randomness) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """B, in nats, of the cells below and of those above, from the middle outwards; none where nothing is far."""
     noisy = randomness.add_laplace_to_each(sums.far, STEP_BITS + clip.shift)
-    cells = tuple(number / clip.nat for number in noisy)
+    nat = clip.nat
+    cells = tuple(number / nat for number in noisy)
     return cells[:FAR_CELLS], cells[FAR_CELLS:]

@@ -1,4 +1,4 @@
-"""Assumed tails: what an interval takes for granted of values that the budget cannot show."""
+"""Assumed tails: what an interval assumes about values that the budget cannot show."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ __all__ = ["AssumedTails"]
 
 @dataclass(frozen=True)
 class AssumedTails:
-    """Beyond the clip, tails are taken to fall like common ones; no interval is right for every population."""
+    """Beyond the clip, tails are assumed to be ordinary, since no interval is valid for every population."""
 
-    share: float
-    """The part of the squared half width of an interval that is due to what may lie there."""
     smallest_visible: float
-    """The part of the weight that a separate group of far values needs to be seen."""
+    """The fraction of the weight that a separate group of far values needs in order to be seen."""
 
     def __str__(self) -> str:
-        return (
-            f"tails fall like common ones, which makes up {100 * self.share:.0f} % of the squared width; "
-            f"a far group of less than {100 * self.smallest_visible:.2g} % could not be seen"
-        )
+        smallest = f"{100 * self.smallest_visible:.2g} %"
+        return f"tails that cannot be seen are ordinary. A distant group of less than {smallest} would not be seen"

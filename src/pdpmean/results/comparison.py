@@ -17,7 +17,7 @@ _QUANTILE = 0.75  # one run in four is further off
 
 @dataclass(frozen=True)
 class Simulated:
-    """What came of one method's runs: the errors of its answers, in standard deviations, and how often it refused."""
+    """The outcome of one method's runs: the errors of its answers, in standard deviations, and how often it refused."""
 
     name: str
     errors: tuple[float, ...]
@@ -25,18 +25,18 @@ class Simulated:
 
     @property
     def runs(self) -> int:
-        """How many there were."""
+        """The number of runs."""
         return len(self.errors) + self.refused
 
     @property
     def error(self) -> float:
-        """The error that one run in four exceeds; infinite if more than a quarter was refused."""
+        """The error that one run in four exceeds; infinite if more than a quarter of the runs were refused."""
         found = self._sorted_errors
         return float(np.quantile(found, _QUANTILE, method="higher")) if found.size else math.nan
 
     @property
     def error_interval(self) -> tuple[float, float]:
-        """Where that error lies with a certainty of 95 %, for so many runs, whatever the law of the errors."""
+        """A 95 % confidence interval for that error, valid for any distribution of errors."""
         found = self._sorted_errors
         middle, side = _QUANTILE * found.size, 1.96 * math.sqrt(_QUANTILE * (1 - _QUANTILE) * found.size)
         low, high = math.floor(middle - side), math.ceil(middle + side)  # ranks from 1 and, for the upper end, from 0
@@ -52,13 +52,13 @@ class Simulated:
 
     @property
     def misses(self) -> float:
-        """The part of the answers that is off by more than a standard deviation."""
+        """The fraction of answers that are off by more than a standard deviation."""
         return float(np.mean(~(np.array(self.errors) <= 1))) if self.errors else math.nan
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Every method's runs on the same samples, and the error that none of them can stay below."""
+    """Every method's runs on the same samples, and the lower bound for all private methods."""
 
     methods: tuple[Simulated, ...]
     lower_bound: float
@@ -69,7 +69,7 @@ class Comparison:
     seed: int
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per method: its error and how sure that is, over the lower bound, the parts missed and refused."""
+        """One row per method: error and interval, ratio to the lower bound, and how often it missed or refused."""
         return [
             {
                 "method": found.name,

@@ -22,17 +22,17 @@ _NAMED = 5  # groups that a warning names
 
 @dataclass(frozen=True, repr=False)
 class GroupedEstimate(Mapping[Any, MeanEstimate]):
-    """The estimate of every group that was asked for, in that order; `refused` says why some have none.
+    """The estimates of the requested groups, in the order of the request; `refused` says why some have none.
 
     A mapping from group to `MeanEstimate`. `to_arrow` and `to_pandas` give one row per group.
     """
 
     groups: tuple[Hashable, ...]
-    """What was asked for."""
+    """The requested groups."""
     estimates: dict[Hashable, MeanEstimate]
     """The estimate of each group that has one."""
     refused: dict[Hashable, str]
-    """Why each of the others has none."""
+    """Why each of the other groups was refused."""
     promise: Promise
 
     @classmethod
@@ -50,12 +50,12 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the estimates warn of, and for which groups."""
+        """The warnings of all estimates, each with the groups it is about."""
         return _with_groups({group: estimate.warnings for group, estimate in self.estimates.items()})
 
     @property
     def contradictions(self) -> tuple[str, ...]:
-        """Why some groups have no answer though numbers were released for them, and which."""
+        """Why some groups have no answer although numbers were released for them, each with its groups."""
         return _with_groups({group: estimate.contradictions for group, estimate in self.estimates.items()})
 
     @property
@@ -65,7 +65,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
 
     @property
     def guarantee(self) -> str:
-        """What was promised to whom, in words."""
+        """What is guaranteed, and to whom, in words."""
         return str(self.promise)
 
     @property
@@ -85,7 +85,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         return len(self.estimates)
 
     def rows(self, level: float = 0.95) -> list[dict[str, Any]]:
-        """One row per group, as plain numbers and words; those of a group without an answer are None."""
+        """One row per group, as plain numbers and words; numbers are None for a group without an answer."""
         answered = set(self.answered)
         ends = {group: interval for group, interval in self.intervals(level).items() if group in answered}
         return [self._row(group, *ends.get(group, (None, None))) for group in self.groups]
@@ -108,6 +108,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
             "std": estimate and estimate.std,
             "noise_std": estimate and estimate.noise_std,
             "sampling_std": estimate and estimate.sampling_std,
+            "tails_std": estimate and estimate.tails_std,
             "scale": estimate and estimate.scale,
             "missing": estimate and estimate.missing,
             "refused": self.refused.get(group),
@@ -123,6 +124,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
             "private": self.private,
             "guarantee": self.guarantee,
             "shares": {str(group): one.shares for group, one in self.estimates.items()},
+            "plan": {str(group): one.plan.expectations for group, one in self.estimates.items()},
             **self.promise.to_dict(),
         }
 
@@ -130,7 +132,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         """An Arrow table, one row per group."""
         import pyarrow as pa
 
-        numbers = ("mean", "low", "high", "std", "noise_std", "sampling_std", "scale", "missing")
+        numbers = ("mean", "low", "high", "std", "noise_std", "sampling_std", "tails_std", "scale", "missing")
         rows = self.rows(level)
         columns: dict[str, Any] = {"group": pa.array([row["group"] for row in rows])}
         columns |= {name: pa.array([row[name] for row in rows], pa.float64()) for name in numbers}
@@ -167,10 +169,12 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         return self.text()
 
     def text(self, level: float = 0.95) -> str:
-        """One line per group, aligned, with the intervals of this level."""
+        """One aligned line per group, with intervals at this confidence level."""
         banner = [] if self.private else ["NOT PRIVATE: seeded randomness, for simulation only", ""]
         table = as_table(self._cells(level), right_from=5)
-        return "\n".join([*banner, table, "", textwrap.fill(self.guarantee, 100)])
+        spending = self.promise.spending
+        cost = [f"Cost: {spending}", ""] if spending else []
+        return "\n".join([*banner, table, "", *cost, textwrap.fill(self.guarantee, 100)])
 
     def _repr_html_(self) -> str:
         head, *body = self._cells()

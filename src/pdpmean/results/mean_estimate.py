@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from pdpmean.core.asked import NAMELESS, Asked
 from pdpmean.core.checks import check_probability
 from pdpmean.core.html import as_html
 from pdpmean.core.numbers import finite
@@ -23,14 +24,14 @@ LEVELS = (0.8, 0.95, 0.99)  # of the intervals that are shown together
 
 
 class LevelMean(NamedTuple):
-    """The mean of those who grant so much, and its error (std); it is about what it says, where little is granted."""
+    """The mean of the people at one level of budgets, and its error (std); approximate at levels with little budget."""
 
     lowest: float
-    """The least budget."""
+    """The smallest budget."""
     highest: float
-    """The largest."""
+    """The largest budget."""
     share: float
-    """Of all people who grant anything; in the unbounded model with noise."""
+    """The fraction of all people who grant anything; with noise in the unbounded model."""
     mean: float
     std: float
 
@@ -41,7 +42,7 @@ class LevelMean(NamedTuple):
         return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
     def to_dict(self) -> dict[str, float | None]:
-        """As JSON has it: a budget without end is None."""
+        """Plain numbers, ready for JSON: an infinite budget is None."""
         return {name: number if math.isfinite(number) else None for name, number in self._asdict().items()}
 
     @property
@@ -52,49 +53,51 @@ class LevelMean(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class MeanEstimate:
-    """An estimate of a population's mean. Prints itself; `to_dict` has it as plain numbers and words."""
+    """An estimate of a population's mean. Prints itself; `to_dict` gives it as plain numbers and words."""
 
     mean: float
     """The estimate."""
     center: float
-    """Where the population was located, a private median; or the middle of known bounds."""
+    """Where the population was located: a private median, or the middle of known bounds."""
     scale: float
-    """The population's standard deviation, as it was found on the way."""
+    """The population's standard deviation, estimated privately."""
     law: Law
     plan: Plan
-    """How it was made, and what was expected of it."""
+    """How the estimate was made, and what was expected of it."""
     promise: Promise
     weighting: WhoCounts
-    """Who counts how much: "everyone" the same, by "budgets", or "pooled" between both."""
+    """Who counts how much: "everyone" the same, in proportion to "budgets", or "pooled", between the two."""
     warnings: tuple[str, ...]
-    """What to know about the answer, as far as the released numbers tell."""
+    """What to know about the answer, as far as the released numbers show."""
+    asked: Asked = NAMELESS
+    """What it is of."""
     missing: float | None = None
-    """About the part of the values that is missing, by weight; None where it is not released."""
+    """The approximate fraction of missing values, by weight; None where it is not released."""
     assumed: AssumedTails | None = None
-    """What the interval assumes of values that the budget cannot show; None where it assumes nothing."""
+    """What the interval assumes about values that the budget cannot show; None if it assumes nothing."""
     contradictions: tuple[str, ...] = ()
-    """Why the released numbers cannot come from a population like the one assumed; then there is no answer."""
+    """Why the released numbers contradict the assumed population. If there are any, there is no answer."""
     levels: tuple[LevelMean, ...] = ()
-    """The mean by budget, where levels of budgets were summed apart."""
+    """The mean by budget, where levels of budgets were summed separately."""
     levels_differ: bool = False
     """Whether these differ by more than chance explains."""
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The interval that holds the population's mean with probability `level`, if the shape is right."""
+        """The interval that contains the population's mean with probability `level`, if the assumptions hold."""
         return self.law.interval(check_probability("level", level))
 
     @property
     def contradicted(self) -> bool:
-        """Whether the released numbers speak against the assumed shape, so that mean and interval are no answer."""
+        """Whether the released numbers contradict the assumptions, so mean and interval are not an answer."""
         return bool(self.contradictions)
 
     @property
     def cost_of_another(self) -> str:
         """What to know before another run, in words."""
         if self.promise.release is not None:
-            return "the ledger has charged everybody for this run; another is charged on top of it"
+            return "the ledger has charged everybody for this run; another run would be charged on top of it"
         spent = "all of every budget" if self.spent == 1 else f"{float(self.spent):.3g} of every budget"
-        return f"this run has spent {spent}; another spends as much again, on top of it"
+        return f"this run has spent {spent}; another run would spend as much again"
 
     @property
     def noise_std(self) -> float:
@@ -103,22 +106,33 @@ class MeanEstimate:
 
     @property
     def sampling_std(self) -> float:
-        """Standard deviation of the error due to who is in the sample."""
+        """Standard deviation of the error due to sampling."""
         return self.law.sampling_std
 
     @property
+    def tails_std(self) -> float:
+        """Standard deviation of the error due to tails that the budget could not show; 0 where none are assumed."""
+        return self.law.tails_std
+
+    @property
     def std(self) -> float:
-        """Standard deviation of the error."""
-        return finite(math.hypot(self.noise_std, self.sampling_std))
+        """Standard deviation of the error: its square is the sum of the squares of its three parts."""
+        return finite(math.hypot(self.noise_std, self.sampling_std, self.tails_std))
+
+    @property
+    def error_parts(self) -> dict[str, float]:
+        """What the error is made of, in words."""
+        parts = {"noise": self.noise_std, "sampling": self.sampling_std}
+        return parts if self.assumed is None else {**parts, "unseen tails": self.tails_std}
 
     @property
     def spent(self) -> Fraction:
-        """The part of every budget that was used; with a ledger, of what it has charged everybody for."""
+        """The fraction of every budget that was used; with a ledger, of what it charged everybody."""
         return self.promise.spent
 
     @property
     def shares(self) -> dict[str, float]:
-        """The part of every budget that each step has used."""
+        """The fraction of every budget that each step used."""
         return {name: float(share) for name, share in self.plan.shares.items()}
 
     @property
@@ -128,7 +142,7 @@ class MeanEstimate:
 
     @property
     def guarantee(self) -> str:
-        """What was promised to whom, in words."""
+        """What is guaranteed, and to whom, in words."""
         return str(self.promise)
 
     @property
@@ -147,6 +161,7 @@ class MeanEstimate:
             "std": self.std,
             "noise_std": self.noise_std,
             "sampling_std": self.sampling_std,
+            "tails_std": self.tails_std,
             "center": self.center,
             "scale": self.scale,
             "missing": self.missing,
@@ -156,12 +171,15 @@ class MeanEstimate:
             "whose_mean": self.whose_mean,
             "levels": [level.to_dict() for level in self.levels],
             "levels_differ": self.levels_differ,
+            "value": self.asked.column,
+            "equals": self.asked.equals,
             "model": self.plan.model.name,
             "shape": self.plan.given_shape,
             "budget_range": list(self.plan.model.budget_range) if self.plan.model.budget_range else None,
             "bounds": self.plan.bounds.ends,
             "spent": float(self.spent),
             "shares": self.shares,
+            "plan": self.plan.expectations,
             "warnings": list(self.warnings),
             "private": self.private,
             "guarantee": self.guarantee,
@@ -169,7 +187,7 @@ class MeanEstimate:
         }
 
     def further_rows(self, level: float = 0.95) -> list[tuple[str, str]]:
-        """What known bounds let an estimate say: the mean as a percentage of yes and no, and how much is missing."""
+        """The mean as a percentage, for yes or no; and how many values are missing."""
         rows = []
         if self.plan.bounds == (0.0, 1.0):
             mean, low, high = (rounded(100 * end, 100 * self.std) for end in (self.mean, *self.interval(level)))
@@ -178,8 +196,15 @@ class MeanEstimate:
             rows += [("missing", self._missing_in_words(self.missing))]
         return rows
 
+    def assumed_rows(self) -> list[tuple[str, str]]:
+        """What the interval takes for granted, where it does, and what known bounds do to values beyond."""
+        bounds = self.plan.bounds
+        is_told = bounds.are_given and not self.asked.is_share
+        rows = [("bounds", bounds.clipping_in_words)] if is_told else []
+        return [*rows, ("assumed", str(self.assumed))] if self.assumed else rows
+
     def level_rows(self) -> list[tuple[str, str]]:
-        """The mean by budget, where that is not the same for all."""
+        """The mean by budget, where levels differ."""
         if not self.levels_differ:
             return []
         return [
@@ -194,7 +219,9 @@ class MeanEstimate:
 
     def _rows(self, level: float = 0.95) -> list[tuple[str, str]]:
         rows = self._rows_of_no_answer() if self.contradicted else self._rows_of_answer(level)
-        rows = [*rows, ("guarantee", self.guarantee)]
+        spending = self.promise.spending
+        rows += [("cost", str(spending))] if spending else []
+        rows += [("guarantee", self.guarantee)]
         return rows if self.private else [("NOT PRIVATE", "seeded randomness, for simulation only"), *rows]
 
     def _rows_of_no_answer(self) -> list[tuple[str, str]]:
@@ -207,14 +234,14 @@ class MeanEstimate:
 
     def _rows_of_answer(self, level: float) -> list[tuple[str, str]]:
         low, high = (rounded(end, self.std) for end in self.interval(level))
-        noise, sampling = short(self.noise_std), short(self.sampling_std)
+        parts = ", ".join(f"{name} {short(size)}" for name, size in self.error_parts.items())
         return [
             ("mean", rounded(self.mean, self.std)),
             (f"{100 * level:.6g} % interval", f"{low} to {high}"),
             *self.further_rows(level),
-            ("error (std)", f"{short(self.std)}, of which noise {noise}, sampling {sampling}"),
+            ("error (std)", f"{short(self.std)}, of which {parts}"),
             ("population's std", short(self.scale, 4)),
-            *([("assumed", str(self.assumed))] if self.assumed else []),
+            *self.assumed_rows(),
             ("whose mean", self.whose_mean),
             *(("warning", text) for text in self.warnings),
             *self.level_rows(),
@@ -229,7 +256,7 @@ class MeanEstimate:
         return self.text()
 
     def text(self, level: float = 0.95) -> str:
-        """The estimate as aligned lines, with the interval of this level."""
+        """The estimate as aligned lines, with an interval at this confidence level."""
         return as_facts(self._rows(level))
 
     def _repr_html_(self) -> str:

@@ -24,6 +24,7 @@ def run_of(promise: Promise) -> list[tuple[str, str]]:
         "data": run.dataset,
         "fingerprint": run.fingerprint,
         "release in the ledger": None if promise.release is None else str(promise.release),
+        "cost": promise.spending and str(promise.spending),
     }
     return [(name, text) for name, text in told.items() if text]
 

@@ -17,6 +17,7 @@ from pdpmean.core.text import rounded, short
 from pdpmean.errors import MissingPackageError
 from pdpmean.laws.error_law import half_width
 from pdpmean.planning.make import with_people
+from pdpmean.planning.plan import ONE_IN_FOUR
 from pdpmean.results.mean_estimate import LEVELS
 
 try:
@@ -49,7 +50,6 @@ __all__ = [
 ]
 
 INK, ACCENT = "#000000", "#1f5fa6"
-_ONE_IN_FOUR = 0.75  # the level at which the lower bound is stated, and so every line beside it
 _FACTORS = np.geomspace(1 / 16, 16, 25)  # how many times as many people
 _MARKS = 40  # budgets marked on the curve of weights, at most
 _LONGEST = 24  # characters of a group's name
@@ -76,13 +76,13 @@ def draw_error(axes: Axes, plan: Plan) -> None:
     log_axis(axes, "y", (1.0, 3.0))
     axes.set_xlim(unit * _FACTORS[0], unit * _FACTORS[-1])
     axes.set_ylim(top=4 * axes.get_ylim()[1])  # room for the legend, above lines that fall
-    people = "total budget" if finite else "people, in multiples of those at hand"
-    label_axes(axes, people, "in standard deviations" if plan.in_deviations else "at most, in the values' unit")
+    people = "total budget" if finite else "number of people, relative to the present number"
+    label_axes(axes, people, f"in {plan.errors_in}")
     axes.legend(frameon=False, handlelength=3.2, loc="upper right", borderaxespad=0)
 
 
 def _quarter(noise: float, sampling: float) -> float:
-    return half_width(_ONE_IN_FOUR, noise, sampling)
+    return half_width(ONE_IN_FOUR, noise, sampling)
 
 
 _ERRORS: tuple[tuple[str, dict[str, Any], Callable[[Plan], float]], ...] = (
@@ -95,18 +95,19 @@ _ERRORS: tuple[tuple[str, dict[str, Any], Callable[[Plan], float]], ...] = (
 
 def draw_weights(axes: Axes, plan: Plan) -> None:
     """The weight of a person against their budget, up to the saturation and beyond."""
-    granted, full = _marked(plan), plan.saturation
+    granted = _marked(plan)
+    full = plan.most_counted
     ends = np.append(granted, full)
     low, high = ends.min() / 2, ends.max() * 2
     budgets = np.geomspace(low, high, 200)
     axes.plot(budgets, plan.counts(budgets), color=ACCENT, lw=2.4, label="weight")
     axes.plot(granted, plan.counts(granted), "o", color=INK, ms=5, label="budgets granted")
-    axes.plot(full, 1, "D", color=INK, ms=10, mfc="none", label=f"saturation, {full:.3g}")
+    axes.plot(full, 1, "D", color=INK, ms=10, mfc="none", label=f"saturation, {plan.saturation_in_words}")
     log_axis(axes, "x", (1.0, 2.0, 5.0) if high < 100 * low else (1.0,))
     axes.set_xlim(low, high)
     axes.set_ylim(0, 1.1)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
-    label_axes(axes, "budget of a person", "of full weight")
+    label_axes(axes, "a person's budget", "fraction of full weight")
     axes.legend(frameon=False, loc="lower right")
 
 
@@ -157,12 +158,12 @@ def draw_levels(axes: Axes, estimate: MeanEstimate) -> None:
     axes.axvline(estimate.mean, color=INK, ls="--", lw=1)
     axes.margins(x=0.2)
     _rows(axes, [f"budget {level.in_words}" for level in estimate.levels])
-    axes.set_xlabel("mean, with 95 % intervals; dashed, that of everyone", loc="left")
+    axes.set_xlabel("mean with 95 % intervals; dashed: mean of everyone", loc="left")
 
 
 def draw_parts(axes: Axes, estimate: MeanEstimate) -> None:
-    """The standard deviation of the error, and of the two parts whose squares add up to its square."""
-    parts = {"together": estimate.std, "sampling": estimate.sampling_std, "noise": estimate.noise_std}
+    """The standard deviation of the error, and of the parts whose squares add up to its square."""
+    parts = {"together": estimate.std} | dict(reversed(estimate.error_parts.items()))
     unit = estimate.std or 1.0
     for row, size in enumerate(parts.values()):
         axes.barh(row, size / unit, height=0.5, color=ACCENT if row == 0 else "none", ec=ACCENT, lw=1.5)

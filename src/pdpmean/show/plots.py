@@ -72,7 +72,9 @@ def _are_comparisons(thing: Any) -> bool:
 
 def plot_plan(plan: Plan) -> Figure:
     """Two panels: the error with more or fewer people, and what a budget counts."""
-    return _side_by_side(plan, {"Error that one run in four exceeds": draw_error, "What a budget counts": draw_weights})
+    return _side_by_side(
+        plan, {"Error that one run in four exceeds": draw_error, "How much a budget counts": draw_weights}
+    )
 
 
 def plot_estimate(estimate: MeanEstimate) -> Figure:

@@ -20,6 +20,7 @@ from pdpmean.core.html import environment
 from pdpmean.core.text import rounded, short
 from pdpmean.core.version import VERSION
 from pdpmean.errors import InvalidInputError
+from pdpmean.planning.plan import ONE_IN_FOUR, STEPS
 from pdpmean.results.grouped_estimate import GroupedEstimate
 from pdpmean.results.mean_estimate import LEVELS, MeanEstimate
 from pdpmean.show.cost import cost_of, run_of
@@ -32,14 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["report_html", "write_report"]
 
-_STEPS = {
-    "census": "who holds which budget",
-    "weight_squares": "how even the weights are",
-    "center": "where the population lies",
-    "scale": "how wide it is",
-    "histogram": "how far it reaches",
-    "sum": "the sum of the values, and what is released beside it",
-}
+_PARTS = "Noise protects people. Sampling error remains because they are only a sample of the population."
+_TAILS = " Unseen tails are what may lie where the budget shows nothing."
 _PACKAGES = ("numpy", "scipy", "opendp", "cryptography")
 
 Context = dict[str, Any]  # what a template is filled with
@@ -66,18 +61,18 @@ def write_report(
     level
         The confidence level of the intervals.
     overwrite
-        Take the place of a file that is there: a report is what is left of a release that cannot be made again.
+        Replace an existing file. It may be the only report of a release that cannot be repeated.
 
     Raises
     ------
     InvalidInputError
-        The two are in the wrong order, the path does not end so, it is there already, or it cannot be written.
+        The arguments are in the wrong order, or the path has another ending, exists already, or cannot be written.
 
     """
     _check(estimate, path)
     if not overwrite and Path(path).exists():
         raise InvalidInputError(
-            f"{os.fspath(path)} is there already; name another file, or say overwrite=True", name="path", value=path
+            f"{os.fspath(path)} already exists; name another file, or pass overwrite=True", name="path", value=path
         )
     text = report_html(estimate, command=command, level=level)
     try:
@@ -174,22 +169,22 @@ def _certainty(estimate: MeanEstimate, level: float) -> Context:
     figures.add(
         "intervals",
         "The mean and its intervals",
-        "Each interval holds the mean of the population with the probability at its left.",
+        "Each interval contains the population mean with the probability on its left.",
         (estimate, levels),
         height=0.9 + 0.4 * len(levels),
     )
     figures.add(
         "parts",
         "What its error is made of",
-        "Noise is what protects people; sampling is who happens to be among them.",
+        _PARTS + (_TAILS if estimate.assumed else ""),
         (estimate,),
-        height=2.1,
+        height=0.9 + 0.4 * (1 + len(estimate.error_parts)),
     )
     if estimate.levels_differ:
         figures.add(
             "levels",
             "The mean by budget",
-            "Values go with budgets: the mean of those who grant so much, and that of everyone.",
+            "Values correlate with budgets. Shown are the mean at each budget and that of everyone.",
             (estimate,),
             height=0.9 + 0.4 * len(estimate.levels),
         )
@@ -198,10 +193,10 @@ def _certainty(estimate: MeanEstimate, level: float) -> Context:
         "rows": [
             *((f"{_percent(each)} interval", text) for each, text in zip(levels, ends, strict=True)),
             ("error (std)", short(estimate.std)),
-            ("of which noise", short(estimate.noise_std)),
-            ("of which sampling", short(estimate.sampling_std)),
+            *((f"of which {name}", short(size)) for name, size in estimate.error_parts.items()),
             ("population's std", short(estimate.scale, 4)),
             *estimate.further_rows(level),
+            *estimate.assumed_rows(),
             ("whose mean", estimate.whose_mean),
             *estimate.level_rows(),
         ],
@@ -213,13 +208,13 @@ def _planned(plan: Plan) -> Context:
     figures.add(
         "error",
         "Error that one run in four exceeds",
-        f"If more or fewer people granted the same budgets. Here it is {_error(plan)}.",
+        f"As it would be with more or fewer people at the same budgets. Here it is {_error(plan)}.",
         (plan,),
     )
     figures.add(
         "weights",
-        "What a budget counts",
-        f"A person's weight grows with their budget, up to {plan.saturation:.3g}; more no longer counts.",
+        "How much a budget counts",
+        _what_counts(plan),
         (plan,),
     )
     return {
@@ -229,20 +224,27 @@ def _planned(plan: Plan) -> Context:
     }
 
 
+def _what_counts(plan: Plan) -> str:
+    """The caption of the weights."""
+    if plan.weighting == "everyone" and plan.levels:
+        return "Everyone counts the same, whatever they grant."
+    return f"A person's weight grows with their budget up to {plan.saturation_in_words}; more budget adds nothing."
+
+
 def _shares(plans: Sequence[Plan]) -> list[tuple[str, str]]:
     """What part of every budget each step used; from the smallest to the largest, where plans differ."""
-    parts = {name: sorted({round(float(plan.shares.get(name, 0)), 4) for plan in plans}) for name in _STEPS}
+    parts = {name: sorted({round(float(plan.shares.get(name, 0)), 4) for plan in plans}) for name in STEPS}
     used = {name: (found[0], found[-1]) for name, found in parts.items() if found and found[-1] > 0}
-    return [(_STEPS[name], " to ".join(dict.fromkeys(map(_percent, ends)))) for name, ends in used.items()]
+    return [(STEPS[name], " to ".join(dict.fromkeys(map(_percent, ends)))) for name, ends in used.items()]
 
 
 def _error(plan: Plan) -> str:
     """What one run in four exceeds; over the lower bound, where that is one for such a population."""
-    error = plan.half_width(0.75)
+    error = plan.half_width(ONE_IN_FOUR)
     if not plan.in_deviations:
-        return f"at most {error:.3g}"
-    over = f"{plan.ratio_to_lower_bound:.3g} times the lower bound, which no private estimator stays below"
-    return f"{error:.3g} standard deviations, {over}"
+        return f"{error:.4g} in the values' unit"
+    over = f"{plan.ratio_to_lower_bound:.3g} times the lower bound for every private estimator"
+    return f"{error:.4g} standard deviations, {over}"
 
 
 # Many
@@ -254,7 +256,7 @@ def _many(grouped: GroupedEstimate, level: float) -> Context:
     figures.add(
         "groups",
         "The mean of each group",
-        "Dots are means, lines their intervals.",
+        "Dots are means; lines are their intervals.",
         (grouped, level),
         height=0.9 + 0.3 * len(grouped.groups),
     )

@@ -33,16 +33,24 @@ _CAST = {
 }
 
 
+_ENTRY_HINT = ". For the share of one of its entries, use equals='yes'"
+
+
 def check_numeric(kind: pa.DataType, role: str, name: str) -> None:
     """Raise unless columns of this type hold numbers; `role` is the argument that names the column."""
     held = kind.value_type if pa.types.is_dictionary(kind) else kind
     is_number = (pa.types.is_integer, pa.types.is_floating, _is_decimal, pa.types.is_boolean, pa.types.is_null)
     if not any(test(held) for test in is_number):
+        hint = {"budget": f"; {TIERS_HINT}", "value": _ENTRY_HINT * _is_text(held)}.get(role, "")
         raise InvalidInputError(
-            f"{role}={name!r} must be a column of numbers; its type is {kind}" + f"; {TIERS_HINT}" * (role == "budget"),
+            f"{role}={name!r} must be a column of numbers; its type is {kind}{hint}",
             name=role,
             value=name,
         )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
 def _is_decimal(kind: pa.DataType) -> bool:

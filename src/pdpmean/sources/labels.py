@@ -36,7 +36,7 @@ def entries_of(column: Iterable[Any], name: str) -> list[Any]:
     """The entries of a column without a type. Errors of whoever makes them may quote one, so they are not passed on."""
     with suppress(Exception):
         return list(column)
-    raise InvalidInputError(f"{name} failed while it was read; make a list of it to see why", name=name)
+    raise InvalidInputError(f"{name} failed while it was being read; convert it to a list to see why", name=name)
 
 
 def text_of(entry: object) -> str | None:

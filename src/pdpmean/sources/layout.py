@@ -83,7 +83,7 @@ class Layout:
                     f"{table} has no column {name!r}{_hint(role, name, present)}", name=role, value=name
                 )
             if list(present).count(name) > 1:
-                raise InvalidInputError(f"{table} has two columns {name!r}; name one anew", name=role, value=name)
+                raise InvalidInputError(f"{table} has two columns {name!r}; rename one", name=role, value=name)
 
     def types(self, schema: pa.Schema) -> dict[str, str]:
         """The type of each named column."""

@@ -59,8 +59,8 @@ class MergedSource(BatchSource):
             wrong += int(np.count_nonzero(~(records["budget"].to_numpy() >= 0)))
         if wrong and public:
             raise InvalidInputError(
-                f"budgets must be >= 0; {wrong:,} people have a row with a negative one or none. Use 0 to leave "
-                "somebody out",
+                f"budgets must be >= 0; {wrong:,} people have a row whose budget is negative or missing. Use 0 to "
+                "leave a person out",
                 name="budgets",
             )
 

@@ -25,6 +25,7 @@ def open_table(data: Any, layout: Layout) -> BatchSource:
         return TableSource(data, layout)
     raise InvalidInputError(
         "a table must be a path, a glob or a list of them, an Arrow table, a frame of pandas, polars or Spark, or "
-        f"whatever gives an Arrow stream; got {type(data).__name__}{'; collect() it first' * hasattr(data, 'collect')}",
+        f"anything that exports an Arrow stream; got {type(data).__name__}"
+        f"{'; collect() it first' * hasattr(data, 'collect')}",
         name="values",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,8 @@ Ids = Callable[[], Iterator[pa.Array]]  # the column of ids, in parts, from the 
 Hashes = NDArray[np.uint64]
 
 _SURROGATES = re.compile("[\ud800-\udfff]")  # halves of a character, which no database can hold
+_WHOLE_NUMBERS: tuple[Any, ...] = (int, np.integer)
+_LONGEST_NUMBER = 2**13  # bits: Python writes no number that is much longer
 _HELD = 2**25  # hashes at a time: 256 MiB
 _LAST = 2**64 - 1
 _SUSPECTS = 2**16
@@ -29,7 +32,7 @@ def check_ids(kinds: Iterable[pa.DataType], name: str) -> None:
     """Raise unless columns of these types hold ids that can be compared with each other."""
     if len({_comparable(kind, name) for kind in kinds}) > 1:
         found = ", ".join(sorted({str(kind) for kind in kinds}))
-        raise InvalidInputError(f"person={name!r} is of several types ({found}); make them alike", name="person")
+        raise InvalidInputError(f"person={name!r} has several types ({found}); convert them to one", name="person")
 
 
 def _comparable(kind: pa.DataType, name: str) -> pa.DataType:
@@ -82,13 +85,19 @@ def _can_be_known(texts: pa.Array) -> NDArray[np.bool_]:
 
 
 def id_as_text(entry: object) -> str | None:
-    """An id of a list as text: whole numbers and text are ids, and whatever else an entry is, it names nobody."""
-    if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
-        return str(int(entry))
-    if type(entry) not in (str, np.str_):
+    """An id of a list as text: whole numbers and text are ids, and whatever else an entry is, it names nobody.
+
+    By the type that it is or is derived from; methods of its own are not asked.
+    """
+    kind = type(entry)
+    if kind is str or kind is np.str_:
+        text = str(entry)
+        return text if text.isascii() or not _SURROGATES.search(text) else None
+    whole = next((known for known in _WHOLE_NUMBERS if issubclass(kind, known)), None)
+    if whole is None or kind is bool:
         return None
-    text = str(entry)
-    return None if _SURROGATES.search(text) else text
+    number = int(whole.__int__(entry))
+    return str(number) if number.bit_length() <= _LONGEST_NUMBER else None
 
 
 def has_repeated(ids: Ids, name: str) -> bool:

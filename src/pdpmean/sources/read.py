@@ -24,11 +24,10 @@ __all__ = ["read", "read_ids", "read_people"]
 
 def read(data: Any, budgets: Any, options: Options) -> Source:
     """The records: columns of a table if they are named, otherwise arrays."""
-    checked = options.person is not None and options.rows is None and options.ledger is None
-    if checked and not options.model.budgets_are_public:
+    if options.ids_are_checked and not options.model.budgets_are_public:
         raise InvalidInputError(
-            "person can be checked in the bounded model alone: who takes part is private in the unbounded one. "
-            "Say rows='mean' to make one record of each person's rows, or give a ledger",
+            "person can be checked only in the bounded model, since participation is private in the unbounded model. "
+            "Pass rows='mean' to merge each person's rows into one record, or use a ledger",
             name="person",
         )
     if options.value is None and options.budget is not None:
@@ -36,10 +35,15 @@ def read(data: Any, budgets: Any, options: Options) -> Source:
     if options.value is not None and options.value == options.budget:
         raise InvalidInputError(f"value and budget name the same column, {options.value!r}", name="budget")
     source = (_read_arrays if options.value is None else _read_table)(data, budgets, options)
-    if checked and source.duplicate_person():
+    return _each_person_once(source, options)
+
+
+def _each_person_once(source: Source, options: Options) -> Source:
+    """The source, after a check that ids are unique, where they are given for that."""
+    if options.ids_are_checked and source.duplicate_person():
         raise InvalidInputError(
-            "a person has two records or more; the guarantee is for one record per person. Say rows='mean' to make one "
-            "of them",
+            "a person has more than one record; the guarantee is for one record per person. Pass rows='mean' to merge "
+            "them",
             name="person",
         )
     return source
@@ -47,10 +51,13 @@ def read(data: Any, budgets: Any, options: Options) -> Source:
 
 def read_people(budgets: Any, options: Options) -> Source | Mapping[float, float]:
     """Who holds which budget, where the caller knows: a column of them, or how many people hold each."""
-    if options.rows is not None and options.budget is None:
-        raise InvalidInputError("rows goes with a table: plan_mean(table, budget='...', person='...')", name="rows")
     if options.budget is not None:
-        return _read_table(budgets, None, options)
+        return _each_person_once(_read_table(budgets, None, options), options)
+    for name in ("rows", "person", "by"):
+        if getattr(options, name) is not None:
+            raise InvalidInputError(
+                f"{name} goes with a table: plan_mean(table, budget='...', {name}='...')", name=name
+            )
     if isinstance(budgets, (str, os.PathLike)) or hasattr(budgets, "columns"):
         raise InvalidInputError("name the column of budgets: plan_mean(table, budget='...')", name="budget")
     if np.ndim(budgets) == 0 and not isinstance(budgets, Mapping):
@@ -118,8 +125,8 @@ def _check_indexes(columns: Mapping[str, Any]) -> None:
     for name, column in others:
         if len(column) == len(known) and not column.index.equals(known.index):
             raise InvalidInputError(
-                f"{first} and {name} are columns of pandas whose indexes differ, so that people would get mixed up. "
-                "Align them, or take them from one frame; to go by their order, give .to_numpy() of both",
+                f"{first} and {name} are pandas columns whose indexes differ, so people would be mixed up. Align "
+                "them, or take them from one frame; to match them by position, pass .to_numpy() of both",
                 name=name,
             )
 
@@ -177,14 +184,17 @@ def _budget_of(budgets: Any, options: Options) -> str | float:
     if budgets is None and options.budget is None and options.ledger is not None:
         return 0.0  # until the ledger has said what they are
     if (budgets is None) == (options.budget is None):
-        raise InvalidInputError("name the column of budgets, budget='...', or give one budget for all", name="budget")
+        raise InvalidInputError(
+            "name the column of budgets, budget='...', or give one budget for everybody", name="budget"
+        )
     if options.budget is not None:
         return options.budget
     if options.tiers is not None:
         raise InvalidInputError("tiers go with a column of tier names, budget='...'", name="tiers")
     if not isinstance(budgets, Real):
         raise InvalidInputError(
-            "beside a table, budgets must be one number, for all; for a column say budget='its name'", name="budgets"
+            "with a table, budgets must be one number for everybody; for a column, pass budget='its name'",
+            name="budgets",
         )
     one = float(budgets)
     return float(check_budgets(one)[0]) if options.model.budgets_are_public else one

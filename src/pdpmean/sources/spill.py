@@ -53,7 +53,7 @@ def _attempt(work: Callable[[], Result]) -> Result:
     except OSError as error:
         reason = error.strerror or "no reason given"
     raise InvalidInputError(
-        f"{tempfile.gettempdir()} cannot take the rows that are set aside: {reason}. Make room, or name another folder "
-        "in TMPDIR",
+        f"{tempfile.gettempdir()} cannot hold the rows that are set aside: {reason}. Free some space, or name another "
+        "folder in TMPDIR",
         name="rows",
     )

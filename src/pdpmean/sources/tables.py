@@ -104,7 +104,7 @@ def _streamed(data: Any, layout: Layout, names: Sequence[str]) -> pa.Table:
     except InvalidInputError:
         raise
     except Exception:
-        problem = f"the {type(data).__name__} failed while it was read; run it by itself to see why"
+        problem = f"the {type(data).__name__} failed while it was being read; run it by itself to see why"
     raise InvalidInputError(problem, name="values")
 
 
@@ -113,7 +113,7 @@ def _selected(data: Any, names: Sequence[str]) -> Any:
     if type(data).__module__.startswith("polars"):
         for name in names:
             if str(data.schema[name]) == "Object":  # of which a stream has addresses, and not entries
-                raise InvalidInputError(f"column {name!r} is of type Object; cast it to another", name="values")
+                raise InvalidInputError(f"column {name!r} has type Object; cast it to another type", name="values")
         return data[names]
     if type(data).__name__ == "DuckDBPyRelation":
         return data.project(", ".join('"' + name.replace('"', '""') + '"' for name in names))

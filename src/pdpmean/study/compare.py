@@ -1,4 +1,4 @@
-"""Compare: how far off this estimator and others are on given budgets, by simulation. Nobody's data is involved."""
+"""Compare: the errors of this estimator and of others for given budgets, by simulation. Nobody's data is involved."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ METHODS = {
     "threshold": "drop everyone below a threshold",
     "sampling": "sample people by their budgets",
     "minimum": "everybody at the smallest budget",
-    "oracle": "told mean and spread, it only averages",
+    "oracle": "is told mean and spread, and only averages",
 }
 _LARGEST = 2_000_000  # people; a run makes a value for each
 _TRIES = 5  # a method that refused so many runs, and all so far, is taken to refuse the rest
@@ -51,20 +51,20 @@ def compare(
     methods: Sequence[str] = tuple(METHODS),
     progress: Callable[[str, int, int | None], None] | None = None,
 ) -> Comparison:
-    """How far off each method is on normal data of these budgets; the same for the same seed.
+    """The error of each method on simulated normal data with these budgets; the same for the same seed.
 
     Parameters
     ----------
     budgets
-        One budget per person, or how many people hold which: ``{0.1: 5400, 0.5: 3700, 1.0: 900}``.
+        One budget per person, or the number of people at each: ``{0.1: 5400, 0.5: 3700, 1.0: 900}``.
     runs
-        How many samples of values to draw; every method sees the same.
+        How many samples to simulate; every method sees the same samples.
     model, budget_range
         As for `estimate_mean`.
     mean
         The population's mean; its standard deviation is 1.
     seed
-        Another seed, other samples.
+        The seed of the simulated samples.
     methods
         Some of `METHODS`.
     progress
@@ -125,7 +125,7 @@ def _column(budgets: ArrayLike | Mapping[float, int]) -> Floats:
         return check_budgets(budgets)
     people = np.array(list(budgets.values()), dtype=np.float64)
     if not ((people >= 0) & (people <= _LARGEST)).all() or people.sum() > _LARGEST:
-        raise InvalidInputError(f"tiers must have 0 to {_LARGEST:,} people in all to be simulated", name="budgets")
+        raise InvalidInputError(f"tiers must have at most {_LARGEST:,} people in total to be simulated", name="budgets")
     return np.repeat(check_budgets(list(budgets)), people.astype(np.int64))
 
 

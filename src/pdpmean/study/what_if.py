@@ -1,39 +1,101 @@
-"""What if: the error to expect if people granted more, or were more. Public arithmetic; no value is read."""
+"""What if: the error to expect if people granted more, or if there were more people. No value is read."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
 
 import numpy as np
 
+from pdpmean.core.choices import floor_share
+from pdpmean.core.html import as_html
+from pdpmean.core.model import make_model
 from pdpmean.core.quiet import quietly
-from pdpmean.errors import InsufficientBudgetError
-from pdpmean.plan import plan_mean
+from pdpmean.core.text import as_table, budget_in_words
+from pdpmean.errors import InvalidInputError
+from pdpmean.planning.census import CENSUS_PART, census_of_tiers
+from pdpmean.planning.make import plan_like
 from pdpmean.planning.plan import Plan
 
-__all__ = ["Scenario", "what_if"]
+__all__ = ["Scenario", "WhatIf", "what_if"]
 
 People = dict[float, float]  # how many hold which budget
 
 _FEW = 6  # tiers; above, they are not told one by one
-_CELL = 0.008  # how far off a budget may be that was counted in a cell, relatively
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A change in who grants what, and the plan after it; None where it would be refused."""
+    """A change in budgets or people, and the plan after it; None if that would be refused."""
 
     name: str
     plan: Plan | None
 
 
+@dataclass(frozen=True, repr=False)
+class WhatIf(Sequence[Scenario]):
+    """What some changes would do to a plan. Prints itself as a table, with all errors in the plan's unit."""
+
+    plan: Plan
+    scenarios: tuple[Scenario, ...]
+
+    @overload
+    def __getitem__(self, place: int) -> Scenario: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Scenario, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Scenario | tuple[Scenario, ...]:
+        return self.scenarios[place]
+
+    def __len__(self) -> int:
+        return len(self.scenarios)
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """One row per change, as plain numbers and words; None where it would be refused."""
+        return [
+            {
+                "change": scenario.name,
+                "expected_std": scenario.plan and scenario.plan.expected_std,
+                "price_of_everyone": scenario.plan and scenario.plan.weighed.price,
+            }
+            for scenario in self
+        ]
+
+    def _cells(self) -> list[tuple[str, str, str]]:
+        head = ("what if", f"expected error (std), in {self.plan.errors_in}", "change")
+        as_it_is = ("no change", f"{self.plan.expected_std:.4g}", "")
+        return [head, as_it_is, *((scenario.name, *self._change(scenario.plan)) for scenario in self)]
+
+    def _change(self, changed: Plan | None) -> tuple[str, str]:
+        if changed is None:
+            return "refused", ""
+        percent = round(100 * (changed.expected_std / self.plan.expected_std - 1))
+        return f"{changed.expected_std:.4g}", f"{percent:+} %" if percent else "none"
+
+    def __repr__(self) -> str:
+        return f"<WhatIf of {len(self)} changes to {self.plan!r}>"
+
+    def __str__(self) -> str:
+        return as_table(self._cells())
+
+    def _repr_html_(self) -> str:
+        head, *body = self._cells()
+        return as_html(body, head)
+
+
 @quietly
-def what_if(plan: Plan) -> list[Scenario]:
-    """Each tier relaxed to the next one or doubled, each with a quarter more people, and everybody twice."""
-    return [Scenario(name, _planned(plan, people)) for name, people in _changes(_people(plan))]
+def what_if(plan: Plan) -> WhatIf:
+    """The plans if budgets were raised, if tiers had 25 % more people, or if there were twice as many people.
+
+    The weighting stays as it is in the plan. This is public arithmetic: no value is read and nothing is spent.
+    """
+    if not isinstance(plan, Plan):
+        raise InvalidInputError(
+            f"what_if takes a plan, such as plan_mean(...) returns; got {type(plan).__name__}", name="plan", value=plan
+        )
+    return WhatIf(plan, tuple(Scenario(name, _planned(plan, people)) for name, people in _changes(_people(plan))))
 
 
 def _people(plan: Plan) -> People:
@@ -49,7 +111,7 @@ def _changes(people: People) -> Iterator[tuple[str, People]]:
     yield from _relaxed(people) if len(people) <= _FEW else _many_relaxed(people)
     for budget in people if 1 < len(people) <= _FEW else ():
         if budget:
-            yield f"25 % more people at {_written(budget)}", people | {budget: 1.25 * people[budget]}
+            yield f"25 % more people at {budget_in_words(budget)}", people | {budget: 1.25 * people[budget]}
     yield "25 % more people", {budget: 1.25 * count for budget, count in people.items()}
     yield "twice as many people", {budget: 2 * count for budget, count in people.items()}
 
@@ -59,7 +121,7 @@ def _relaxed(people: People) -> Iterator[tuple[str, People]]:
     for budget, more in zip(budgets, [*budgets[1:], 2 * budgets[-1]], strict=True):
         if budget < more:
             moved = people | {budget: 0.0, more: people.get(more, 0.0) + people[budget]}
-            yield f"everyone at {_written(budget)} raised to {_written(more)}", moved
+            yield f"everyone at {budget_in_words(budget)} raised to {budget_in_words(more)}", moved
     if len(people) > 1:
         yield _doubled(people)
 
@@ -69,7 +131,7 @@ def _many_relaxed(people: People) -> Iterator[tuple[str, People]]:
     median = list(people)[int(np.searchsorted(counts, counts[-1] / 2))]
     raised = {budget: count for budget, count in people.items() if budget > median}
     below = sum(count for budget, count in people.items() if budget <= median)
-    yield f"everyone below the median, {_written(median)}, raised to it", {median: below} | raised
+    yield f"everyone below the median, {budget_in_words(median)}, raised to it", {median: below} | raised
     yield _doubled(people)
 
 
@@ -79,26 +141,11 @@ def _doubled(people: People) -> tuple[str, People]:
 
 def _planned(plan: Plan, people: People) -> Plan | None:
     """The plan for these people, all else being equal; the public range of budgets grows where it must."""
-    public = plan.model.budget_range
-    if public is not None:
-        public = public[0], max(public[1], *people)
-    try:
-        return plan_mean(
-            people,
-            model=plan.model.name,
-            budget_range=public,
-            shape=plan.given_shape,
-            bounds=plan.bounds,
-            share=sum(plan.shares.values(), Fraction(0)),
-            choices=plan.choices,
-            weighting=plan.whose.weighting,
-            target=plan.whose.target,
-        )
-    except InsufficientBudgetError:
-        return None
-
-
-def _written(budget: float) -> str:
-    """The budget in as few digits as are within the grid it may have been counted on."""
-    texts = (f"{budget:.{digits}g}" for digits in (1, 2, 3, 17))
-    return next(text for text in texts if math.isinf(budget) or abs(float(text) - budget) <= _CELL * budget)
+    model, whose = plan.model, plan.whose
+    if model.budget_range is not None:
+        low, high = model.budget_range
+        model = make_model(model.name, (low, max(high, *people)))
+    if whose.tiers:
+        whose = replace(whose, tiers=tuple(sorted(filter(None, people))))
+    share = floor_share(CENSUS_PART * sum(plan.shares.values()))
+    return plan_like(plan, census_of_tiers(people, model, share), model, whose)

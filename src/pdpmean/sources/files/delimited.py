@@ -12,8 +12,10 @@ import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
@@ -29,6 +31,13 @@ _BLOCK = 2**22  # bytes parsed at a time; a row must fit in
 # How other programs write what is missing.
 _MISSING = pa.array(["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null"])
 _PATIENCE = 500  # milliseconds to wait for the end of what reads ahead
+
+
+class _GroupNumbers(NamedTuple):
+    """Those groups that are numbers, in ascending order."""
+
+    numbers: Floats
+    labels: pa.Array
 
 
 class DelimitedFile(File):
@@ -75,7 +84,7 @@ class DelimitedFile(File):
             reader = self._reader(file, names)
             for records in reader:
                 self._check_rows(file.wrong)
-                yield self._with_categories(self._with_points(self._without_spaces(records, names)))
+                yield self._with_groups(self._with_categories(self._with_points(self._without_spaces(records, names))))
             self._check_rows(file.wrong)
         finally:
             # The reader reads ahead in threads of its own. One that asks for the interpreter's lock, to read or to let
@@ -137,6 +146,25 @@ class DelimitedFile(File):
         same_number = pa.array(self._numbers_of(column) == Category(label).number)
         column = pc.if_else(missing, None, pc.if_else(same_number, label, column))
         return records.set_column(records.schema.get_field_index(name), name, column)
+
+    def _with_groups(self, records: pa.RecordBatch) -> pa.RecordBatch:
+        """The same with one way to write a number, where groups are numbers: 12.0 is in group 12, as for `equals`."""
+        name = self.layout.by
+        if name is None or name not in records.schema.names or not self._group_numbers.numbers.size:
+            return records
+        column, known = records.column(name), self._group_numbers
+        found = self._numbers_of(column)
+        places = np.searchsorted(known.numbers[:-1], found)
+        is_other = pc.invert(pc.is_in(column, pa.array(self.layout.labels, column.type)))
+        same_number = pc.and_(pa.array(known.numbers[places] == found), is_other)
+        column = pc.if_else(same_number, known.labels.take(pa.array(places)), column)
+        return records.set_column(records.schema.get_field_index(name), name, column)
+
+    @cached_property
+    def _group_numbers(self) -> _GroupNumbers:
+        labels = [label for label in self.layout.labels if not math.isnan(Category(label).number)]
+        labels.sort(key=lambda label: Category(label).number)
+        return _GroupNumbers(np.array([Category(label).number for label in labels]), pa.array(labels, pa.string()))
 
     def _numbers_of(self, column: pa.Array) -> Floats:
         return numbers(pc.replace_substring(column, ",", ".") if self._delimiter == ";" else column)

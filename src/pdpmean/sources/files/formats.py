@@ -41,7 +41,7 @@ def _format_of(path: str) -> type[File]:
     kind = _FORMATS.get(os.path.splitext(plain)[1])
     if kind is None or (plain != path.lower() and kind is not DelimitedFile):
         raise InvalidInputError(
-            f"{path} is of no known format; known are {', '.join(_FORMATS)}, and CSV compressed as "
+            f"{path} has an unknown format; known formats are {', '.join(_FORMATS)}, and CSV compressed as "
             f"{', '.join(_COMPRESSIONS)}",
             name="values",
             value=path,

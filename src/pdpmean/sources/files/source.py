@@ -81,7 +81,7 @@ class File(ABC):
     def check_unchanged(self) -> None:
         """Raise if this is not the file that it was: passes over different records would mean nothing."""
         if _fingerprint(self.path) != self.fingerprint:
-            raise self.problem("changed while it was read; start again with a file that stays as it is")
+            raise self.problem("changed while it was being read; start again with a file that does not change")
 
 
 def _fingerprint(path: str) -> Fingerprint:
@@ -204,7 +204,7 @@ def _matches(pattern: str) -> list[str]:
     paths = [path for match in found for path in (_inside(match) if os.path.isdir(match) else [match])]
     if not paths:
         problem = f"there is no file in {pattern!r}" if found else f"no file matches {pattern!r}{_close_to(pattern)}"
-        hint = "; standard input cannot be read, since data are passed over more than once" * (pattern == "-")
+        hint = "; standard input cannot be used, since the data is read more than once" * (pattern == "-")
         raise InvalidInputError(problem + hint, name="values", value=pattern)
     return paths
 

@@ -63,12 +63,12 @@ class SparkSource(Source):
     def __init__(self, frame: DataFrame, layout: Layout) -> None:
         if not isinstance(frame, DataFrame):
             raise InvalidInputError(
-                f"of Spark, a table must be a DataFrame; got {type(frame).__module__}.{type(frame).__name__}. "
-                "(Of pandas on Spark, take frame.to_spark().)",
+                f"a Spark table must be a DataFrame; got {type(frame).__module__}.{type(frame).__name__}. "
+                "(For pandas on Spark, pass frame.to_spark().)",
                 name="values",
             )
         if frame.isStreaming:
-            raise InvalidInputError("a streaming DataFrame cannot be read three times; save it first", name="values")
+            raise InvalidInputError("a streaming DataFrame cannot be read more than once; save it first", name="values")
         layout.check_names(frame.columns, "the DataFrame")
         # Columns by their places, since in a name Spark sees more than a name: dots, backticks, no case.
         places = {name: f"c{frame.columns.index(name)}" for name in layout.roles.values()}
@@ -141,13 +141,16 @@ class SparkSource(Source):
         assert isinstance(rule, Cells)
         with self._told("census"):
             columns = [*key_columns(rule), *(total_columns() if rule.summed else [])]
-            records = self._beside_groups("left").selectExpr(*(self._by_group or [POSITION, MARKS]), *columns)
+            records = self._beside_groups("left").selectExpr(*(self._by_group or [POSITION, MARKS]), "budget", *columns)
             words = [sql.sum(name).alias(name) for name in TOTAL] if rule.summed else []
+            ends = [sql.min("budget").alias("least"), sql.max("budget").alias("most")]
             by_key = records.groupBy(*(self._by_group or ["mark"]), "key")
-            found = _collected(by_key.agg(sql.count("*").alias("count"), *words))
+            found = _collected(by_key.agg(sql.count("*").alias("count"), *ends, *words))
             cells, wrong = read_keys(found["key"].to_numpy(), rule)
             counts = found["count"].to_numpy()
             self._check_budgets(int(counts[wrong].sum()))
+            if rule.model.budgets_are_public:
+                rule.granted.note(np.concatenate([found[end].to_numpy() for end in ("least", "most")]))
             table = np.zeros(rule.shape, dtype=np.int64)
             np.add.at(table, (self._codes(found), cells), counts)
             if rule.summed:
@@ -259,7 +262,7 @@ class SparkSource(Source):
     def _check_budgets(self, wrong: int) -> None:
         """Refuse public budgets that are none."""
         if wrong:
-            fault = "a negative one or none"
+            fault = "a negative or missing budget"
             if self._layout.tiers is not None:
                 fault = f"a tier that tiers does not list: {', '.join(self._layout.tier_budgets)}"
             raise InvalidInputError(
@@ -306,8 +309,8 @@ def _collected(frame: DataFrame) -> pa.Table:
     except Exception:
         pass
     raise InvalidInputError(
-        "the DataFrame failed while Spark read it: its log says why. (PYSPARK_PYTHON, the Python of Spark's workers, "
-        "must have the same pdpmean, too.)",
+        "the DataFrame failed while Spark was reading it; Spark's log says why. (PYSPARK_PYTHON, the Python of Spark's "
+        "workers, must have the same pdpmean, too.)",
         name="values",
     )
 

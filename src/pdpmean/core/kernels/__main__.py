@@ -1,0 +1,5 @@
+"""Compile all loops: ``python -m pdpmean.core.kernels``."""
+
+from pdpmean.core.kernels import compile_all
+
+compile_all()

@@ -1,0 +1,91 @@
+"""Square sums: of values, of weights and of squares, with far and missing values apart, without groups."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from pdpmean.core.compiled import compiled
+from pdpmean.core.integers import STEP_BITS
+from pdpmean.core.kernels.levels import TOGETHER, add_levels, level_of, three_levels, weight_in
+from pdpmean.core.kernels.records import allowance_of, clipped, place_of
+from pdpmean.core.kernels.signatures import DOUBLES, LIMITS, RULES, TABLE
+from pdpmean.core.kernels.tables import CAP, FAR_ABOVE, FAR_BELOW, LIFT, MIDDLE, PER_UNIT, RUN, SHARE, add_far
+from pdpmean.core.rules import MISSING_WEIGHT
+
+__all__ = ["sum_squares"]
+
+
+@numba.njit(nogil=True)
+def _sum_three(values, budgets, low, high, factor, levels, middle, lift, per_unit, far_below, far_above):
+    """How many values are neither far nor missing; their sums of W z, of W and of W z**2 / STEPS.
+
+    These of three levels of budgets, of the last two of them, and of the last: this vectorises.
+    """
+    inside = 0
+    total, weights, squares = 0, 0, 0
+    upper_total, upper_weights, upper_squares = 0, 0, 0
+    third_total, third_weights, third_squares = 0, 0, 0
+    for i in range(values.size):
+        allowance = allowance_of(budgets[i], low, high, factor)
+        place = place_of(values[i], middle, lift, per_unit)
+        is_inside = (place >= -far_below) & (place <= far_above)
+        inside += is_inside
+        is_summed = is_inside & (allowance >= levels.first) & (not allowance >= levels.end)
+        is_upper = allowance >= levels.second
+        is_third = allowance >= levels.third
+        weight = weight_in(levels, allowance, is_upper, is_third) if is_summed else np.int64(0)
+        step = np.int64(clipped(place)) if is_summed else np.int64(0)
+        number = weight * step
+        square = weight * (step * step >> STEP_BITS)
+        total += number
+        weights += weight
+        squares += square
+        upper_total += number if is_upper else 0
+        upper_weights += weight if is_upper else 0
+        upper_squares += square if is_upper else 0
+        third_total += number if is_third else 0
+        third_weights += weight if is_third else 0
+        third_squares += square if is_third else 0
+    upper = (upper_total, upper_weights, upper_squares)
+    return inside, (total, weights, squares), upper, (third_total, third_weights, third_squares)
+
+
+@numba.njit(nogil=True)
+def _add_outside(
+    values, budgets, low, high, factor, starts, rules, middle, lift, per_unit, far_below, far_above, sums
+):  # fmt: skip
+    """Add far values to their cells, and the weight of missing ones."""
+    for i in range(values.size):
+        place = place_of(values[i], middle, lift, per_unit)
+        if not ((place >= -far_below) & (place <= far_above)):
+            allowance = allowance_of(budgets[i], low, high, factor)
+            level = level_of(starts, allowance)
+            weight = np.int64(min(allowance * rules[level, SHARE], rules[level, CAP]))
+            if place == place:
+                add_far(place, weight, sums[level])
+            else:
+                sums[level, MISSING_WEIGHT] += weight
+
+
+@compiled((DOUBLES, DOUBLES, *LIMITS, DOUBLES, RULES, TABLE))
+def sum_squares(values, budgets, low, high, factor, starts, rules, sums):
+    """Add the sums to `sums`, a row for each level of budgets; these have one clip.
+
+    Where a few records have a far or missing one among them, they are looked at again.
+    """
+    middle, lift, per_unit = rules[0, MIDDLE], rules[0, LIFT], rules[0, PER_UNIT]
+    far_below, far_above = rules[0, FAR_BELOW], rules[0, FAR_ABOVE]
+    for first in range(0, values.size, RUN):
+        v, b = values[first : first + RUN], budgets[first : first + RUN]
+        inside = 0
+        for level in range(0, starts.size, TOGETHER):
+            levels = three_levels(starts, rules, level)
+            inside, of_all, of_upper, of_third = _sum_three(
+                v, b, low, high, factor, levels, middle, lift, per_unit, far_below, far_above
+            )
+            add_levels(sums, level, of_all, of_upper, of_third)
+        if inside < v.size:
+            _add_outside(
+                v, b, low, high, factor, starts, rules, middle, lift, per_unit, far_below, far_above, sums
+            )  # fmt: skip

@@ -1,0 +1,55 @@
+"""Tables: how what was summed of some records is added to a row of sums."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from pdpmean.core.integers import LOW_BITS, STEPS
+from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, FAR_WEIGHT, FIRST_FAR, SumRule
+
+__all__ = [
+    "CAP",
+    "FAR_ABOVE",
+    "FAR_BELOW",
+    "LIFT",
+    "MIDDLE",
+    "NEAR",
+    "PER_UNIT",
+    "RUN",
+    "SHARE",
+    "add_far",
+    "add_words",
+]
+
+# Where each number of a rule is in its row.
+SHARE, CAP, MIDDLE, LIFT, PER_UNIT, NEAR, FAR_BELOW, FAR_ABOVE = (
+    np.uint64(place) for place in range(len(SumRule._fields))
+)
+RUN = 1024  # records whose sums are taken together: so few that no word overflows
+_FAR_ENDS = np.array(FAR_EDGES)
+
+
+@numba.njit(nogil=True, inline="always")
+def add_words(sums, row, total, weights, extra):
+    """Add three sums to a row of the table, two of them split into a high and a low word."""
+    low = (np.int64(1) << LOW_BITS) - 1
+    sums[row, 0] += total >> LOW_BITS
+    sums[row, 1] += total & low
+    sums[row, 2] += weights
+    sums[row, 3] += extra >> LOW_BITS
+    sums[row, 4] += extra & low
+
+
+@numba.njit(nogil=True, inline="always")
+def add_far(place, weight, sums):
+    """Add a far value to the cell of its distance."""
+    distance = abs(place)
+    cell = 0
+    while cell < FAR_CELLS - 1 and distance >= _FAR_ENDS[cell]:
+        cell += 1
+    number = weight * np.int64(min(np.rint(distance / _FAR_ENDS[cell] * STEPS), float(STEPS)))
+    column = FIRST_FAR + 2 * (cell + FAR_CELLS * (place > 0.0))
+    sums[FAR_WEIGHT] += weight
+    sums[column] += number >> LOW_BITS
+    sums[column + 1] += number & ((np.int64(1) << LOW_BITS) - 1)
