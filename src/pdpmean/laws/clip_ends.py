@@ -84,15 +84,18 @@ def _reaches(readings: Sequence[Reading], summed: Sequence[Counted], limit: Floa
         best = _cost(atoms, noise, expected).argmin(axis=-1)[..., None]
         outer = np.take_along_axis(ends, best, axis=-1)[..., 0]
         reach = np.where(nobody, 0.0, np.maximum(outer, at_least))
-    reach = reach * _room_to_spare(atoms, nats, people, reach)
+    reach = reach * _room_to_spare(atoms, ~nobody, nats, people, reach)
     outermost = visible.max(axis=1, keepdims=True)
     at_most = np.where(outermost > 0, 2 ** ((outermost + _BEYOND_VISIBLE) / 2), np.inf)
     return _raised(readings, atoms, nats, people, np.minimum(np.minimum(reach, at_most), limit))
 
 
-def _room_to_spare(atoms: TailAtoms, nats: Floats, people: Floats, reach: Floats) -> Floats:
-    """How many times wider a clip may be at next to no cost: what lies beyond is never quite as it was thought."""
-    variance = (atoms.weight * atoms.mass * 2**atoms.log_scale).sum(axis=(1, 2))
+def _room_to_spare(atoms: TailAtoms, held: Bools, nats: Floats, people: Floats, reach: Floats) -> Floats:
+    """How many times wider a clip may be at next to no cost: what lies beyond is never quite as it was thought.
+
+    Only sides on which something is held say how far values vary.
+    """
+    variance = np.where(held, (atoms.weight * atoms.mass * 2**atoms.log_scale).sum(axis=2), 0.0).sum(axis=1)
     cheap = _NEXT_TO_NOTHING * np.sqrt(2 * variance / people) * nats
     widest = np.minimum(cheap, np.sqrt(variance * nats / _VARIANCE_SEEN))
     total = reach.sum(axis=1)

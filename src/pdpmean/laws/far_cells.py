@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from pdpmean.core.types import Floats
 from pdpmean.laws.histogram import CELLS
-from pdpmean.laws.outliers import LONGEST_RUN, evidence
+from pdpmean.laws.outliers import evidence, sums_of_runs
 from pdpmean.laws.reading import Reading
 from pdpmean.laws.tail_atoms import half_octaves
 
@@ -25,7 +25,7 @@ FAR_PLACE = 0.85
 
 # Nats at which a far cell holds something as likely as not. Of ten sides one has a second population far out; half as
 # often for each two octaves farther, and with anything from one nat to thirty.
-_REAL = 5.8
+_REAL = 7.5
 _FARTHER = 0.4
 _LONGER = 0.4  # and for each further cell of a run
 _BY_TAILS = 1.5  # as many times as much as expected may be due to a tail
@@ -83,7 +83,7 @@ def reality(readings: Sequence[Reading], geometry: Geometry, far: Floats, presen
     Of the weight that is present, by group.
     """
     beside = np.minimum(far, np.maximum(far - _BY_TAILS * expected, 0))
-    odds = evidence(beside).log_odds + _sums_of_runs(_seen_before(readings, geometry, beside, present))
+    odds = evidence(beside).log_odds + sums_of_runs(_seen_before(readings, geometry, beside, present))
     odds -= _REAL + _FARTHER * np.arange(FAR_CELLS)[:, None] + _LONGER * np.arange(odds.shape[-1])
     best = odds[..., 0].copy()
     for length in range(2, odds.shape[-1] + 1):
@@ -91,11 +91,3 @@ def reality(readings: Sequence[Reading], geometry: Geometry, far: Floats, presen
             best[..., : FAR_CELLS - back] = np.maximum(best[..., : FAR_CELLS - back], odds[..., back:, length - 1])
     chances: Floats = expit(best)
     return chances
-
-
-def _sums_of_runs(cells: Floats) -> Floats:
-    """Of runs of 1, 2 ... cells that end in each cell."""
-    total = np.cumsum(np.pad(cells, ((0, 0), (0, 0), (LONGEST_RUN, 0))), axis=-1)
-    return np.stack(
-        [total[..., LONGEST_RUN:] - total[..., LONGEST_RUN - n : -n] for n in range(1, LONGEST_RUN + 1)], axis=-1
-    )

@@ -8,7 +8,7 @@ import numpy as np
 
 from pdpmean.core.types import Floats
 
-__all__ = ["LONGEST_RUN", "Lumps", "Runs", "evidence", "find_lumps"]
+__all__ = ["LONGEST_RUN", "Lumps", "Runs", "evidence", "find_lumps", "sums_of_runs"]
 
 LONGEST_RUN = 4  # cells: two octaves, as wide as a second population commonly is
 _GAP = 3  # cells around a lump that one family of tails could explain with it
@@ -45,6 +45,14 @@ def _earlier_cells(cells: Floats) -> list[Floats]:
     """The cells themselves, those one before, two before ...; before the first there is nothing."""
     padded = np.concatenate([np.zeros((*cells.shape[:-1], LONGEST_RUN)), cells], axis=-1)
     return [padded[..., LONGEST_RUN - back : padded.shape[-1] - back] for back in range(LONGEST_RUN)]
+
+
+def sums_of_runs(cells: Floats) -> Floats:
+    """Of runs of 1, 2 ... cells that end in each cell."""
+    total = np.cumsum(np.pad(cells, ((0, 0), (0, 0), (LONGEST_RUN, 0))), axis=-1)
+    return np.stack(
+        [total[..., LONGEST_RUN:] - total[..., LONGEST_RUN - n : -n] for n in range(1, LONGEST_RUN + 1)], axis=-1
+    )
 
 
 class Lumps(NamedTuple):

@@ -13,8 +13,9 @@ from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
 from pdpmean.laws.findings import Finding, findings_of
 from pdpmean.laws.histogram import CELLS, Cells, Histogram
+from pdpmean.laws.left_over import LeftOver
 from pdpmean.laws.missing_weight import missing_nodes
-from pdpmean.laws.outliers import evidence, find_lumps
+from pdpmean.laws.outliers import evidence, find_lumps, sums_of_runs
 from pdpmean.laws.tail_fit import Ints, Sides, TailFit, fit_tails
 from pdpmean.laws.two_point import Bools
 
@@ -138,7 +139,8 @@ def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: B
         closed=closed,
     )
     fit, sure = _focused(fit_tails(sides))
-    seen = _stands_out(cells.sides, fit)
+    left = LeftOver.of(cells.sides, cells.center, present, nats_std)
+    seen = _stands_out(left, fit)
     findings = findings_of(cells, sides, fit, seen, sure, may_miss=~at_bound)
     visible = np.where(seen.any(axis=-1), CELLS - np.argmax(seen[..., ::-1], axis=-1), 0)
     innermost = _steep_starts(cells.sides, seen, present)
@@ -201,14 +203,16 @@ def _median_scales(fit: TailFit) -> Floats:
     return medians
 
 
-def _stands_out(sides: Floats, fit: TailFit) -> Bools:
-    """Cells that are no noise, alone or in a run; less readily the farther from the bulk."""
+def _stands_out(left: LeftOver, fit: TailFit) -> Bools:
+    """Cells that are no noise, alone or in a run; less readily far from the bulk, or where nothing is left over."""
+    sides = left.cells
     bulk = (fit.weight * fit.scale).sum(axis=-1) / np.maximum(fit.weight.sum(axis=-1), 1e-12)
     stronger = np.argmin(fit.empty, axis=-1)[:, None]
     bulk = np.where(fit.empty > 0.5, np.take_along_axis(bulk, stronger, axis=-1), bulk)
     away = np.maximum(np.abs(np.arange(CELLS) - bulk[..., None]) - _NEAR_BULK, 0)
     runs = evidence(sides)
     least = _STANDS_OUT + _FARTHER * away[..., None] + _LONGER * np.arange(runs.log_odds.shape[-1])
+    least = least + left.against(sums_of_runs(left.elsewhere) - left.nats[:, None, None, None])
     seen: Bools = ((runs.log_odds > least) & (sides[..., None] > 0.6 * runs.level)).any(axis=-1)
     return seen
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pdpmean.core.types import Floats
 from pdpmean.laws.histogram import CELLS
+from pdpmean.laws.left_over import PLAIN, LeftOver
 from pdpmean.laws.tails import AFTER, BEFORE, tails
 
 __all__ = ["Sides", "TailFit", "fit_tails"]
@@ -23,6 +24,7 @@ _PAIRS = 96  # (family, scale) that are weighed exactly
 _SCALES = 40  # at these scales at most
 _EVERY = 5  # of the families, which are sorted by kind, one stands for so many at first
 _MASSES = np.array([0.03, 0.07, 0.12, 0.18, 0.25, 0.33, 0.41, 0.5, 0.59, 0.7, 0.85, 1.0])
+_LEAST_MASSES = np.append(_MASSES[0] / 2, (_MASSES[1:] + _MASSES[:-1]) / 2)  # that each of these stands for
 _SURPLUS = 1.04  # masses of both sides may add up to this: they are on a grid
 _EMPTY = np.log(1.5 / 2.5)  # prior of a side without any weight
 _SAME_SCALE = 0.3  # prior: nats per half octave between the scales of the two sides
@@ -32,7 +34,6 @@ _MISFIT = 0.3  # no family is exact: its outer cells are off by this fraction,
 _MISFIT_INWARD = 0.15  # and so much more per half octave further in: tails are read off the outer cells
 _LARGEST_MISFIT = 1.0
 _OUTER = 1  # half octaves: further in, an empty cell says no more than one that holds much; whole numbers leave gaps
-_PLAIN = 9.0  # nats: what no empty cell of some hundred reaches but once in a hundred histograms
 _ADDING_UP = 0.03  # of the total: masses on a grid add up no better
 _ALL_CELLS = np.ones(BEFORE + AFTER, dtype=np.float32)
 
@@ -86,6 +87,7 @@ def fit_tails(sides: Sides) -> TailFit:
     log = _log_likelihoods(sides, _inward(sides), pairs)
     place = np.take_along_axis(sides.log_place[:, None], pairs.scale, axis=-1)
     log += (tails().log_prior[pairs.family] + place - np.log(_MASSES.size))[..., None]
+    log -= _more_than_is_left(sides)[:, :, None]
     log = np.where(sides.closed[..., None, None], -np.inf, log)
     weight, empty, nothing = _together(sides, log, pairs)
     return _without_masses(pairs, weight, empty, nothing)
@@ -93,7 +95,7 @@ def fit_tails(sides: Sides) -> TailFit:
 
 def _inward(sides: Sides) -> Ints:
     """How many half octaves a cell lies before the outer ones, which are the last that plainly hold something."""
-    plain = sides.cells > _PLAIN
+    plain = sides.cells > PLAIN
     last = np.where(plain.any(axis=-1), CELLS - 1 - np.argmax(plain[..., ::-1], axis=-1), 0)
     inward: Ints = np.maximum(last[..., None] - np.arange(CELLS) - 2, 0)
     return inward
@@ -183,6 +185,12 @@ def _log_likelihoods(sides: Sides, inward: Ints, pairs: _Pairs) -> Floats:
         off /= here
         log[..., number] = nothing - off @ _ALL_CELLS
     return log
+
+
+def _more_than_is_left(sides: Sides) -> Floats:
+    """By group, side and mass: how much speaks against so much, since the other side and the anchor have the rest."""
+    left = LeftOver.of(sides.cells, sides.rest, sides.nats, sides.nats_std)
+    return left.against(sides.nats[:, None, None] * _LEAST_MASSES - left.for_sides()[..., None])
 
 
 def _together(sides: Sides, log: Floats, pairs: _Pairs) -> tuple[Floats, Floats, Floats]:

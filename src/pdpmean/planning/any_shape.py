@@ -27,7 +27,8 @@ __all__ = ["AnyShapePlanner"]
 # Nats for the centre, which a population must first be found by, and for the histogram; by simulation, with an optimum
 # that is flat. The more there are, the more the sum is worth, so that both grow more slowly than the total.
 _CENTER_NATS, _CENTER_AT, _CENTER_POWER = 40.0, 250.0, 0.4
-_HISTOGRAM_PART, _HISTOGRAM_PER_ROOT = 0.38, 5.0
+_HISTOGRAM_PART, _HISTOGRAM_AT, _HISTOGRAM_POWER = 0.32, 250.0, 0.33
+_LARGEST_PART = 0.38
 _USUAL_PART = 0.25  # of the budget, for both: it is what a few who grant much are capped by
 # With fewer nats than these a histogram hardly ever shows how far a population reaches: from a total budget of about
 # 500 on it does, and with a known bound, from which distances are measured at no cost, of 250.
@@ -76,7 +77,7 @@ class AnyShapePlanner(Locating, Planner):
     @property
     def _histogram_share(self) -> float:
         nats = self.left * self.locatable_total
-        return min(_HISTOGRAM_PART, _HISTOGRAM_PER_ROOT / math.sqrt(nats)) * self.left
+        return min(_HISTOGRAM_PART * (_HISTOGRAM_AT / nats) ** _HISTOGRAM_POWER, _LARGEST_PART) * self.left
 
     def _with_shares(self, locating: Mapping[str, float]) -> Plan:
         """What is not for locating goes to the sums and to what they need."""
