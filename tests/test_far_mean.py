@@ -169,7 +169,7 @@ def test_tails_of_others_than_were_read_may_be_longer() -> None:
 
 def test_a_far_cell_that_may_be_noise_is_in_the_error_as_it_is_in_the_interval() -> None:
     reading = read_bell()
-    empty, doubtful = (concluded(reading, cells).law for cells in ([], [0.0, 0.0, 0.0, 0.0, 5.0]))
+    empty, doubtful = (concluded(reading, cells).law for cells in ([], [0.0, 0.0, 0.0, 0.0, 7.0]))
     for law in (empty, doubtful):
         assert error_std(law) == pytest.approx(standard_width(law), rel=0.2)
     assert doubtful.tails_std > 2 * empty.tails_std

@@ -19,7 +19,8 @@ from pdpmean.laws.law import Law
 __all__ = ["Part", "mix"]
 
 _NODES = 24  # equally likely values of a normal number
-_POINTS = 400  # of a grid over a law that has a formula
+_POINTS = 400  # of a grid over a law that has a formula,
+_MOST_POINTS = 500  # and over a mixture
 _LARGEST = float(np.finfo(np.float64).max)
 _ALL = 1 - 1e-7  # of the chances of a law: what its grid spans
 _DEVIATES = ndtri((np.arange(_NODES) + 0.5) / _NODES)
@@ -44,7 +45,7 @@ def mix(parts: Sequence[Part], bounds: tuple[float, float]) -> GridLaw:
     mean = min(max(sum(part.in_estimate * part.mean for part in parts), low), high)
     grids = [_grid(part.law) for part in parts]
     shifts = [part.widening * _STANDARD for part in parts]
-    points = np.unique(
+    points = _thinned(
         np.concatenate(
             [(grid.points[:, None] + by[[0, _NODES // 2, -1]]).ravel() for grid, by in zip(grids, shifts, strict=True)]
         )
@@ -77,6 +78,14 @@ def mix(parts: Sequence[Part], bounds: tuple[float, float]) -> GridLaw:
         sampling_std=finite(math.hypot(*errors)),
     )
     return mixed.with_tails() if any(part.law.tails_std for part in parts) else mixed
+
+
+def _thinned(points: Floats) -> Floats:
+    """In order, and no more of them than a law needs: the first, the last, and some evenly in between."""
+    ordered = np.unique(points)
+    if ordered.size <= _MOST_POINTS:
+        return ordered
+    return ordered[np.linspace(0, ordered.size - 1, _MOST_POINTS).astype(np.intp)]
 
 
 def _widened(points: Floats, chances: Floats, at: Floats, shifts: Floats) -> Floats:

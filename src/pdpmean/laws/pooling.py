@@ -57,39 +57,68 @@ class Difference(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Size:
-    """One size of disagreement: how levels are best combined if it is the true one, and how likely that is."""
+class _Sizes:
+    """All sizes of disagreement: how levels are best combined if one is the true one, and how likely that is.
 
-    parts: Floats
-    variance: float
-    between: Floats
-    """The covariance of the levels' own means."""
-    inverse: Floats
-    """Of the covariance of their released means."""
-    summed: Floats
-    """The sum of each of its rows."""
+    The covariance of the released means is a diagonal plus one product of a vector with itself, so its inverse has a
+    formula (Sherman and Morrison, 1950). Rows are sizes, columns are levels.
+    """
 
-    @property
-    def known(self) -> float:
+    squares: Floats
+    """Of the sizes."""
+    diagonal: Floats
+    """Variances of the released means around the trend."""
+    places: Floats
+    """Of the levels, along the trend."""
+    off_trend: Floats
+    """Variances of the levels' own means around the trend, for a trend of 1."""
+
+    @cached_property
+    def _solved(self) -> Floats:
+        return self.places / self.diagonal
+
+    @cached_property
+    def _stretch(self) -> Floats:
+        """The determinant of the covariance, over that of its diagonal."""
+        stretch: Floats = 1 + self.squares * (self._solved @ self.places)
+        return stretch
+
+    def solve(self, levels: Floats) -> Floats:
+        """The inverse covariance times a vector, or times one per size."""
+        along = self.squares / self._stretch * (self._solved * levels).sum(axis=1)
+        solved: Floats = levels / self.diagonal - self._solved * along[:, None]
+        return solved
+
+    @cached_property
+    def summed(self) -> Floats:
+        """The sum of each row of the inverse covariance."""
+        return self.solve(np.ones_like(self.places))
+
+    @cached_property
+    def known(self) -> Floats:
         """How exactly a common mean is known: one over its variance."""
-        return float(np.ones_like(self.summed) @ self.inverse @ np.ones_like(self.summed))
+        known: Floats = self.summed.sum(axis=1)
+        return known
 
-    @cached_property
-    def evidence(self) -> Floats:
-        """The inverse covariance of the levels' means around a common one that is not known."""
-        evidence: Floats = self.inverse - np.outer(self.summed, self.summed) / self.known
-        return evidence
+    def log_likelihoods(self, means: Floats) -> Floats:
+        """Of the released means around a common one that is not known, up to a term that all sizes share."""
+        apart = self.solve(means) @ means - (self.summed @ means) ** 2 / self.known
+        spread = np.log(self.diagonal).sum(axis=1) + np.log(self._stretch) + np.log(self.known)
+        logs: Floats = -(spread + apart) / 2
+        return logs
 
-    @cached_property
-    def drawn(self) -> Floats:
-        """The matrix that draws released means to a common one, as far as they differ by chance."""
-        drawn: Floats = np.outer(np.ones_like(self.parts), self.summed / self.known) + self.between @ self.evidence
+    def drawn(self, means: Floats) -> Floats:
+        """The released means drawn to a common one, as far as they differ by chance."""
+        common = (self.summed @ means / self.known)[:, None]
+        apart = self.solve(means) - self.summed * common
+        moved = self.places * (apart @ self.places)[:, None] + self.off_trend * apart
+        drawn: Floats = common + self.squares[:, None] * moved
         return drawn
 
-    @cached_property
-    def log_chance(self) -> float:
-        """Of the size, up to what the released means say."""
-        return (float(np.linalg.slogdet(self.inverse)[1]) - math.log(self.known)) / 2
+    def variances(self, parts: Floats) -> Floats:
+        """Of combinations of the levels' own means, one per size."""
+        variances: Floats = self.squares * ((parts @ self.places) ** 2 + parts**2 @ self.off_trend)
+        return variances
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,11 +158,10 @@ class LevelErrors:
         return off_trend
 
     @cached_property
-    def own_covariance(self) -> Floats:
-        """The covariance of the levels' own means, for a trend of 1."""
-        within = self.off_trend + (_WITHIN * self.unevenness) ** 2
-        covariance: Floats = np.outer(self.places, self.places) + np.diag(within)
-        return covariance
+    def off_everything(self) -> Floats:
+        """The same with what unequal weights in a level may add."""
+        variances: Floats = self.off_trend + (_WITHIN * self.unevenness) ** 2
+        return variances
 
     def std(self, parts: Floats) -> float:
         """The error of everyone's mean if levels have these parts in it, and agree."""
@@ -153,63 +181,65 @@ class Pooled:
     errors: LevelErrors
 
     @cached_property
-    def _sizes(self) -> list[_Size]:
-        return [self._agreed, *(self._disagreed if size == _LARGE_SIZE else self._of(size) for size in _SIZES[1:])]
+    def _sizes(self) -> _Sizes:
+        squares = np.array(_SIZES) ** 2
+        own = self.errors.off_everything
+        return _Sizes(squares, self.errors.variances + squares[:, None] * own, self.errors.places, own)
 
     @cached_property
-    def _agreed(self) -> _Size:
-        return self._of(_SIZES[0])
+    def _parts(self) -> Floats:
+        """By size: how levels are best combined, if their common mean may be anything."""
+        errors, sizes = self.errors, self._sizes
+        with_all = self._with_everyone + errors.own * errors.share / errors.effective
+        common = sizes.summed / sizes.known[:, None]
+        own = sizes.solve(with_all)
+        parts: Floats = common + own - own.sum(axis=1)[:, None] * common
+        return parts
 
     @cached_property
-    def _disagreed(self) -> _Size:
-        return self._of(_LARGE_SIZE)
+    def _with_everyone(self) -> Floats:
+        """By size: the covariance of the levels' own means with that of everyone."""
+        with_everyone: Floats = self._sizes.squares[:, None] * self.errors.off_trend * self.errors.share
+        return with_everyone
 
-    def _of(self, size: float) -> _Size:
-        """What follows if levels disagree by so much: their common mean may be anything."""
-        errors, one = self.errors, np.ones_like(self.errors.share)
-        between = size**2 * errors.own_covariance
-        between_all = size**2 * errors.off_trend * errors.share
-        with_all = between_all + errors.own * errors.share / errors.effective
-        inverse = np.asarray(np.linalg.inv(np.diag(errors.variances) + between), dtype=np.float64)
-        summed = inverse @ one
-        known = float(one @ inverse @ one)
-        common = summed / known
-        own = with_all @ inverse
-        parts = common + own - float(own.sum()) * common
-        left = float(between_all @ errors.share - 2 * parts @ between_all + parts @ between @ parts)
-        return _Size(parts, max(left, 0.0), between, inverse, summed)
+    @cached_property
+    def _variances(self) -> Floats:
+        """By size: of what the combination misses, since levels differ."""
+        with_everyone, share = self._with_everyone, self.errors.share
+        missed = with_everyone @ share - 2 * (self._parts * with_everyone).sum(axis=1)
+        variances: Floats = np.maximum(missed + self._sizes.variances(self._parts), 0.0)
+        return variances
 
-    def error_of(self, size: _Size) -> float:
+    def _error_if(self, size: float) -> float:
         """Of the combination for this size, if it is the true one."""
-        return math.hypot(self.errors.std(size.parts), math.sqrt(size.variance))
+        number = _SIZES.index(size)
+        return math.hypot(self.errors.std(self._parts[number]), math.sqrt(float(self._variances[number])))
 
     @property
     def agreed(self) -> Floats:
         """The parts of the levels, if they agree."""
-        return self._agreed.parts
+        agreed: Floats = self._parts[0]
+        return agreed
 
     @property
     def agreed_std(self) -> float:
         """The error if levels agree."""
-        return self.error_of(self._agreed)
+        return self._error_if(_SIZES[0])
 
     @property
     def disagreed_std(self) -> float:
         """The error if they disagree by much."""
-        return self.error_of(self._disagreed)
+        return self._error_if(_LARGE_SIZE)
 
     def _likely(self, means: Floats) -> Floats:
         """How likely the released means are for each size, up to a factor."""
-        logs = np.array([size.log_chance - float(means @ size.evidence @ means) / 2 for size in self._sizes])
+        logs = self._sizes.log_likelihoods(means)
         likely: Floats = np.exp(logs - logs.max())
         return likely
 
     def believed(self, means: Floats) -> Floats:
         """What the means of the levels are likely to be: drawn together, as far as they differ by chance."""
-        chances = _chances(self._likely(means), _AGREE_FOR_INTERVAL)
-        found: Floats = np.sum(
-            [chance * size.drawn @ means for chance, size in zip(chances, self._sizes, strict=True)], axis=0
-        )
+        found: Floats = _chances(self._likely(means), _AGREE_FOR_INTERVAL) @ self._sizes.drawn(means)
         return found
 
     def mixed(self, means: Floats) -> list[Mixed]:
@@ -219,7 +249,7 @@ class Pooled:
         kept = np.flatnonzero(np.maximum(estimate, interval) > _LEAST)
         estimate, interval = (chances / chances[kept].sum() for chances in (estimate, interval))
         return [
-            Mixed(self._sizes[k].parts, self._sizes[k].variance, float(estimate[k]), float(interval[k]), k == 0)
+            Mixed(self._parts[k], float(self._variances[k]), float(estimate[k]), float(interval[k]), k == 0)
             for k in kept.tolist()
         ]
 

@@ -77,7 +77,8 @@ class AnyShapePlanner(Locating, Planner):
     @property
     def _histogram_share(self) -> float:
         nats = self.left * self.locatable_total
-        return min(_HISTOGRAM_PART * (_HISTOGRAM_AT / nats) ** _HISTOGRAM_POWER, _LARGEST_PART) * self.left
+        part: float = _HISTOGRAM_PART * (_HISTOGRAM_AT / nats) ** _HISTOGRAM_POWER
+        return min(part, _LARGEST_PART) * self.left
 
     def _with_shares(self, locating: Mapping[str, float]) -> Plan:
         """What is not for locating goes to the sums and to what they need."""

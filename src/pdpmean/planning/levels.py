@@ -217,8 +217,10 @@ class LevelsFor:
     def _to_be_pooled(self) -> list[tuple[float, Levels]]:
         """Some levels, and what their means may be off by, since people of a level weigh unequally."""
         by_budgets = [self.cap / self.share] * self._starts.size
-        ways = (0.0, self._lowest), (_OFF, self._lower_ends), (_OFF, by_budgets)
-        return [(bias, self._levels(most, everyone=False)) for bias, most in ways]
+        ways = (_OFF, by_budgets), (_OFF, self._lower_ends), (0.0, self._lowest)
+        # Where all people of a level have one budget, as with tiers, these are the same.
+        different = {tuple(map(min, most, self._highest)): (bias, most) for bias, most in ways}
+        return [(bias, self._levels(most, everyone=False)) for bias, most in different.values()]
 
     def weighed(self, whose: Whose, single: Sums, noise_std: float, efficiency: float) -> Weighed:
         """Who counts how much, as asked or as is best; `single` is what a single sum by budgets would have.
@@ -264,8 +266,12 @@ class LevelsFor:
     @cached_property
     def _lower_ends(self) -> list[float]:
         """The same, but nowhere below half of the largest."""
-        ends = [float(self._allowances[self._of == level].max()) / _BAND for level in range(self._starts.size)]
-        return [max(*pair) for pair in zip(self._lowest, ends, strict=True)]
+        return [max(lowest, highest / _BAND) for lowest, highest in zip(self._lowest, self._highest, strict=True)]
+
+    @cached_property
+    def _highest(self) -> list[float]:
+        """The largest allowance of each level."""
+        return [float(self._allowances[self._of == level].max()) for level in range(self._starts.size)]
 
     def _levels(self, allowances: list[float], *, everyone: bool) -> Levels:
         """Levels in which so much of an allowance counts, at most."""
