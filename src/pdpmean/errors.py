@@ -73,7 +73,7 @@ class InsufficientBudgetError(PdpMeanError):
     def in_brief(self) -> str:
         """The refusal in a few words, for a row of a table."""
         if self.total == 0:
-            return f"refused: {self}"
+            return f"refused: {str(self).split(',', 1)[0]}"
         return "refused: no budget would be enough" if math.isinf(self.needed) else f"refused: needs {self.needed:,.0f}"
 
     def having_spent(self, share: float) -> InsufficientBudgetError:

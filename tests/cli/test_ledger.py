@@ -163,10 +163,15 @@ def test_a_release_that_was_cut_off_is_settled(run: Run, ledger: Path) -> None:
 
 
 @pytest.mark.usefixtures("ledger")
-def test_tables_are_exported_and_never_overwritten(run: Run) -> None:
+def test_tables_are_exported_and_overwritten_only_if_told_to(run: Run) -> None:
     assert run("ledger", "export", "people.db", "out.csv").stdout == "people written to out.csv\n"
     assert len(Path("out.csv").read_text().splitlines()) == PEOPLE + 1
-    assert "already exists" in run("ledger", "export", "people.db", "out.csv").stderr
+    refused = run("ledger", "export", "people.db", "out.csv", "--table", "releases")
+    assert refused.stderr == "pdpmean: out.csv already exists; name another file, or pass --overwrite\n"
+    assert refused.exit_code == 2
+    assert len(Path("out.csv").read_text().splitlines()) == PEOPLE + 1
+    assert run("ledger", "export", "people.db", "out.csv", "--table", "releases", "--overwrite").exit_code == 0
+    assert Path("out.csv").read_text().startswith("number,")
     assert run("ledger", "export", "people.db", "out.parquet", "--table", "costs").exit_code == 0
     assert pq.read_table("out.parquet").num_rows == 0
 

@@ -67,6 +67,7 @@ _OPTIONS = {
     r"\b(shape|model|value|budget|person|rows|equals)='([^']*)'": r"--\1 \2",
     r"\b(clip|center|scale|max)_(width|share|failure|ratio)\b": r"--\1-\2",
     r"^(share|saturation|person|groups|equals|missing|spend|ledger)\b": r"--\1",
+    r"\boverwrite=True\b": "--overwrite",
     r"\buse share$": "use --share",
     r"\bpurpose='\.\.\.'": "--purpose TEXT",
     r"\bpass moved=True once": "run pdpmean ledger init --moved once",
@@ -157,7 +158,7 @@ def _line(text: str) -> str:
 def in_options(text: str) -> str:
     """The same advice, with options instead of Python arguments."""
     for argument, option in _OPTIONS.items():
-        text = re.sub(argument, option, text)
+        text = re.sub(argument.replace(" ", r"\s+"), option, text)  # lines may have been folded
     return text
 
 

@@ -14,7 +14,6 @@ from pdpmean.cli.console import REFUSED, Command, Group, told_warnings
 from pdpmean.cli.output import as_json
 from pdpmean.cli.tiers import read_tiers, tier_budgets
 from pdpmean.core.text import as_facts, as_table, without_password
-from pdpmean.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from pdpmean import Ledger
@@ -230,13 +229,12 @@ def export(
     table: Annotated[
         Literal["people", "releases", "costs"], typer.Option("--table", help="The table to export.")
     ] = "people",
+    overwrite: given.OverwriteTable = False,
 ) -> None:
     """Write a table as CSV or Parquet.
 
     Example: pdpmean ledger export people.db balances.csv
     """
-    if out.exists():
-        raise InvalidInputError(f"{out} already exists; name another file", name="out", value=out)
     with open_ledger(db) as ledger:
-        ledger.export(out, table)
+        ledger.export(out, table, overwrite=overwrite)
     typer.echo(f"{table} written to {out}")

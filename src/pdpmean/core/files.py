@@ -10,9 +10,20 @@ from pathlib import Path
 
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["FIGURES", "PAGES", "replacing"]
+__all__ = ["FIGURES", "PAGES", "check_is_new", "replacing"]
 
 FIGURES, PAGES = (".svg", ".png", ".pdf"), (".html", ".htm")
+
+
+def check_is_new(path: str | os.PathLike[str] | None, *, overwrite: bool, name: str = "path") -> None:
+    """Raise if there is a file already where one is to be written, by the argument `name`, unless it may be replaced.
+
+    It may be the only record of a release that cannot be repeated.
+    """
+    if path is not None and not overwrite and Path(path).is_file():
+        raise InvalidInputError(
+            f"{os.fspath(path)} already exists; name another file, or pass overwrite=True", name=name, value=path
+        )
 
 
 @contextmanager

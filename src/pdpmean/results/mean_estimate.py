@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pdpmean.core.asked import NAMELESS, Asked
 from pdpmean.core.checks import check_probability
 from pdpmean.core.html import as_html
+from pdpmean.core.interval import interval_content
 from pdpmean.core.numbers import finite
 from pdpmean.core.promise import Promise
 from pdpmean.core.text import as_facts, rounded, short
@@ -153,11 +154,11 @@ class MeanEstimate:
         """Whose mean it is, in words."""
         return self.plan.whose_mean(self.weighting)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and words, ready for JSON."""
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Plain numbers and words, ready for JSON, with an interval at this confidence level."""
         return {
             "mean": None if self.contradicted else self.mean,
-            "interval_95": None if self.contradicted else list(self.interval()),
+            "interval": None if self.contradicted else interval_content(*self.interval(level), level),
             "contradicted": self.contradicted,
             "contradictions": list(self.contradictions),
             "released_mean": self.mean,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pdpmean.core.checks import check_probability
 from pdpmean.core.choices import ASSUMPTIONS
-from pdpmean.core.files import PAGES, replacing
+from pdpmean.core.files import PAGES, check_is_new, replacing
 from pdpmean.core.html import environment
 from pdpmean.core.text import rounded, short
 from pdpmean.core.version import VERSION
@@ -70,10 +70,7 @@ def write_report(
 
     """
     _check(estimate, path)
-    if not overwrite and Path(path).exists():
-        raise InvalidInputError(
-            f"{os.fspath(path)} already exists; name another file, or pass overwrite=True", name="path", value=path
-        )
+    check_is_new(path, overwrite=overwrite)
     text = report_html(estimate, command=command, level=level)
     try:
         with replacing(Path(path), PAGES) as part:
