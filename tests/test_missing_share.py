@@ -21,7 +21,9 @@ def rate_of_false_alarms(multipliers: tuple[float, ...], threshold: float | None
     By the rule, or by another threshold in nats.
     """
     rng = np.random.default_rng(3)
-    released = sum(multiplier * rng.laplace(size=RUNS) for multiplier in multipliers)
+    released = np.zeros(RUNS)
+    for multiplier in multipliers:
+        released += multiplier * rng.laplace(size=RUNS)
     if threshold is not None:
         return float(np.mean(released > threshold))
     seen = [MissingShare.of(0.0, nats, 1000.0).is_seen for nats in released[released > 1.0].tolist()]

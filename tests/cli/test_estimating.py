@@ -194,7 +194,7 @@ def test_numbers_that_contradict_themselves_are_no_answer(run: Run, people: Path
         text.stdout.split()
     )
     shown = page.read_text(encoding="utf-8")
-    assert "<h1>No answer</h1>" in shown
+    assert "<h1><small>Mean of hours</small> No answer</h1>" in shown
     assert "% interval" not in shown.split("What was planned")[0]
 
 

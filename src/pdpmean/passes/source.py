@@ -37,6 +37,8 @@ class Source(ABC):
     """How many records there are, where that is known."""
     columns: Mapping[str, str] = {}
     """The types of named columns, which are public."""
+    is_yes_or_no: bool = False
+    """Whether the type of the column of values, which is public, is that of yes and no."""
     watch: Watch | None = None
     """Told now and then how far a pass is."""
 

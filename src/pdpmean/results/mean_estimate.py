@@ -154,6 +154,16 @@ class MeanEstimate:
         """Whose mean it is, in words."""
         return self.plan.whose_mean(self.weighting)
 
+    def shown(self, number: float) -> str:
+        """A number in the unit of the mean, to a hundredth of the error; shares in percent."""
+        if self.asked.is_share:
+            return f"{rounded(100 * number, 100 * self.std)} %"
+        return rounded(number, self.std)
+
+    def shown_error(self, error: float) -> str:
+        """An error in the unit of the mean; those of shares in percentage points."""
+        return f"{short(100 * error)} percentage points" if self.asked.is_share else short(error)
+
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON, with an interval at this confidence level."""
         return {
@@ -194,11 +204,17 @@ class MeanEstimate:
 
     def further_rows(self, level: float = 0.95) -> list[tuple[str, str]]:
         """The mean as a percentage, for yes or no; and how many values are missing."""
-        rows = []
-        if self.plan.bounds == (0.0, 1.0):
-            mean, low, high = (rounded(100 * end, 100 * self.std) for end in (self.mean, *self.interval(level)))
-            rows = [("as a percentage", f"{mean} %, {100 * level:.6g} % interval {low} to {high} %")]
-        return rows if self.missing is None else [*rows, ("missing", self._missing_in_words(self.missing))]
+        return [*self._percentage_rows(level), *self.missing_rows()]
+
+    def _percentage_rows(self, level: float) -> list[tuple[str, str]]:
+        if self.plan.bounds != (0.0, 1.0):
+            return []
+        mean, low, high = (rounded(100 * end, 100 * self.std) for end in (self.mean, *self.interval(level)))
+        return [("as a percentage", f"{mean} %, {100 * level:.6g} % interval {low} to {high} %")]
+
+    def missing_rows(self) -> list[tuple[str, str]]:
+        """How many values are missing, where that is released."""
+        return [] if self.missing is None else [("missing", self._missing_in_words(self.missing))]
 
     def assumed_rows(self) -> list[tuple[str, str]]:
         """What the interval takes for granted, where it does, and what known bounds do to values beyond."""

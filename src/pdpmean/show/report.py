@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from importlib import metadata, resources
 from pathlib import Path
@@ -134,11 +134,14 @@ def _method(estimate: MeanEstimate | GroupedEstimate, plan: Plan | None) -> str:
 def _one(estimate: MeanEstimate, level: float) -> Context:
     if estimate.contradicted:
         return _no_answer(estimate)
-    mean = rounded(estimate.mean, estimate.std)
-    low, high = (rounded(end, estimate.std) for end in estimate.interval(level))
+    mean = estimate.shown(estimate.mean)
+    low, high = map(estimate.shown, estimate.interval(level))
+    what = estimate.asked.in_words
     return {
-        "title": f"Mean {mean}",
+        "title": f"{what}: {mean}",
+        "what": what,
         "mean": mean,
+        "quantity": "share in" if estimate.asked.is_share else "mean of",
         "level": _percent(level),
         "low": low,
         "high": high,
@@ -151,7 +154,8 @@ def _one(estimate: MeanEstimate, level: float) -> Context:
 def _no_answer(estimate: MeanEstimate) -> Context:
     """What stands in the place of a mean and its intervals where the released numbers contradict themselves."""
     return {
-        "title": "No answer",
+        "title": f"{estimate.asked.in_words}: no answer",
+        "what": estimate.asked.in_words,
         "next": estimate.cost_of_another,
         "released": rounded(estimate.mean, estimate.std),
         "method": _method(estimate, estimate.plan),
@@ -161,7 +165,7 @@ def _no_answer(estimate: MeanEstimate) -> Context:
 
 def _certainty(estimate: MeanEstimate, level: float) -> Context:
     levels = sorted({*LEVELS, level})
-    ends = [" to ".join(rounded(end, estimate.std) for end in estimate.interval(each)) for each in levels]
+    ends = [" to ".join(map(estimate.shown, estimate.interval(each))) for each in levels]
     figures = Figures()
     figures.add(
         "intervals",
@@ -189,10 +193,10 @@ def _certainty(estimate: MeanEstimate, level: float) -> Context:
         "figures": figures.drawn,
         "rows": [
             *((f"{_percent(each)} interval", text) for each, text in zip(levels, ends, strict=True)),
-            ("error (std)", short(estimate.std)),
-            *((f"of which {name}", short(size)) for name, size in estimate.error_parts.items()),
+            ("error (std)", estimate.shown_error(estimate.std)),
+            *((f"of which {name}", estimate.shown_error(size)) for name, size in estimate.error_parts.items()),
             ("population's std", short(estimate.scale, 4)),
-            *estimate.further_rows(level),
+            *(estimate.missing_rows() if estimate.asked.is_share else estimate.further_rows(level)),
             *estimate.assumed_rows(),
             ("whose mean", estimate.whose_mean),
             *estimate.level_rows(),
@@ -257,16 +261,20 @@ def _many(grouped: GroupedEstimate, level: float) -> Context:
         (grouped, level),
         height=0.9 + 0.3 * len(grouped.groups),
     )
+    ends = grouped.intervals(level)
+    what = next((one.asked.in_words for one in grouped.estimates.values()), "Mean")
     return {
-        "title": f"Means of {count}",
+        "title": f"{what} in {count}",
+        "what": what,
+        "quantity": "share" if what.startswith("Share") else "mean",
         "count": count,
         "level": _percent(level),
         "refused": _without_answer(grouped),
         "method": _method(grouped, _plan(grouped)),
         "drawn": figures.drawn,
-        "rows": [_group(row) for row in grouped.rows(level)],
+        "rows": [_group(grouped, group, ends.get(group, ())) for group in grouped.groups],
         "shares": _shares([one.plan for one in grouped.estimates.values()]),
-        "head": ("group", "mean", f"{_percent(level)} from", "to", "error (std)"),
+        "head": ("group", *["people"] * _has_people(grouped), "mean", f"{_percent(level)} from", "to", "error (std)"),
     }
 
 
@@ -277,13 +285,20 @@ def _without_answer(grouped: GroupedEstimate) -> str:
     return refused + (f" {contradicted} without an answer." if contradicted else "")
 
 
-def _group(row: dict[str, Any]) -> list[str]:
-    name = str(row["group"])
-    if row["refused"] is not None:
-        return [name, f"refused: {row['refused']}"]
-    if row["contradiction"] is not None:
-        return [name, f"no answer: {row['contradiction']}"]
-    return [name, *(rounded(row[number], row["std"]) for number in ("mean", "low", "high")), short(row["std"])]
+def _has_people(grouped: GroupedEstimate) -> bool:
+    """Whether numbers of people may be told: where participation is public."""
+    return grouped.promise.model.budgets_are_public
+
+
+def _group(grouped: GroupedEstimate, group: Hashable, ends: tuple[float, ...]) -> list[str]:
+    name = str(group)
+    if group in grouped.refused:
+        return [name, f"refused: {grouped.refused[group]}"]
+    estimate = grouped.estimates[group]
+    if estimate.contradicted:
+        return [name, f"no answer: {'; '.join(estimate.contradictions)}"]
+    people = [f"{estimate.plan.people:,.0f}"] if _has_people(grouped) else []
+    return [name, *people, *map(estimate.shown, (estimate.mean, *ends)), estimate.shown_error(estimate.std)]
 
 
 # Both

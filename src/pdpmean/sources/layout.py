@@ -89,6 +89,10 @@ class Layout:
         """The type of each named column."""
         return {name: str(schema.field(name).type) for name in self.roles.values()}
 
+    def is_yes_or_no(self, schema: pa.Schema) -> bool:
+        """Whether values are of the type of yes and no; not where they are compared with an entry."""
+        return self.value is not None and self.equals is None and pa.types.is_boolean(schema.field(self.value).type)
+
     def check_types(self, schema: pa.Schema) -> None:
         """Raise unless every column can hold what it is said to."""
         for role, name in self.numeric.items():

@@ -102,6 +102,7 @@ class FileSource(BatchSource):
         self._files, self._layout = files, layout
         self.groups = None if layout.groups is None else len(layout.groups)
         self.columns = layout.types(files[0].schema)
+        self.is_yes_or_no = all(layout.is_yes_or_no(file.schema) for file in files)
         counts = [file.rows for file in files]
         self.rows = None if None in counts else sum(count or 0 for count in counts)
 

@@ -78,6 +78,7 @@ class SparkSource(Source):
         layout.check_types(pa.schema(self._kinds))
         self._layout, self._places = layout, places
         self.columns = layout.types(pa.schema(self._kinds))
+        self.is_yes_or_no = layout.is_yes_or_no(pa.schema(self._kinds))
         self.groups = None if layout.groups is None else len(layout.groups)
         self._records = self._read()
         self._by_group = [] if layout.by is None else ["code"]
