@@ -236,6 +236,7 @@ def test_the_title_names_the_column_and_shares_are_in_percent() -> None:
     grouped = estimate_mean(frame, **columns, by="region", groups=["north", "south"])
     assert "<title>Share of insured = yes in 2 groups (pdpmean)</title>" in report_html(grouped)
     north = rounded(100 * grouped["north"].mean, 100 * grouped["north"].std)
+    assert '<th scope="col">people</th><th scope="col">share</th>' in report_html(grouped)
     assert f"<td>2,000</td><td>{north} %</td>" in report_html(grouped)
     hours = estimate_mean(pd.Series(np.random.default_rng(1).normal(38, 6, 4000), name="hours"), 0.5)
     assert f"<title>Mean of hours: {rounded(hours.mean, hours.std)} (pdpmean)</title>" in report_html(hours)

@@ -37,12 +37,16 @@ class PdpMeanError(Exception):
 
 
 class InvalidInputError(PdpMeanError, ValueError):
-    """Something public about the call is wrong: `name` says which argument, and `value` is its value."""
+    """Something public about the call is wrong: `name` says which argument, and `value` is its value.
 
-    def __init__(self, message: str, *, name: str, value: object = None) -> None:
+    `record` is the number of the record that is wrong, from 0, where there is one.
+    """
+
+    def __init__(self, message: str, *, name: str, value: object = None, record: int | None = None) -> None:
         super().__init__(message)
         self.name = name
         self.value = value
+        self.record = record
 
 
 class InsufficientBudgetError(PdpMeanError):

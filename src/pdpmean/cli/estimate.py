@@ -117,7 +117,11 @@ def _check(level: float, *, json: bool, csv: bool) -> None:
     if json and csv:
         raise InvalidInputError("--json and --csv cannot be combined", name="csv")
     if not 0 < level < 1:
-        raise InvalidInputError(f"--level must lie strictly between 0 and 1; got {level:g}", name="level", value=level)
+        raise InvalidInputError(
+            f"--level must lie strictly between 0 and 1, such as 0.95 for 95 %; got {level:g}",
+            name="level",
+            value=level,
+        )
 
 
 def is_terminal() -> bool:

@@ -13,6 +13,7 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pdpmean.core.asked import NAMELESS
 from pdpmean.core.checks import check_probability
 from pdpmean.core.choices import ASSUMPTIONS
 from pdpmean.core.files import PAGES, check_is_new, replacing
@@ -262,11 +263,12 @@ def _many(grouped: GroupedEstimate, level: float) -> Context:
         height=0.9 + 0.3 * len(grouped.groups),
     )
     ends = grouped.intervals(level)
-    what = next((one.asked.in_words for one in grouped.estimates.values()), "Mean")
+    asked = next((one.asked for one in grouped.estimates.values()), NAMELESS)
+    quantity = "share" if asked.is_share else "mean"
     return {
-        "title": f"{what} in {count}",
-        "what": what,
-        "quantity": "share" if what.startswith("Share") else "mean",
+        "title": f"{asked.in_words} in {count}",
+        "what": asked.in_words,
+        "quantity": quantity,
         "count": count,
         "level": _percent(level),
         "refused": _without_answer(grouped),
@@ -274,7 +276,7 @@ def _many(grouped: GroupedEstimate, level: float) -> Context:
         "drawn": figures.drawn,
         "rows": [_group(grouped, group, ends.get(group, ())) for group in grouped.groups],
         "shares": _shares([one.plan for one in grouped.estimates.values()]),
-        "head": ("group", *["people"] * _has_people(grouped), "mean", f"{_percent(level)} from", "to", "error (std)"),
+        "head": ("group", *["people"] * _has_people(grouped), quantity, f"{_percent(level)} from", "to", "error (std)"),
     }
 
 

@@ -97,6 +97,10 @@ def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
             "(table, value='...', budget='...')",
             name="budgets",
         )
+    if hasattr(values, "columns"):
+        raise InvalidInputError(
+            "values is a table: name its columns, estimate_mean(table, value='...', budget='...')", name="values"
+        )
     _check_indexes({"values": values, "budgets": budgets, "by": options.by, "person": options.person})
     if options.tiers is not None:
         budgets = budgets_of_tiers(budgets, options.tiers, public=options.model.budgets_are_public)

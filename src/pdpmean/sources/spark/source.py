@@ -263,7 +263,7 @@ class SparkSource(Source):
     def _check_budgets(self, wrong: int) -> None:
         """Refuse public budgets that are none."""
         if wrong:
-            fault = "a negative or missing budget"
+            fault = f"a negative or missing budget in column {self._layout.budget!r}"
             if self._layout.tiers is not None:
                 fault = f"a tier that tiers does not list: {', '.join(self._layout.tier_budgets)}"
             raise InvalidInputError(
