@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,10 @@ def test_rows_and_tables() -> None:
     assert frame.shape == (4, 13)
     assert frame.loc[0, "std"] == result["north"].std
     assert json.loads(json.dumps(result.to_dict())) == result.to_dict()
+    content = result.to_dict(level=0.8)["groups"]
+    assert content[0]["interval"] == {"low": rows[0]["low"], "high": rows[0]["high"], "level": 0.8}
+    assert content[-1]["interval"] is None
+    assert not {"low", "high", "level"} & (content[0].keys() | result.to_dict().keys())
 
 
 def test_it_prints_as_a_table() -> None:
@@ -110,8 +115,24 @@ def test_it_prints_as_a_table() -> None:
     assert lines[2].split()[:2] == ["group", "mean"]
     assert [line.split()[0] for line in lines[3:7]] == LABELS
     assert len({line.index(" to ") for line in lines[3:6]}) <= 2
-    assert "refused: there are no records" in lines[6]
+    assert lines[6].split() == ["empty", "-", "refused"]
+    assert lines[8].startswith("refused: there are no records")
     assert repr(grouped()) == "<GroupedEstimate of 4 groups, 1 refused, NOT PRIVATE>"
+
+
+def test_a_refusal_is_printed_once_with_its_groups() -> None:
+    """Below the table; and no more of them than anybody would read."""
+    found = grouped(groups=["north", "empty", "void"])
+    notes = [line for line in str(found).splitlines() if line.startswith("refused:")]
+    assert notes == ["refused: there are no records, so nothing can be said about the mean (groups: empty, void)"]
+    assert str(found).count("there are no records") == 1
+    assert "there are no records" in found._repr_html_()
+    others = replace(found, refused={f"group {number}": f"reason {number}" for number in range(9)})
+    notes = [line for line in str(replace(others, groups=("north",))).splitlines() if line.startswith("refused:")]
+    assert notes == [
+        *(f"refused: reason {number} (groups: group {number})" for number in range(5)),
+        "refused: and 4 others",
+    ]
 
 
 def test_it_prints_at_any_level() -> None:

@@ -131,8 +131,18 @@ def bounds_of(options: dict[str, Any]) -> dict[str, Any]:
 
 
 FIELDS = {
-    *("mean", "interval_95", "std", "noise_std", "sampling_std", "tails_std", "center", "scale", "model"),
-    *("spent", "bounds", "budget_range", "missing", "contradicted", "contradictions", "released_mean"),
+    *("mean", "interval", "std", "noise_std", "sampling_std", "tails_std", "center", "scale", "model"),
+    *(
+        "spent",
+        "bounds",
+        "budget_range",
+        "missing",
+        "missing_at_most",
+        "missing_is_seen",
+        "contradicted",
+        "contradictions",
+        "released_mean",
+    ),
     *("assumed_tails", "weighting", "target", "whose_mean", "levels", "levels_differ"),
     *("shape", "shares", "plan", "warnings", "private", "guarantee"),
     *("run", "losses", "what_a_loss_means", "spending", "value", "equals"),

@@ -99,8 +99,10 @@ def test_wrong_budgets_are_told_by_their_record(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pandas(wrong), tmp_path / "people.parquet", row_group_size=1000)
     with mock.patch("pdpmean.sources.files.parquet._PIECE", 1000):  # so that it is read as nine streams
         assert "record 4321 has -0.5" in refusal(tmp_path / "people.parquet", **NAMES)
-    for table in (wrong, tmp_path / "people.csv"):
-        assert "record 4321 has -0.5" in refusal(table, **NAMES)
+    assert "column 'epsilon' must have budgets >= 0; record 4321 has -0.5" in refusal(wrong, **NAMES)
+    assert "'epsilon' must have budgets >= 0; row 4322 below the header has" in refusal(
+        tmp_path / "people.csv", **NAMES
+    )
 
 
 def test_nobody_may_have_two_records() -> None:
@@ -137,3 +139,8 @@ def test_arrow_is_loaded_only_where_there_is_a_table() -> None:
         "assert 'pyarrow' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+def test_a_table_in_the_place_of_values_is_told() -> None:
+    with pytest.raises(InvalidInputError, match=r"^values is a table: name its columns, estimate_mean\(table, value="):
+        pdpmean.estimate_mean(FRAME, BUDGETS)

@@ -17,6 +17,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 from browser import Browser, Page
 
@@ -194,14 +195,14 @@ def test_the_same_page_from_the_same_estimate(estimate: MeanEstimate) -> None:
 
 def test_groups_are_a_table_and_a_picture(grouped: GroupedEstimate) -> None:
     page = report_html(grouped, level=0.9)
-    assert "Means of 7 groups" in Outline(page).words
+    assert "Mean in 7 groups" in Outline(page).words
     assert "Each interval contains its group's mean with 90 % confidence. 1 refused." in Outline(page).words
     cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in page.split("<tr>")]
     rows = {html.unescape(row[0]): row[1:] for row in cells if row}
     for group in set(GROUPS) - {"few"}:
         estimate = grouped[group]
         numbers = [f"{number:.2f}" for number in (estimate.mean, *estimate.interval(0.9))]
-        assert rows[str(group)] == [*numbers, f"{estimate.std:.3g}"]
+        assert rows[str(group)] == ["2,500", *numbers, f"{estimate.std:.3g}"]
     assert rows["few"] == [f"refused: {html.escape(grouped.refused['few'])}"]
     assert Outline(page).words.count("refused") == 3
     assert len(re.findall("<svg", page)) == 1
@@ -209,9 +210,41 @@ def test_groups_are_a_table_and_a_picture(grouped: GroupedEstimate) -> None:
     assert ("model", rows["model"][0]) == ("model", "bounded")
 
 
+def test_numbers_of_people_are_told_only_where_they_are_public() -> None:
+    """In the unbounded model not even as the noisy census has them."""
+    by = np.repeat(np.array(["a", "b"]), 2500)
+    values = np.random.default_rng(2).normal(38, 6, by.size)
+    unbounded: dict[str, Any] = {"model": "unbounded", "budget_range": (0.5, 1.0)}
+    found = estimate_mean(values, 0.5, by=by, groups=["a", "b"], **unbounded)
+    head = re.findall(r'<th scope="col">(.*?)</th>', report_html(found))
+    assert head[:2] == ["group", "mean"]
+    assert "people" not in head
+
+
+def test_the_title_names_the_column_and_shares_are_in_percent() -> None:
+    frame = pd.DataFrame({"insured": np.where(np.arange(4000) % 5 < 2, "yes", "no"), "epsilon": 0.5})
+    frame["region"] = np.where(np.arange(4000) < 2000, "north", "south")
+    columns: dict[str, Any] = {"value": "insured", "budget": "epsilon", "equals": "yes"}
+    found = estimate_mean(frame, **columns)
+    page = report_html(found)
+    mean, low, high = (f"{rounded(100 * number, 100 * found.std)} %" for number in (found.mean, *found.interval()))
+    assert f"<title>Share of insured = yes: {mean} (pdpmean)</title>" in page
+    words = Outline(page).words
+    assert f"With 95 % confidence, the share in the population lies between {low} and {high}." in words
+    assert f"error (std){100 * found.std:.3g} percentage points" in words.replace("(std) ", "(std)")
+    assert "as a percentage" not in words
+    grouped = estimate_mean(frame, **columns, by="region", groups=["north", "south"])
+    assert "<title>Share of insured = yes in 2 groups (pdpmean)</title>" in report_html(grouped)
+    north = rounded(100 * grouped["north"].mean, 100 * grouped["north"].std)
+    assert '<th scope="col">people</th><th scope="col">share</th>' in report_html(grouped)
+    assert f"<td>2,000</td><td>{north} %</td>" in report_html(grouped)
+    hours = estimate_mean(pd.Series(np.random.default_rng(1).normal(38, 6, 4000), name="hours"), 0.5)
+    assert f"<title>Mean of hours: {rounded(hours.mean, hours.std)} (pdpmean)</title>" in report_html(hours)
+
+
 def test_groups_that_are_all_refused(grouped: GroupedEstimate) -> None:
     page = report_html(dataclasses.replace(grouped, groups=("few",), estimates={}))
-    assert "Means of 1 group" in Outline(page).words
+    assert "Mean in 1 group" in Outline(page).words
     assert grouped.refused["few"] in Outline(page).words
 
 

@@ -513,7 +513,8 @@ def assert_is_json(found: MeanEstimate) -> None:
     plan, plain = found.plan, found.to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert plain["mean"] == found.mean
-    assert plain["interval_95"] == list(found.interval(0.95))
+    low, high = found.interval(0.95)
+    assert plain["interval"] == {"low": low, "high": high, "level": 0.95}
     assert plain["shares"] == {name: float(share) for name, share in plan.shares.items()}
     assert math.fsum(plain["shares"].values()) == 1.0
     assert (plain["model"], plain["shape"]) == (plan.model.name, plan.given_shape)

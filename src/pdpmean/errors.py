@@ -37,12 +37,16 @@ class PdpMeanError(Exception):
 
 
 class InvalidInputError(PdpMeanError, ValueError):
-    """Something public about the call is wrong: `name` says which argument, and `value` is its value."""
+    """Something public about the call is wrong: `name` says which argument, and `value` is its value.
 
-    def __init__(self, message: str, *, name: str, value: object = None) -> None:
+    `record` is the number of the record that is wrong, from 0, where there is one.
+    """
+
+    def __init__(self, message: str, *, name: str, value: object = None, record: int | None = None) -> None:
         super().__init__(message)
         self.name = name
         self.value = value
+        self.record = record
 
 
 class InsufficientBudgetError(PdpMeanError):
@@ -73,7 +77,7 @@ class InsufficientBudgetError(PdpMeanError):
     def in_brief(self) -> str:
         """The refusal in a few words, for a row of a table."""
         if self.total == 0:
-            return f"refused: {self}"
+            return f"refused: {str(self).split(',', 1)[0]}"
         return "refused: no budget would be enough" if math.isinf(self.needed) else f"refused: needs {self.needed:,.0f}"
 
     def having_spent(self, share: float) -> InsufficientBudgetError:

@@ -199,7 +199,9 @@ def estimate_mean(
         if not options.model.budgets_are_public:
             leave_no_trace()
         run = Run.begun(new_run_id(), values, options) if randomness.private else None
-        source = charge.reserve(read(values, budgets, options), run, options, share)
+        source = read(values, budgets, options)
+        options = options.of_yes_and_no() if source.is_yes_or_no else options
+        source = charge.reserve(source, run, options, share)
         options = as_charged(options, share)
         source.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
         source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer

@@ -120,9 +120,44 @@ def test_json_holds_the_estimate_at_the_level_asked(run: Run, people: Path) -> N
     found = run("estimate", people, *COLUMNS, "--seed", 7, "--json", "--level", 0.8)
     estimate = same(people, budget="epsilon")
     content = json.loads(found.stdout)
-    assert content == estimate.to_dict() | {"level": 0.8, "interval": list(estimate.interval(0.8))}
+    low, high = estimate.interval(0.8)
+    assert content == estimate.to_dict(0.8)
+    assert content["interval"] == {"low": low, "high": high, "level": 0.8}
+    assert [name for name in content if "interval" in name or name == "level"] == ["interval"]
     assert content["private"] is False
     assert "NOT PRIVATE" in found.stderr
+
+
+@pytest.mark.parametrize("bounds", [("0,100",), ("0,100", "--json"), ("0,", "100"), ("0",)], ids=str)
+def test_bounds_with_a_comma_say_what_to_write(run: Run, people: Path, bounds: tuple[str, ...]) -> None:
+    found = run("estimate", people, *COLUMNS, "--bounds", *bounds)
+    hint = "pdpmean: --bounds takes two numbers, with a blank between them: --bounds 0 100, or --bounds 0 none\n"
+    assert found.stderr.startswith(hint)
+    assert found.exit_code == 2
+
+
+@pytest.mark.parametrize(("entry", "told"), [("-0.25", "-0.25"), ("much", "nan, which is not a number")])
+def test_a_wrong_budget_in_a_file_is_told_with_its_column_and_row(
+    run: Run, tmp_path: Path, entry: str, told: str
+) -> None:
+    path = tmp_path / "wrong.csv"
+    path.write_text("hours,epsilon\n38,0.5\n39,0.5\n40," + entry + "\n")
+    for words in (("estimate", path, *COLUMNS), ("plan", path, "--budget", "epsilon")):
+        found = run(*words)
+        told_of = f"pdpmean: column 'epsilon' must have budgets >= 0; row 3 below the header has {told}. Use 0 to"
+        assert found.stderr.startswith(told_of)
+        assert found.exit_code == 2
+
+
+@pytest.mark.parametrize("entry", ["-0.25", "much", "0.5"])
+def test_where_budgets_are_private_a_wrong_one_is_not_told(run: Run, tmp_path: Path, entry: str) -> None:
+    """Its record is left out, and nothing says so."""
+    path = tmp_path / "wrong.csv"
+    path.write_text("hours,epsilon\n" + "38,0.5\n" * 40 + f"40,{entry}\n")
+    unbounded = ("--model", "unbounded", "--budget-min", 0.1, "--budget-max", 1, "--seed", 1)
+    found = run("estimate", path, *COLUMNS, *unbounded)
+    assert found.exit_code == 1
+    assert not {"column", "row", "much", "-0.25"} & set(found.stderr.split())
 
 
 def test_csv_is_a_header_and_a_line(run: Run, people: Path) -> None:
@@ -178,7 +213,7 @@ def test_numbers_that_contradict_themselves_are_no_answer(run: Run, people: Path
     assert re.fullmatch(r"pdpmean: no answer: .*: use --shape any\n", found.stderr)
     content = json.loads(found.stdout)
     assert content["contradicted"]
-    assert (content["mean"], content["interval"], content["interval_95"], content["warnings"]) == (None, None, None, [])
+    assert (content["mean"], content["interval"], content["warnings"]) == (None, None, [])
     (row,) = csv.DictReader(io.StringIO(run(*words, "--csv").stdout))
     assert (row["mean"], row["low"], row["high"]) == ("", "", "")
     assert row["contradiction"]
@@ -191,7 +226,7 @@ def test_numbers_that_contradict_themselves_are_no_answer(run: Run, people: Path
         text.stdout.split()
     )
     shown = page.read_text(encoding="utf-8")
-    assert "<h1>No answer</h1>" in shown
+    assert "<h1><small>Mean of income</small> No answer</h1>" in shown
     assert "% interval" not in shown.split("What was planned")[0]
 
 
@@ -214,7 +249,7 @@ def test_groups_whose_numbers_contradict_themselves(run: Run, people: Path) -> N
         (("--value", "epsilon", "--budget", "epsilon"), "--value and --budget name the same column, 'epsilon'"),
         (("--value", "hours", "--budget", "tier"), "for tier names, pass --tiers NAME=BUDGET,..."),
         ((*COLUMNS, "--json", "--csv"), "--json and --csv cannot be combined"),
-        ((*COLUMNS, "--level", "95"), "--level must lie strictly between 0 and 1; got 95"),
+        ((*COLUMNS, "--level", "95"), "--level must lie strictly between 0 and 1, such as 0.95 for 95 %; got 95"),
         ((*COLUMNS, "--by", "region"), "--by and --groups go together: a column and the public list of its groups"),
         ((*COLUMNS, "--groups", "a"), "--by and --groups go together"),
         ((*COLUMNS, "--tiers", "0.1:30"), "--tiers must look like strict=0.1,open=1"),
@@ -314,7 +349,10 @@ def test_the_same_check_sees_a_number_of_people(run: Run, people: Path) -> None:
             "no column '0.5'; for one budget for everybody, pass --budget-for-all 0.5\nIts columns: ",
         ),
         (("--budget-for-all", "-0.5"), "pdpmean: --budget-for-all must be >= 0; got -0.5\n"),
-        (("--budget", "tier"), "has nan, which is not a number (the first record is 0)"),
+        (
+            ("--budget", "tier"),
+            "column 'tier' must have budgets >= 0; row 1 below the header has nan, which is not a number. ",
+        ),
         (("--budget", "tier", "--tiers", "strict=0.1"), "pdpmean: the column of budgets holds the tier "),
         (("--budget", "tier", "--tiers", "strict=0.1"), ", which --tiers does not list: strict\n"),
     ],

@@ -63,7 +63,7 @@ def test_an_import_of_wrong_budgets_changes_nothing(run: Run, folder: Path) -> N
     run("ledger", "init", "new.db")
     found = run("ledger", "import", "new.db", "wrong.csv", "--person", "id", "--budget", "epsilon")
     assert found.exit_code == 2
-    assert "record 1 has -1" in found.stderr
+    assert "column 'epsilon' must have budgets >= 0; row 2 below the header has -1" in found.stderr
     assert run("ledger", "init", "new.db").stdout == "new.db is a ledger of 0 people\n"
 
 
@@ -163,10 +163,15 @@ def test_a_release_that_was_cut_off_is_settled(run: Run, ledger: Path) -> None:
 
 
 @pytest.mark.usefixtures("ledger")
-def test_tables_are_exported_and_never_overwritten(run: Run) -> None:
+def test_tables_are_exported_and_overwritten_only_if_told_to(run: Run) -> None:
     assert run("ledger", "export", "people.db", "out.csv").stdout == "people written to out.csv\n"
     assert len(Path("out.csv").read_text().splitlines()) == PEOPLE + 1
-    assert "already exists" in run("ledger", "export", "people.db", "out.csv").stderr
+    refused = run("ledger", "export", "people.db", "out.csv", "--table", "releases")
+    assert refused.stderr == "pdpmean: out.csv already exists; name another file, or pass --overwrite\n"
+    assert refused.exit_code == 2
+    assert len(Path("out.csv").read_text().splitlines()) == PEOPLE + 1
+    assert run("ledger", "export", "people.db", "out.csv", "--table", "releases", "--overwrite").exit_code == 0
+    assert Path("out.csv").read_text().startswith("number,")
     assert run("ledger", "export", "people.db", "out.parquet", "--table", "costs").exit_code == 0
     assert pq.read_table("out.parquet").num_rows == 0
 
@@ -198,6 +203,13 @@ def test_plans_are_for_what_is_left(run: Run) -> None:
         (("estimate", "people.csv", *ASKED[:-2]), "--purpose TEXT"),
         (("estimate", "people.csv", *ASKED, "--share", "0.5", "--spend", "1"), "not both"),
         (("ledger", "statement", "people.db", "nobody"), "has no person 'nobody'"),
+        (
+            ("ledger", "grant", "people.db", "alice", "-1"),
+            "budgets must be >= 0. Before an id that starts with a minus",
+        ),
+        (("ledger", "grant", "people.db", "alice", "-0.5"), "budgets must be >= 0"),
+        (("ledger", "grant", "people.db", "--", "alice", "-1"), "budget must be a number >= 0 (or inf); got '-1'"),
+        (("ledger", "export", "people.db", "."), "cannot write .: it is a folder; name a file"),
     ],
 )
 @pytest.mark.usefixtures("ledger")
@@ -206,6 +218,13 @@ def test_wrong_uses_say_what_to_do(run: Run, words: tuple[str, ...], message: st
     assert found.exit_code == 2
     assert message in found.stderr
     assert not Path("no.db").exists()
+
+
+def test_a_folder_is_no_ledger(run: Run, tmp_path: Path) -> None:
+    for words in (("ledger", "init", tmp_path), ("ledger", "show", tmp_path)):
+        found = run(*words)
+        assert f"{tmp_path} is a folder; a ledger is a file" in found.stderr
+        assert found.exit_code == 5
 
 
 @pytest.mark.usefixtures("folder")

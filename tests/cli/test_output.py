@@ -67,7 +67,8 @@ def test_nothing_half_written_stays(tmp_path: Path, error: type[BaseException]) 
 
 def test_what_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    wrong = {tmp_path / "no" / "x": "No such file", tmp_path: "directory", tmp_path / "file" / "x": "Not a directory"}
+    inside = tmp_path / "file" / "x"
+    wrong = {tmp_path / "no" / "x": "No such file", tmp_path: "it is a folder", inside: "Not a directory"}
     for path, reason in wrong.items():
         with pytest.raises(InvalidInputError, match=f"cannot write {path}: .*{reason}"), replacing(path):
             pytest.fail("it was not said at once")

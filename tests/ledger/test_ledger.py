@@ -365,8 +365,8 @@ def test_tables_are_exported_whole_and_exactly(ledger: Ledger, tmp_path: Path) -
     ledger.grant_all([("a", "0.1"), ("b", "inf")])
     ledger.reserve(asked("a"), request()).commit({})
     for table in ("people", "releases", "costs"):
-        ledger.export(tmp_path / "out.csv", table)
-        ledger.export(tmp_path / "out.parquet", table)
+        ledger.export(tmp_path / "out.csv", table, overwrite=True)
+        ledger.export(tmp_path / "out.parquet", table, overwrite=True)
         with (tmp_path / "out.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
         same = pq.read_table(tmp_path / "out.parquet").to_pylist()
@@ -374,7 +374,9 @@ def test_tables_are_exported_whole_and_exactly(ledger: Ledger, tmp_path: Path) -
     assert rows == [{"release": "1", "id": "a", "cost": rows[0]["cost"], "cost_units": str(2**40 // 10)}]
     for wrong, table in (("out.txt", "people"), ("out.csv", "secrets")):
         with pytest.raises(InvalidInputError):
-            ledger.export(tmp_path / wrong, table)
+            ledger.export(tmp_path / wrong, table, overwrite=True)
+    with pytest.raises(InvalidInputError, match="already exists; name another file, or pass overwrite=True"):
+        ledger.export(tmp_path / "out.csv")
 
 
 # Verification

@@ -74,7 +74,7 @@ def test_files_that_are_not_there() -> None:
     assert refusal("poeple.csv") == "no file matches 'poeple.csv'; did you mean 'people.csv'?"
     assert refusal("./people.cvs") == "no file matches './people.cvs'; did you mean './people.csv'?"
     assert refusal("nowhere/people.csv") == "no file matches 'nowhere/people.csv'"
-    assert refusal("nothing") == "there is no file in 'nothing'"
+    assert refusal("nothing") == "there is no file in the folder 'nothing'"
     assert refusal("-").startswith("no file matches '-'; standard input cannot be used")
 
 

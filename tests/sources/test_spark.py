@@ -345,6 +345,15 @@ def test_entries_equal_to_one(session: SparkSession, kind: str, entries: list[st
     assert np.array_equal(found, [1, 0, math.nan], equal_nan=True)
 
 
+def test_the_type_of_yes_and_no_is_known(session: SparkSession) -> None:
+    frame = session.sql("select id % 3 = 0 as member, id as number, 0.5D as budget from range(4)")
+    assert SparkSource(frame, Layout("member", "budget")).is_yes_or_no
+    assert not SparkSource(frame, Layout("number", "budget")).is_yes_or_no
+    assert not SparkSource(frame, Layout("member", "budget", equals="true")).is_yes_or_no
+    merged = Layout("member", "budget", person="number", merged=True)
+    assert SparkSource(frame, merged).is_yes_or_no
+
+
 def test_zeros_of_both_signs_are_one_group(session: SparkSession) -> None:
     frame = frame_of(session, value=[1.0], budget=[1.0], label=[-0.0])
     source = spark_source(frame, by="label", groups=("0.0", "-0.0"))

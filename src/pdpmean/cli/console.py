@@ -32,6 +32,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from pdpmean.cli.options import BOUNDS_HINT
 from pdpmean.errors import BudgetWarning, InsufficientBudgetError, InvalidInputError, LedgerError, MissingPackageError
 
 __all__ = [
@@ -66,7 +67,8 @@ _OPTIONS = {
     r"tiers=\{name: budget\}": "--tiers NAME=BUDGET,...",
     r"\b(shape|model|value|budget|person|rows|equals)='([^']*)'": r"--\1 \2",
     r"\b(clip|center|scale|max)_(width|share|failure|ratio)\b": r"--\1-\2",
-    r"^(share|saturation|person|groups|equals|missing|spend|ledger)\b": r"--\1",
+    r"^(share|saturation|person|rows|groups|equals|missing|spend|ledger)\b": r"--\1",
+    r"\boverwrite=True\b": "--overwrite",
     r"\buse share$": "use --share",
     r"\bpurpose='\.\.\.'": "--purpose TEXT",
     r"\bpass moved=True once": "run pdpmean ledger init --moved once",
@@ -74,6 +76,15 @@ _OPTIONS = {
     r"\bbudgets=0\.5": "--budget-for-all 0.5",
     r"\btiers does\b": "--tiers does",
     r"^value and budget\b": "--value and --budget",
+}
+
+
+# What the parser of options says, for somebody who meant no option.
+_USAGE = {
+    r"^Option '--bounds' requires 2 arguments\.": BOUNDS_HINT,
+    r"^No such option: -[\d.].*": (
+        "budgets must be >= 0. Before an id that starts with a minus sign, write -- by itself"
+    ),
 }
 
 
@@ -157,7 +168,7 @@ def _line(text: str) -> str:
 def in_options(text: str) -> str:
     """The same advice, with options instead of Python arguments."""
     for argument, option in _OPTIONS.items():
-        text = re.sub(argument, option, text)
+        text = re.sub(argument.replace(" ", r"\s+"), option, text)  # lines may have been folded
     return text
 
 
@@ -192,6 +203,8 @@ def _explain(error: Exception) -> int:
 
 def _explain_usage(error: typer.TyperException) -> int:
     message = error.format_message().replace("Value error, ", "")
+    for said, meant in _USAGE.items():
+        message = re.sub(said, meant, message)
     context = getattr(error, "ctx", None)
     if message:
         hint = f"\nTry '{context.command_path} --help'." if context else ""

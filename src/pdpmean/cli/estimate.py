@@ -6,17 +6,16 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from pdpmean.cli import options as given
 from pdpmean.cli.console import CONTRADICTED, REFUSED, WARNED, in_options, note, told_warnings, warn
-from pdpmean.cli.output import as_csv, as_json, check_is_new, wanted
+from pdpmean.cli.output import as_csv, as_json, wanted
 from pdpmean.cli.progress import Hook, progress
 from pdpmean.cli.tiers import read_groups, read_tiers, tier_budgets
-from pdpmean.core.files import PAGES
+from pdpmean.core.files import PAGES, check_is_new
 from pdpmean.core.text import without_password
 from pdpmean.errors import InvalidInputError, LedgerError
 
@@ -65,7 +64,8 @@ def estimate(
 
     Example: pdpmean estimate people.csv --value hours --budget epsilon
     """
-    _check(level, None if overwrite else report, json=json, csv=csv)
+    check_is_new(report, overwrite=overwrite, name="report")
+    _check(level, json=json, csv=csv)
     listed = read_tiers(tiers)
     options = {
         "value": value,
@@ -112,13 +112,16 @@ def _exit_code(found: MeanEstimate | GroupedEstimate, *, strict: bool) -> int:
     return WARNED if strict and (found.warnings or found.contradictions) else 0
 
 
-def _check(level: float, new_file: Path | None, *, json: bool, csv: bool) -> None:
+def _check(level: float, *, json: bool, csv: bool) -> None:
     """Refuse what would otherwise show only after the budgets are spent."""
-    check_is_new(new_file, "report")
     if json and csv:
         raise InvalidInputError("--json and --csv cannot be combined", name="csv")
     if not 0 < level < 1:
-        raise InvalidInputError(f"--level must lie strictly between 0 and 1; got {level:g}", name="level", value=level)
+        raise InvalidInputError(
+            f"--level must lie strictly between 0 and 1, such as 0.95 for 95 %; got {level:g}",
+            name="level",
+            value=level,
+        )
 
 
 def is_terminal() -> bool:
@@ -193,6 +196,6 @@ def _rows_and_content(
     low, high = (None, None) if found.contradicted else found.interval(level)
     numbers = {name: getattr(found, name) for name in _NUMBERS}
     texts = {"contradiction": "; ".join(found.contradictions), "warning": "; ".join(found.warnings)}
-    content = found.to_dict()
+    content = found.to_dict(level)
     row = {"mean": content["mean"], "low": low, "high": high, **numbers, **texts}
-    return [row | marks], content | {"level": level, "interval": None if found.contradicted else [low, high]}
+    return [row | marks], content

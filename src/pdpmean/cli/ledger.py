@@ -14,7 +14,6 @@ from pdpmean.cli.console import REFUSED, Command, Group, told_warnings
 from pdpmean.cli.output import as_json
 from pdpmean.cli.tiers import read_tiers, tier_budgets
 from pdpmean.core.text import as_facts, as_table, without_password
-from pdpmean.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from pdpmean import Ledger
@@ -87,7 +86,7 @@ def import_people(
 
 def _rows(files: list[str], person: str, budget: str, tiers: dict[str, float] | None) -> Iterator[tuple[Any, ...]]:
     """What people grant: a place, an id, the name of a tier, and the columns of an amount."""
-    from pdpmean.core.checks import check_budgets
+    from pdpmean.core.checks import check_budgets, in_column
     from pdpmean.ledger.amount import columns_of_budgets
     from pdpmean.sources.layout import Layout
     from pdpmean.sources.opening import open_table
@@ -96,8 +95,10 @@ def _rows(files: list[str], person: str, budget: str, tiers: dict[str, float] | 
     by_budget = Counter(budget_of.values())
     names = {held: name for name, held in budget_of.items() if by_budget[held] == 1}  # of two tiers, neither is told
     place = 0
-    for ids, budgets in open_table(files, Layout(None, budget, tiers, person=person)).people():
-        columns = columns_of_budgets(check_budgets(budgets, place))
+    source = open_table(files, Layout(None, budget, tiers, person=person))
+    for ids, budgets in source.people():
+        with in_column(source.budget_column):
+            columns = columns_of_budgets(check_budgets(budgets, place))
         tier = (names.get(held) for held in budgets.tolist())
         places = range(place, place + len(ids))
         yield from zip(places, ids, tier, *(column.tolist() for column in columns), strict=True)
@@ -230,13 +231,12 @@ def export(
     table: Annotated[
         Literal["people", "releases", "costs"], typer.Option("--table", help="The table to export.")
     ] = "people",
+    overwrite: given.OverwriteTable = False,
 ) -> None:
     """Write a table as CSV or Parquet.
 
     Example: pdpmean ledger export people.db balances.csv
     """
-    if out.exists():
-        raise InvalidInputError(f"{out} already exists; name another file", name="out", value=out)
     with open_ledger(db) as ledger:
-        ledger.export(out, table)
+        ledger.export(out, table, overwrite=overwrite)
     typer.echo(f"{table} written to {out}")

@@ -11,10 +11,12 @@ from typing import Annotated, Any, Literal
 import typer
 
 from pdpmean.cli.tiers import Tier, budget_range
+from pdpmean.errors import InvalidInputError
 
 Planning = Callable[..., dict[str, Any]]  # what `with_planning` hands to a command
 
 COLUMNS, GROUPS, MODEL = "Columns", "Groups", "Who is protected"
+BOUNDS_HINT = "--bounds takes two numbers, with a blank between them: --bounds 0 100, or --bounds 0 none"
 POPULATION, PLAN, OUTPUT, LEDGER = "The population", "Override the plan", "Output", "Ledger"
 
 
@@ -39,6 +41,7 @@ BudgetFiles = Annotated[
     typer.Argument(metavar="FILE", help="Files with a column of budgets; none if --tiers says how many people."),
 ]
 Value = Annotated[str, column("--value", "The column to average.")]
+ValueToCome = Annotated[str | None, column("--value", "The column to average later; a plan does not read it.")]
 Equals = Annotated[
     str | None,
     _option(
@@ -193,6 +196,7 @@ Json = Annotated[bool, _flag("--json", "Print JSON.")]
 Csv = Annotated[bool, _flag("--csv", "Print CSV, one line per group.")]
 Report = Annotated[Path | None, _option("--report", "Write an HTML report, such as out.html.", OUTPUT, "FILE")]
 Overwrite = Annotated[bool, _flag("--overwrite", "Let the report replace an existing file.")]
+OverwriteTable = Annotated[bool, _flag("--overwrite", "Let the table replace an existing file.")]
 OverwritePlot = Annotated[bool, _flag("--overwrite", "Let the figure replace an existing file.")]
 Plot = Annotated[Path | None, _option("--plot", "Draw a figure, such as out.svg.", OUTPUT, "FILE")]
 Strict = Annotated[bool, _flag("--strict", "Treat every warning as an error, with exit code 4.")]
@@ -234,11 +238,21 @@ def _planning(
         "budget_range": budget_range(model, budget_min, budget_max, tiers),
         "share": share,
         "shape": shape,
-        "bounds": bounds and tuple(_end(text) for text in bounds),
+        "bounds": _bounds(bounds),
         "weighting": weighting,
         "target": target,
         "choices": Choices(**{name: value for name, value in choices.items() if value is not None}),
     }
+
+
+def _bounds(texts: tuple[str, str] | None) -> tuple[Any, Any] | None:
+    """Two bounds; a comma between them is noticed, which would take the next option for the second."""
+    if texts is None:
+        return None
+    low, high = texts
+    if "," in low or high.startswith("--"):
+        raise InvalidInputError(BOUNDS_HINT, name="bounds", value=texts)
+    return _end(low), _end(high)
 
 
 def _end(text: str) -> float | str | None:

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pdpmean.core.files import replacing
-from pdpmean.errors import InvalidInputError
 
-__all__ = ["as_csv", "as_json", "check_is_new", "wanted"]
+__all__ = ["as_csv", "as_json", "wanted"]
 
 
 def as_json(content: Mapping[str, Any]) -> str:
@@ -40,12 +39,6 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue().removesuffix("\n")
-
-
-def check_is_new(path: Path | None, name: str) -> None:
-    """Raise if there is a file already where one was asked for, by the option of this name."""
-    if path is not None and path.is_file():
-        raise InvalidInputError(f"{path} already exists; name another file, or pass --overwrite", name=name, value=path)
 
 
 def wanted(path: Path | None, kinds: Collection[str]) -> AbstractContextManager[Path | None]:

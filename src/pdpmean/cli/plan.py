@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from pdpmean.cli import options as given
-from pdpmean.cli.output import as_json, check_is_new, wanted
+from pdpmean.cli.output import as_json, wanted
 from pdpmean.cli.progress import progress
 from pdpmean.cli.tiers import Tier, people_of, read_groups, read_tiers, tier_budgets
-from pdpmean.core.files import FIGURES
+from pdpmean.core.files import FIGURES, check_is_new
 from pdpmean.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ __all__ = ["plan"]
 def plan(
     *,
     files: given.BudgetFiles = None,
+    value: given.ValueToCome = None,  # noqa: ARG001  so that a plan takes what its estimate will
     equals: given.Equals = None,
     budget: given.Budget = None,
     tiers: given.TiersOrPeople = None,
@@ -50,7 +51,7 @@ def plan(
 
     Example: pdpmean plan --tiers 0.1:5400,0.5:3700,1:900
     """
-    check_is_new(None if overwrite else plot, "plot")
+    check_is_new(plot, overwrite=overwrite, name="plot")
     listed = read_tiers(tiers)
     options = {"equals": equals, "person": person, "rows": rows, **read_groups(by, groups), **planning(tiers=listed)}
     _check_plot(plot, options)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +21,7 @@ __all__ = [
     "ONE_FOR_ALL_HINT",
     "SMALLEST_BUDGET",
     "TIERS_HINT",
+    "BudgetColumn",
     "budgets_by_tier",
     "check_budget",
     "check_budget_range",
@@ -27,6 +29,7 @@ __all__ = [
     "check_equals",
     "check_positive",
     "check_probability",
+    "in_column",
     "tier_budgets",
 ]
 
@@ -72,17 +75,37 @@ def check_budgets(budgets: ArrayLike, first: int = 0) -> Floats:
     return np.where(np.isfinite(usable), np.minimum(usable, LARGEST_BUDGET), usable)
 
 
-def _wrong_budget(record: int | None, budget: float) -> InvalidInputError:
+def _wrong_budget(record: int | None, budget: float, column: BudgetColumn | None = None) -> InvalidInputError:
     """What to raise for the budget of a record, or for the one of all."""
     found = "nan, which is not a number" if math.isnan(budget) else f"{budget:g}"
+    what = "budgets must be" if column is None else f"column {column.name!r} must have budgets"
     if record is None:
-        message = f"budgets must be >= 0; got {found}"
+        message = f"{what} >= 0; got {found}"
+    elif column is not None and column.has_header:
+        message = f"{what} >= 0; row {record + 1} below the header has {found}. Use 0 to leave a record out"
     else:
-        message = (
-            f"budgets must be >= 0; record {record} has {found} (the first record is 0). Use 0 to leave a record out"
-        )
+        message = f"{what} >= 0; record {record} has {found} (the first record is 0). Use 0 to leave a record out"
     hint = f"; {TIERS_HINT}" if math.isnan(budget) else ""
-    return InvalidInputError(message + hint, name="budgets", value=budget)
+    return InvalidInputError(message + hint, name="budgets", value=budget, record=record)
+
+
+class BudgetColumn(NamedTuple):
+    """Where public budgets are in a table, so that an error can say which of them is wrong."""
+
+    name: str
+    has_header: bool = False
+    """Whether records are the rows below a header, as in a CSV file."""
+
+
+@contextmanager
+def in_column(column: BudgetColumn | None) -> Iterator[None]:
+    """In which an error about the budget of a record names the column, where there is one, and the row."""
+    try:
+        yield
+    except InvalidInputError as error:
+        if column is None or error.record is None or not isinstance(error.value, float):
+            raise
+        raise _wrong_budget(error.record, error.value, column) from None
 
 
 def check_budget_range(budget_range: tuple[float, float]) -> tuple[float, float]:

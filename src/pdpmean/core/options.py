@@ -7,7 +7,7 @@ and a row in `cli/options.py`.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal, TypedDict
 
@@ -22,6 +22,7 @@ from pdpmean.core.choices import (
     check_missing,
     check_shape,
     check_share,
+    given_shape,
 )
 from pdpmean.core.groups import check_groups
 from pdpmean.core.model import BOUNDED, Model, ModelName, make_model
@@ -52,6 +53,8 @@ class Options:
     value: str | None = None
     equals: str | None = None
     """The entry that counts as 1, where every other counts as 0."""
+    yes_or_no: bool = False
+    """Whether the type of the column of values is that of yes and no."""
     budget: str | None = None
     tiers: Mapping[Any, float] | None = None
     by: Any = None
@@ -72,6 +75,12 @@ class Options:
     def ids_are_checked(self) -> bool:
         """Whether ids are given so that nobody has two records: not where rows are merged, or charged by a ledger."""
         return self.person is not None and self.rows is None and self.ledger is None
+
+    def of_yes_and_no(self) -> Options:
+        """The same for a column whose type, which is public, is that of yes and no: 0 and 1, unless told otherwise."""
+        if self.bounds.are_given or given_shape(self.shape) != "any":
+            return replace(self, yes_or_no=True)
+        return replace(self, yes_or_no=True, bounds=_YES_AND_NO, shape=check_shape("any", _YES_AND_NO))
 
 
 def check_options(

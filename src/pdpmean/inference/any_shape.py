@@ -10,6 +10,7 @@ import numpy as np
 from pdpmean.core.bounds import Bounds
 from pdpmean.core.numbers import finite
 from pdpmean.inference.known_bounds import MANY_MISSING, KnownBoundsInference
+from pdpmean.inference.missing import MissingShare
 from pdpmean.inference.population import Evidence, Population, ShapeInference
 from pdpmean.laws.far_mean import FarMean, PrivateTotal, PublicTotal, conclude_means
 from pdpmean.laws.missing_weight import MOST_MISSING
@@ -68,13 +69,15 @@ class _Clipped(Evidence):
         assert isinstance(self.released.averaged, PublicTotalSums | PrivateTotalSums)
         return 1 - min(max(self.released.averaged.missing / self.released_weight, 0.0), MOST_MISSING)
 
-    def missing_share(self, planned: float) -> float:
-        """The part of the weight that is missing, which is so much of the planned one."""
-        if self.plan.model.budgets_are_public:
-            return planned
-        assert isinstance(self.released.averaged, PrivateTotalSums)
-        missing = planned * self.plan.behind_sums.nats
-        return missing / (missing + max(self.released.averaged.weight, 1.0))
+    def missing(self, planned: float) -> MissingShare:
+        """The part of the weight that is missing, which is about so much of the planned one."""
+        sums = self.released.averaged
+        assert isinstance(sums, PublicTotalSums | PrivateTotalSums)
+        about = planned
+        if isinstance(sums, PrivateTotalSums):
+            nats = planned * self.plan.behind_sums.nats
+            about = nats / (nats + max(sums.weight, 1.0))
+        return MissingShare.of(about, sums.missing, self.released_weight)
 
     @property
     def sums(self) -> PublicTotal | PrivateTotal:
@@ -102,12 +105,12 @@ class AnyShapeInference(ShapeInference):
 
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
         """Whether most values seem to be missing, where there is an answer."""
-        many = not population.contradictions and (population.missing or 0.0) > _MANY
+        many = not population.contradictions and population.missing_share > _MANY
         return (MANY_MISSING,) if many else ()
 
     def contradictions(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
         """What does not fit together in the histogram and in the sums; of next to no values, that there are none."""
-        mostly_missing = (population.missing or 0.0) > _MANY
+        mostly_missing = population.missing_share > _MANY
         return (_TOO_FEW_LEFT,) if population.contradictions and mostly_missing else population.contradictions
 
 
@@ -141,7 +144,7 @@ def _population(group: _Clipped, mean: FarMean) -> Population:
         mean=mean.mean,
         scale=mean.scale,
         law=mean.law,
-        missing=group.missing_share(mean.missing),
+        missing=group.missing(mean.missing),
         assumed=AssumedTails(mean.smallest_visible),
         contradictions=tuple(_CONTRADICTIONS[code] for code in mean.contradictions),
     )

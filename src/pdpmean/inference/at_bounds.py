@@ -20,6 +20,8 @@ _RARE = (0.0, _YES_AND_NO)  # a share next to 0: a rare yes is nothing odd
 
 def warn_of_bounds(population: Population, bounds: Bounds, asked: Asked) -> tuple[str, ...]:
     """What to know about a mean at a bound: that values beyond it count as the bound, or that an entry is rare."""
+    if asked.yes_or_no:
+        return ()  # there is nothing beyond these bounds
     if asked.is_share:
         return (_NOWHERE.format(asked.equals),) if _is_by_chance(population, population.mean) else ()
     sides = (("lower", bounds.low, "smaller", "high"), ("upper", bounds.high, "larger", "low"))

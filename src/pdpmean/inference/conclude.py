@@ -93,6 +93,7 @@ def _estimate(parts: _Parts, found: Sequence[Population], promise: Promise, aske
     if differs and levelled and levelled.is_bell:
         contradictions = (_NO_BELL.format(differs),)
     at_bounds = warn_of_bounds(population, parts.released.plan.bounds, asked)
+    missing = None if parts.released.plan.nothing_missing else population.missing
     return MeanEstimate(
         mean=population.mean,
         center=parts.released.location.center,
@@ -101,7 +102,9 @@ def _estimate(parts: _Parts, found: Sequence[Population], promise: Promise, aske
         plan=parts.released.plan,
         promise=promise,
         weighting=levelled.weighting if levelled else parts.released.plan.weighting,
-        missing=None if parts.released.plan.nothing_missing else population.missing,
+        missing=None if missing is None else missing.about,
+        missing_at_most=None if missing is None else missing.at_most,
+        missing_is_seen=missing is not None and missing.is_seen,
         assumed=population.assumed,
         asked=asked,
         warnings=() if contradictions else (*shape.warnings(*judged), *at_bounds, *([differs] if differs else [])),

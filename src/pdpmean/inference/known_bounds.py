@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pdpmean.core.types import Floats
+from pdpmean.inference.missing import MissingShare
 from pdpmean.inference.population import Evidence, Population, ShapeInference
 from pdpmean.laws.bounded_mean import BoundedMean, from_private_total, from_public_total
 from pdpmean.laws.missing_weight import missing_nodes
@@ -70,11 +71,14 @@ class KnownBoundsInference(ShapeInference):
         public = released[0].plan.model.budgets_are_public
         found = _of_public_totals(released) if public else _of_private_totals(released)
         missing = [mean.missing for mean in found] if public else _missing_of_private_totals(released)
-        return [_between(group.plan, mean, share) for group, mean, share in zip(released, found, missing, strict=True)]
+        return [
+            _between(group.plan, mean, _missing(group, share))
+            for group, mean, share in zip(released, found, missing, strict=True)
+        ]
 
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
         """Whether most values seem to be missing."""
-        return (MANY_MISSING,) if (population.missing or 0.0) > _MANY else ()
+        return (MANY_MISSING,) if population.missing_share > _MANY else ()
 
 
 def _of_public_totals(released: Sequence[Released]) -> list[BoundedMean]:
@@ -112,7 +116,15 @@ def _column(numbers: list[float]) -> Floats:
     return np.array(numbers, dtype=np.float64)
 
 
-def _between(plan: Plan, mean: BoundedMean, missing: float) -> Population:
+def _missing(released: Released, about: float) -> MissingShare:
+    """The part of the weight that is missing, which is about so much."""
+    sums = released.averaged
+    assert isinstance(sums, PublicTotalSums | PrivateTotalSums)
+    total = sums.weight if isinstance(sums, PublicTotalSums) else sums.weight + max(sums.missing, 0.0)
+    return MissingShare.of(about, sums.missing, total)
+
+
+def _between(plan: Plan, mean: BoundedMean, missing: MissingShare) -> Population:
     """What was found between 0 and 1, between the bounds."""
     low, high = plan.bounds
     width = high - low

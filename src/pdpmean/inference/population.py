@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pdpmean.inference.missing import MissingShare
 from pdpmean.laws.law import Law
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Released
@@ -28,12 +29,17 @@ class Population:
     """The standard deviation of the values."""
     law: Law
     """Where the mean lies."""
-    missing: float | None = None
+    missing: MissingShare | None = None
     """The part of the weight whose value is missing, where that is known."""
     assumed: AssumedTails | None = None
     """What was assumed of tails, where anything was."""
     contradictions: tuple[str, ...] = ()
     """Where the released numbers do not fit together, so that the mean is no answer: what was seen, in words."""
+
+    @property
+    def missing_share(self) -> float:
+        """About the part of the weight whose value is missing; 0 where that is not known."""
+        return 0.0 if self.missing is None else self.missing.about
 
 
 @dataclass(frozen=True)

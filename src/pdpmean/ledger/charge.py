@@ -21,7 +21,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdpmean.core.checks import check_budgets
+from pdpmean.core.checks import BudgetColumn, check_budgets, in_column
 from pdpmean.core.options import Options
 from pdpmean.core.run import Run, told_options
 from pdpmean.core.spending import Spending
@@ -38,6 +38,8 @@ __all__ = ["Charge", "as_charged", "check_ledger"]
 
 class Chargeable(Protocol):
     """Records whose budgets can be replaced by those that a ledger has reserved."""
+
+    budget_column: BudgetColumn | None
 
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
         """The id of each record in order, None if it takes no part, and its budget in the data."""
@@ -160,7 +162,9 @@ def _reason(error: BaseException) -> str:
 def _people(source: Chargeable, request: Request) -> Iterator[PeopleAsked]:
     first = 0
     for ids, budgets in source.people():
-        yield PeopleAsked(ids, _granted(budgets, first, request) if request.budgets_in_data else None)
+        with in_column(source.budget_column):
+            granted = _granted(budgets, first, request) if request.budgets_in_data else None
+        yield PeopleAsked(ids, granted)
         first += len(ids)
 
 

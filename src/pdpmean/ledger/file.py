@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -79,6 +80,10 @@ class LedgerFile:
         self._check_names(found)
 
     def _check_names(self, found: os.stat_result) -> None:
+        if stat.S_ISDIR(found.st_mode):
+            raise LedgerError(
+                f"{self.path} is a folder; a ledger is a file, such as {os.path.join(self.path, 'people.db')}"
+            )
         if found.st_nlink > 1:
             raise LedgerError(
                 f"{self.path} has a second name (a hard link), by which the same budget could be spent again. "

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from pdpmean.core.files import check_is_new
 from pdpmean.core.text import without_password
 from pdpmean.errors import InvalidInputError
 from pdpmean.ledger import queries
@@ -163,8 +164,9 @@ class Ledger:
         with self._reading() as transaction:
             return verify(transaction)
 
-    def export(self, path: str | os.PathLike[str], table: str = "people") -> None:
-        """Write "people", "releases" or "costs" as .csv or .parquet."""
+    def export(self, path: str | os.PathLike[str], table: str = "people", *, overwrite: bool = False) -> None:
+        """Write "people", "releases" or "costs" as .csv or .parquet; an existing file only with `overwrite`."""
+        check_is_new(path, overwrite=overwrite)
         with self._reading() as transaction:
             export(transaction, Path(path), table)
 

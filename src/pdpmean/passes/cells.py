@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from pdpmean.core.checks import LARGEST_BUDGET, SMALLEST_BUDGET, check_budgets
+from pdpmean.core.checks import LARGEST_BUDGET, SMALLEST_BUDGET, check_budgets, in_column
 from pdpmean.core.integers import from_words, words_of
 from pdpmean.core.model import Model
 from pdpmean.core.rules import TOTAL_LIMIT, TOTAL_UNIT
@@ -182,7 +182,8 @@ def count_budgets(source: Source, model: Model, *, public: bool = False) -> list
     """Who holds which budget, one entry per group: as private as budgets are, unless these are `public` anyway."""
     summed = source.groups is None and (public or model.budgets_are_public)
     cells = Cells(model, source.groups, summed=summed)
-    return cells.held(source.census(cells))
+    with in_column(source.budget_column):
+        return cells.held(source.census(cells))
 
 
 def _leading_bits(number: float, shift: int) -> int:

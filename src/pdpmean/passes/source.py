@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pdpmean.core.checks import BudgetColumn
 from pdpmean.core.progress import Watch
 from pdpmean.core.threads import in_threads
 from pdpmean.core.types import Counts, Floats
@@ -37,6 +38,10 @@ class Source(ABC):
     """How many records there are, where that is known."""
     columns: Mapping[str, str] = {}
     """The types of named columns, which are public."""
+    is_yes_or_no: bool = False
+    """Whether the type of the column of values, which is public, is that of yes and no."""
+    budget_column: BudgetColumn | None = None
+    """Where budgets are, where they are in a column with a name, one for each record."""
     watch: Watch | None = None
     """Told now and then how far a pass is."""
 

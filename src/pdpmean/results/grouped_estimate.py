@@ -9,6 +9,7 @@ from typing import Any
 
 from pdpmean.core.checks import check_probability
 from pdpmean.core.html import as_html
+from pdpmean.core.interval import interval_content
 from pdpmean.core.promise import Promise
 from pdpmean.core.text import as_table, rounded, short
 from pdpmean.laws.error_law import ErrorLaw, intervals
@@ -117,10 +118,9 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         }
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Plain numbers and words, ready for JSON."""
+        """Plain numbers and words, ready for JSON, with intervals at this confidence level."""
         return {
-            "level": level,
-            "groups": self.rows(level),
+            "groups": [_with_interval(row, level) for row in self.rows(level)],
             "private": self.private,
             "guarantee": self.guarantee,
             "shares": {str(group): one.shares for group, one in self.estimates.items()},
@@ -151,13 +151,19 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
 
     def _line(self, group: Hashable, ends: tuple[float, ...]) -> tuple[str, ...]:
         if group in self.refused:
-            return str(group), "-", "", "", f"refused: {self.refused[group]}"
+            return str(group), "-", "", "", "refused"
         estimate = self.estimates[group]
         if estimate.contradicted:
-            return str(group), "-", "", "", f"NO ANSWER: {'; '.join(estimate.contradictions)}"
+            return str(group), "-", "", "", "NO ANSWER"
         low, high = (rounded(end, estimate.std) for end in ends)
         mean = rounded(estimate.mean, estimate.std)
-        return str(group), mean, f"{low} to {high}", short(estimate.std), "; ".join(estimate.warnings)
+        return str(group), mean, f"{low} to {high}", short(estimate.std), "warning" * bool(estimate.warnings)
+
+    def _notes(self) -> list[str]:
+        """What there is to say about groups: each text once, with the groups that it is about."""
+        refused = tuple(_few(list(_with_groups({group: (text,) for group, text in self.refused.items()})), "others"))
+        kinds = {"refused": refused, "NO ANSWER": self.contradictions, "warning": self.warnings}
+        return [f"{kind}: {text}" for kind, texts in kinds.items() for text in texts]
 
     def __repr__(self) -> str:
         contradicted = len(self.estimates) - len(self.answered)
@@ -173,12 +179,20 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         banner = [] if self.private else ["NOT PRIVATE: seeded randomness, for simulation only", ""]
         table = as_table(self._cells(level), right_from=5)
         spending = self.promise.spending
+        notes = [textwrap.fill(text, 100, subsequent_indent="  ") for text in self._notes()]
         cost = [f"Cost: {spending}", ""] if spending else []
-        return "\n".join([*banner, table, "", *cost, textwrap.fill(self.guarantee, 100)])
+        return "\n".join([*banner, table, "", *notes, *[""] * bool(notes), *cost, textwrap.fill(self.guarantee, 100)])
 
     def _repr_html_(self) -> str:
         head, *body = self._cells()
-        return as_html(body, head, self.guarantee)
+        return as_html(body, head, " ".join([*(f"{text}." for text in self._notes()), self.guarantee]))
+
+
+def _with_interval(row: dict[str, Any], level: float) -> dict[str, Any]:
+    """The row with its interval as one object, in the place of two ends."""
+    others = {name: entry for name, entry in row.items() if name not in ("group", "mean", "low", "high")}
+    interval = interval_content(row["low"], row["high"], level)
+    return {"group": row["group"], "mean": row["mean"], "interval": interval, **others}
 
 
 def _with_groups(texts: Mapping[Hashable, tuple[str, ...]]) -> tuple[str, ...]:
@@ -190,5 +204,6 @@ def _with_groups(texts: Mapping[Hashable, tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(f"{text} (groups: {', '.join(_few(groups))})" for text, groups in about.items())
 
 
-def _few(groups: list[str]) -> list[str]:
-    return groups if len(groups) <= _NAMED else [*groups[:_NAMED], f"and {len(groups) - _NAMED} more"]
+def _few(texts: list[str], others: str = "more") -> list[str]:
+    """The first of them, and how many others there are."""
+    return texts if len(texts) <= _NAMED else [*texts[:_NAMED], f"and {len(texts) - _NAMED} {others}"]

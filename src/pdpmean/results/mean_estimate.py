@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pdpmean.core.asked import NAMELESS, Asked
 from pdpmean.core.checks import check_probability
 from pdpmean.core.html import as_html
+from pdpmean.core.interval import interval_content
 from pdpmean.core.numbers import finite
 from pdpmean.core.promise import Promise
 from pdpmean.core.text import as_facts, rounded, short
@@ -19,7 +20,6 @@ from pdpmean.results.assumed_tails import AssumedTails
 
 __all__ = ["LEVELS", "LevelMean", "MeanEstimate"]
 
-_SEEN_NATS = 4.0  # of weight that is missing are told from noise
 LEVELS = (0.8, 0.95, 0.99)  # of the intervals that are shown together
 
 
@@ -73,6 +73,10 @@ class MeanEstimate:
     """What it is of."""
     missing: float | None = None
     """The approximate fraction of missing values, by weight; None where it is not released."""
+    missing_at_most: float | None = None
+    """The fraction that is exceeded in at most one run out of a thousand."""
+    missing_is_seen: bool = False
+    """Whether values are missing beyond doubt. If none are, this is True in at most one run out of a thousand."""
     assumed: AssumedTails | None = None
     """What the interval assumes about values that the budget cannot show; None if it assumes nothing."""
     contradictions: tuple[str, ...] = ()
@@ -150,11 +154,21 @@ class MeanEstimate:
         """Whose mean it is, in words."""
         return self.plan.whose_mean(self.weighting)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and words, ready for JSON."""
+    def shown(self, number: float) -> str:
+        """A number in the unit of the mean, to a hundredth of the error; shares in percent."""
+        if self.asked.is_share:
+            return f"{rounded(100 * number, 100 * self.std)} %"
+        return rounded(number, self.std)
+
+    def shown_error(self, error: float) -> str:
+        """An error in the unit of the mean; those of shares in percentage points."""
+        return f"{short(100 * error)} percentage points" if self.asked.is_share else short(error)
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Plain numbers and words, ready for JSON, with an interval at this confidence level."""
         return {
             "mean": None if self.contradicted else self.mean,
-            "interval_95": None if self.contradicted else list(self.interval()),
+            "interval": None if self.contradicted else interval_content(*self.interval(level), level),
             "contradicted": self.contradicted,
             "contradictions": list(self.contradictions),
             "released_mean": self.mean,
@@ -165,6 +179,8 @@ class MeanEstimate:
             "center": self.center,
             "scale": self.scale,
             "missing": self.missing,
+            "missing_at_most": self.missing_at_most,
+            "missing_is_seen": self.missing_is_seen,
             "assumed_tails": self.assumed and asdict(self.assumed),
             "weighting": self.weighting,
             "target": self.plan.whose.target,
@@ -188,13 +204,17 @@ class MeanEstimate:
 
     def further_rows(self, level: float = 0.95) -> list[tuple[str, str]]:
         """The mean as a percentage, for yes or no; and how many values are missing."""
-        rows = []
-        if self.plan.bounds == (0.0, 1.0):
-            mean, low, high = (rounded(100 * end, 100 * self.std) for end in (self.mean, *self.interval(level)))
-            rows = [("as a percentage", f"{mean} %, {100 * level:.6g} % interval {low} to {high} %")]
-        if self.missing is not None:
-            rows += [("missing", self._missing_in_words(self.missing))]
-        return rows
+        return [*self._percentage_rows(level), *self.missing_rows()]
+
+    def _percentage_rows(self, level: float) -> list[tuple[str, str]]:
+        if self.plan.bounds != (0.0, 1.0):
+            return []
+        mean, low, high = (rounded(100 * end, 100 * self.std) for end in (self.mean, *self.interval(level)))
+        return [("as a percentage", f"{mean} %, {100 * level:.6g} % interval {low} to {high} %")]
+
+    def missing_rows(self) -> list[tuple[str, str]]:
+        """How many values are missing, where that is released."""
+        return [] if self.missing is None else [("missing", self._missing_in_words(self.missing))]
 
     def assumed_rows(self) -> list[tuple[str, str]]:
         """What the interval takes for granted, where it does, and what known bounds do to values beyond."""
@@ -213,9 +233,11 @@ class MeanEstimate:
         ]
 
     def _missing_in_words(self, missing: float) -> str:
-        """About how many, or that hardly any can be."""
-        least = min(_SEEN_NATS / self.plan.mean.weight, 1.0)
-        return f"{'less than' if missing < least else 'about'} {100 * max(missing, least):.2g} % of the values"
+        """About how many; or how many there are at most, if noise alone may explain what seems to be missing."""
+        if self.missing_is_seen:
+            return f"about {100 * missing:.2g} % of the values"
+        most = missing if self.missing_at_most is None else self.missing_at_most
+        return f"less than {100 * most:.2g} % of the values"
 
     def _rows(self, level: float = 0.95) -> list[tuple[str, str]]:
         rows = self._rows_of_no_answer() if self.contradicted else self._rows_of_answer(level)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pdpmean.core.asked import NAMELESS
 from pdpmean.core.checks import check_probability
 from pdpmean.core.choices import ASSUMPTIONS
-from pdpmean.core.files import PAGES, replacing
+from pdpmean.core.files import PAGES, check_is_new, replacing
 from pdpmean.core.html import environment
 from pdpmean.core.text import rounded, short
 from pdpmean.core.version import VERSION
@@ -70,10 +71,7 @@ def write_report(
 
     """
     _check(estimate, path)
-    if not overwrite and Path(path).exists():
-        raise InvalidInputError(
-            f"{os.fspath(path)} already exists; name another file, or pass overwrite=True", name="path", value=path
-        )
+    check_is_new(path, overwrite=overwrite)
     text = report_html(estimate, command=command, level=level)
     try:
         with replacing(Path(path), PAGES) as part:
@@ -137,11 +135,14 @@ def _method(estimate: MeanEstimate | GroupedEstimate, plan: Plan | None) -> str:
 def _one(estimate: MeanEstimate, level: float) -> Context:
     if estimate.contradicted:
         return _no_answer(estimate)
-    mean = rounded(estimate.mean, estimate.std)
-    low, high = (rounded(end, estimate.std) for end in estimate.interval(level))
+    mean = estimate.shown(estimate.mean)
+    low, high = map(estimate.shown, estimate.interval(level))
+    what = estimate.asked.in_words
     return {
-        "title": f"Mean {mean}",
+        "title": f"{what}: {mean}",
+        "what": what,
         "mean": mean,
+        "quantity": "share in" if estimate.asked.is_share else "mean of",
         "level": _percent(level),
         "low": low,
         "high": high,
@@ -154,7 +155,8 @@ def _one(estimate: MeanEstimate, level: float) -> Context:
 def _no_answer(estimate: MeanEstimate) -> Context:
     """What stands in the place of a mean and its intervals where the released numbers contradict themselves."""
     return {
-        "title": "No answer",
+        "title": f"{estimate.asked.in_words}: no answer",
+        "what": estimate.asked.in_words,
         "next": estimate.cost_of_another,
         "released": rounded(estimate.mean, estimate.std),
         "method": _method(estimate, estimate.plan),
@@ -164,7 +166,7 @@ def _no_answer(estimate: MeanEstimate) -> Context:
 
 def _certainty(estimate: MeanEstimate, level: float) -> Context:
     levels = sorted({*LEVELS, level})
-    ends = [" to ".join(rounded(end, estimate.std) for end in estimate.interval(each)) for each in levels]
+    ends = [" to ".join(map(estimate.shown, estimate.interval(each))) for each in levels]
     figures = Figures()
     figures.add(
         "intervals",
@@ -192,10 +194,10 @@ def _certainty(estimate: MeanEstimate, level: float) -> Context:
         "figures": figures.drawn,
         "rows": [
             *((f"{_percent(each)} interval", text) for each, text in zip(levels, ends, strict=True)),
-            ("error (std)", short(estimate.std)),
-            *((f"of which {name}", short(size)) for name, size in estimate.error_parts.items()),
+            ("error (std)", estimate.shown_error(estimate.std)),
+            *((f"of which {name}", estimate.shown_error(size)) for name, size in estimate.error_parts.items()),
             ("population's std", short(estimate.scale, 4)),
-            *estimate.further_rows(level),
+            *(estimate.missing_rows() if estimate.asked.is_share else estimate.further_rows(level)),
             *estimate.assumed_rows(),
             ("whose mean", estimate.whose_mean),
             *estimate.level_rows(),
@@ -260,16 +262,21 @@ def _many(grouped: GroupedEstimate, level: float) -> Context:
         (grouped, level),
         height=0.9 + 0.3 * len(grouped.groups),
     )
+    ends = grouped.intervals(level)
+    asked = next((one.asked for one in grouped.estimates.values()), NAMELESS)
+    quantity = "share" if asked.is_share else "mean"
     return {
-        "title": f"Means of {count}",
+        "title": f"{asked.in_words} in {count}",
+        "what": asked.in_words,
+        "quantity": quantity,
         "count": count,
         "level": _percent(level),
         "refused": _without_answer(grouped),
         "method": _method(grouped, _plan(grouped)),
         "drawn": figures.drawn,
-        "rows": [_group(row) for row in grouped.rows(level)],
+        "rows": [_group(grouped, group, ends.get(group, ())) for group in grouped.groups],
         "shares": _shares([one.plan for one in grouped.estimates.values()]),
-        "head": ("group", "mean", f"{_percent(level)} from", "to", "error (std)"),
+        "head": ("group", *["people"] * _has_people(grouped), quantity, f"{_percent(level)} from", "to", "error (std)"),
     }
 
 
@@ -280,13 +287,20 @@ def _without_answer(grouped: GroupedEstimate) -> str:
     return refused + (f" {contradicted} without an answer." if contradicted else "")
 
 
-def _group(row: dict[str, Any]) -> list[str]:
-    name = str(row["group"])
-    if row["refused"] is not None:
-        return [name, f"refused: {row['refused']}"]
-    if row["contradiction"] is not None:
-        return [name, f"no answer: {row['contradiction']}"]
-    return [name, *(rounded(row[number], row["std"]) for number in ("mean", "low", "high")), short(row["std"])]
+def _has_people(grouped: GroupedEstimate) -> bool:
+    """Whether numbers of people may be told: where participation is public."""
+    return grouped.promise.model.budgets_are_public
+
+
+def _group(grouped: GroupedEstimate, group: Hashable, ends: tuple[float, ...]) -> list[str]:
+    name = str(group)
+    if group in grouped.refused:
+        return [name, f"refused: {grouped.refused[group]}"]
+    estimate = grouped.estimates[group]
+    if estimate.contradicted:
+        return [name, f"no answer: {'; '.join(estimate.contradictions)}"]
+    people = [f"{estimate.plan.people:,.0f}"] if _has_people(grouped) else []
+    return [name, *people, *map(estimate.shown, (estimate.mean, *ends)), estimate.shown_error(estimate.std)]
 
 
 # Both

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pdpmean.core.checks import ONE_FOR_ALL_HINT, budgets_by_tier, tier_budgets
+from pdpmean.core.checks import ONE_FOR_ALL_HINT, BudgetColumn, budgets_by_tier, tier_budgets
 from pdpmean.core.text import did_you_mean
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
@@ -88,6 +88,14 @@ class Layout:
     def types(self, schema: pa.Schema) -> dict[str, str]:
         """The type of each named column."""
         return {name: str(schema.field(name).type) for name in self.roles.values()}
+
+    def is_yes_or_no(self, schema: pa.Schema) -> bool:
+        """Whether values are of the type of yes and no; not where they are compared with an entry."""
+        return self.value is not None and self.equals is None and pa.types.is_boolean(schema.field(self.value).type)
+
+    def budget_column(self, *, has_header: bool = False) -> BudgetColumn | None:
+        """Where budgets are, where they have a column of their own."""
+        return BudgetColumn(self.budget, has_header) if isinstance(self.budget, str) else None
 
     def check_types(self, schema: pa.Schema) -> None:
         """Raise unless every column can hold what it is said to."""

@@ -37,6 +37,7 @@ class Identified(Protocol):
 
     groups: int | None
     columns: Mapping[str, str]
+    is_yes_or_no: bool
 
     def identified(self) -> Iterator[tuple[pa.Array, Batch]]:
         """Ids as text, null for nobody's, and the records that they belong to."""
@@ -49,7 +50,9 @@ class MergedSource(BatchSource):
     """
 
     def __init__(self, source: Identified, *, public: bool) -> None:
-        self.groups, self.columns = source.groups, source.columns
+        self.groups = source.groups
+        self.columns = source.columns
+        self.is_yes_or_no = source.is_yes_or_no
         self._spill = Spill(_ROWS)
         self.rows = 0
         wrong = 0

@@ -21,6 +21,7 @@ from pdpmean.sources.labels import codes_of, entries_of, text_of
 
 __all__ = [
     "budgets_of_tiers",
+    "has_type_of_yes_and_no",
     "number_or_missing",
     "one_column",
     "people_of_tiers",
@@ -55,6 +56,12 @@ def private_numbers(numbers: Any, name: str = "values") -> Floats:
         )
     with np.errstate(all="ignore"):
         return np.ma.filled(array.astype(np.float64, copy=False), math.nan)
+
+
+def has_type_of_yes_and_no(column: Any) -> bool:
+    """Whether the type of a column of NumPy, pandas, polars or Arrow is that of yes and no; no entry is looked at."""
+    kind = getattr(column, "dtype", getattr(column, "type", None))
+    return getattr(kind, "kind", None) == "b" or str(kind) in ("Boolean", "bool")
 
 
 def private_entries(column: Any, name: str = "values") -> list[Any]:

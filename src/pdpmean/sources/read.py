@@ -17,7 +17,13 @@ from pdpmean.passes.source import Source
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.categories import Category
 from pdpmean.sources.labels import codes_of, entries_of
-from pdpmean.sources.private_columns import budgets_of_tiers, people_of_tiers, private_records, records
+from pdpmean.sources.private_columns import (
+    budgets_of_tiers,
+    has_type_of_yes_and_no,
+    people_of_tiers,
+    private_records,
+    records,
+)
 
 __all__ = ["read", "read_ids", "read_people"]
 
@@ -91,9 +97,14 @@ def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
             "(table, value='...', budget='...')",
             name="budgets",
         )
+    if hasattr(values, "columns"):
+        raise InvalidInputError(
+            "values is a table: name its columns, estimate_mean(table, value='...', budget='...')", name="values"
+        )
     _check_indexes({"values": values, "budgets": budgets, "by": options.by, "person": options.person})
     if options.tiers is not None:
         budgets = budgets_of_tiers(budgets, options.tiers, public=options.model.budgets_are_public)
+    is_yes_or_no = options.equals is None and has_type_of_yes_and_no(values)
     if options.equals is not None:
         values = Category(options.equals).values(values)
     numbers, granted = (
@@ -109,6 +120,7 @@ def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
         _check_length("person", len(people), numbers.size)
     groups = None if options.groups is None else len(options.groups)
     source = ArraySource(numbers, granted, codes, groups, people, public=options.model.budgets_are_public)
+    source.is_yes_or_no = is_yes_or_no
     return _merged(source, options) if options.rows else source
 
 

@@ -42,6 +42,8 @@ class TableSource(BatchSource):
         self.groups = None if layout.groups is None else len(layout.groups)
         self.rows = table.num_rows
         self.columns = layout.types(table.schema)
+        self.budget_column = layout.budget_column()
+        self.is_yes_or_no = layout.is_yes_or_no(table.schema)
 
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
         """Slices of the columns; doubles are not copied."""

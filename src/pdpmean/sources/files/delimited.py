@@ -44,6 +44,7 @@ class DelimitedFile(File):
     """A CSV file, perhaps compressed; separated by commas, by tabs, or by semicolons, which allow decimal commas."""
 
     format = "CSV"
+    has_header = True
 
     def read_schema(self) -> pa.Schema:
         """The names in the first line, and the types that their columns will be taken for."""

@@ -38,6 +38,8 @@ class File(ABC):
     """A file of one format: what it holds, and streams over it. What goes wrong is told without a word of its data."""
 
     format: str
+    has_header: bool = False
+    """Whether the names of columns are in a line above the records."""
     rows: int | None = None
     """How many records it has, where that is known without reading them."""
 
@@ -102,6 +104,8 @@ class FileSource(BatchSource):
         self._files, self._layout = files, layout
         self.groups = None if layout.groups is None else len(layout.groups)
         self.columns = layout.types(files[0].schema)
+        self.budget_column = layout.budget_column(has_header=len(files) == 1 and files[0].has_header)
+        self.is_yes_or_no = all(layout.is_yes_or_no(file.schema) for file in files)
         counts = [file.rows for file in files]
         self.rows = None if None in counts else sum(count or 0 for count in counts)
 
@@ -203,7 +207,11 @@ def _matches(pattern: str) -> list[str]:
     found = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
     paths = [path for match in found for path in (_inside(match) if os.path.isdir(match) else [match])]
     if not paths:
-        problem = f"there is no file in {pattern!r}" if found else f"no file matches {pattern!r}{_close_to(pattern)}"
+        problem = (
+            f"there is no file in the folder {pattern!r}"
+            if found
+            else f"no file matches {pattern!r}{_close_to(pattern)}"
+        )
         hint = "; standard input cannot be used, since the data is read more than once" * (pattern == "-")
         raise InvalidInputError(problem + hint, name="values", value=pattern)
     return paths

@@ -78,6 +78,7 @@ class SparkSource(Source):
         layout.check_types(pa.schema(self._kinds))
         self._layout, self._places = layout, places
         self.columns = layout.types(pa.schema(self._kinds))
+        self.is_yes_or_no = layout.is_yes_or_no(pa.schema(self._kinds))
         self.groups = None if layout.groups is None else len(layout.groups)
         self._records = self._read()
         self._by_group = [] if layout.by is None else ["code"]
@@ -262,7 +263,7 @@ class SparkSource(Source):
     def _check_budgets(self, wrong: int) -> None:
         """Refuse public budgets that are none."""
         if wrong:
-            fault = "a negative or missing budget"
+            fault = f"a negative or missing budget in column {self._layout.budget!r}"
             if self._layout.tiers is not None:
                 fault = f"a tier that tiers does not list: {', '.join(self._layout.tier_budgets)}"
             raise InvalidInputError(
