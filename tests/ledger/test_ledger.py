@@ -401,11 +401,18 @@ def tampered(ledger: Ledger, sql: str) -> tuple[str, ...]:
         ("DELETE FROM costs WHERE person = 1", "the cost of release 1 differs from the log"),
         ("UPDATE costs SET person = 99 WHERE person = 1", "1 costs belong to people who are not in the ledger"),
         ("UPDATE releases SET state = 'cancelled'", "states of releases differ from the log"),
+        ("UPDATE releases SET people_are_public = 0", "the model of release 1 differs from the log"),
+        ("INSERT INTO costs (release, person, place) VALUES (9, 1, 0)", "1 costs belong to releases that are not in"),
+        ("UPDATE people SET withdrawn = 1 WHERE id = 'a'", "who has withdrawn differs from the log"),
+        ("UPDATE people SET withdrawn = 0 WHERE id = 'c'", "who has withdrawn differs from the log"),
     ],
 )
 def test_what_was_tampered_with_is_found(ledger: Ledger, sql: str, problem: str) -> None:
-    ledger.grant_all([("a", 1), ("b", 2)])
-    ledger.reserve(asked("a", "b"), request()).commit({"result": "ab"})
+    ledger.grant_all([("a", 1), ("b", 2), ("c", 2)])
+    details = {"options": {"model": "bounded"}}
+    ledger.reserve(asked("a", "b"), request(details=details)).commit({"result": "ab"})
+    ledger.withdraw("c")
+    ledger.withdraw("c")  # as before
     assert ledger.verify().passed
     assert any(problem in found for found in tampered(ledger, sql))
 
