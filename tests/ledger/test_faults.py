@@ -245,6 +245,20 @@ def test_a_network_folder_is_refused(tmp_path: Path, mounts: str, kind: str | No
             assert list(folder.iterdir()) == []
 
 
+def test_a_file_that_is_mounted_by_itself_is_refused(tmp_path: Path) -> None:
+    """Of its write-ahead log, a file beside it, there would be one for each name."""
+    path = tmp_path / "people.db"
+    Ledger(path).close()
+    listed = tmp_path / "mounts"
+    listed.write_text(f"/dev/sda1 / ext4 rw\n/dev/sda1 {path} ext4 rw\n")
+    with (
+        mock.patch("pdpmean.ledger.file._MOUNTS", listed),
+        pytest.raises(LedgerError, match=r"mounted by itself.*Mount the folder"),
+    ):
+        Ledger(path)
+    Ledger(path).close()
+
+
 # Both
 
 
