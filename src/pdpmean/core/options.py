@@ -73,6 +73,11 @@ class Options:
         """Whether ids are given so that nobody has two records: not where rows are merged, or charged by a ledger."""
         return self.person is not None and self.rows is None and self.ledger is None
 
+    @property
+    def size_is_private(self) -> bool:
+        """Whether how many rows there are is private: always where a person's rows become one record."""
+        return self.rows is not None or not self.model.budgets_are_public
+
 
 def check_options(
     *,
