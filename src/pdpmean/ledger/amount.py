@@ -88,7 +88,9 @@ class Amount:
         return float(budgets_of_columns(*np.array(self.columns, dtype=np.int64))[()])
 
     def __float__(self) -> float:
-        return float(self.exact)
+        """In nats, rounded down, so that nobody gains who is granted what an export says is left."""
+        nearest = float(self.exact)
+        return nearest if nearest <= self.exact else math.nextafter(nearest, 0.0)
 
     def __str__(self) -> str:
         """The amount in nats, to nine digits, so that 0.1 rounded down to units still reads as 0.1."""
