@@ -169,11 +169,22 @@ def test_a_budget_in_the_data_brings_nobody_back_who_has_withdrawn(ledger: Ledge
 @pytest.mark.parametrize("public", [True, False])
 def test_a_ledger_is_of_one_model(ledger: Ledger, public: bool) -> None:
     ledger.grant("a", 1)
-    ledger.reserve(asked("a"), request(people_are_public=not public)).cancel("nothing was drawn")
+    ledger.reserve(asked("a"), request()).cancel("nothing was drawn")
     ledger.reserve(asked("a"), request(people_are_public=public, share=Fraction(1, 4)))
     with pytest.raises(InvalidInputError, match="Keep one ledger per model"):
         ledger.reserve(asked("a"), request(people_are_public=not public))
     assert float(ledger.balance("a").spent) == 0.25
+
+
+def test_what_was_cancelled_in_the_unbounded_model_is_private_as_well(ledger: Ledger) -> None:
+    """Its entry in the log says how many took part, and has a hash of who: any guess could be checked."""
+    ledger.grant("a", 1)
+    ledger.reserve(asked("a"), request(people_are_public=False)).cancel("nothing was drawn")
+    with pytest.raises(InvalidInputError, match="has releases in the unbounded model"):
+        ledger.reserve(asked("a"), request())
+    with pytest.raises(InvalidInputError, match="Keep one ledger per model"):
+        ledger.check_balances_are_public()
+    ledger.reserve(asked("a"), request(people_are_public=False)).commit({})
 
 
 def test_a_release_needs_a_purpose(ledger: Ledger) -> None:

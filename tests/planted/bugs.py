@@ -233,6 +233,15 @@ BUGS = (
         caught_by=("tests/ledger/test_ledger.py::test_what_was_tampered_with_is_found",),
     ),
     Bug(
+        name="a ledger is public although its log tells of an unbounded release that was cancelled",
+        file="ledger/reservation.py",
+        text=" OR people_are_public = 0 ",
+        replacement=" ",
+        caught_by=(
+            "tests/ledger/test_ledger.py::test_what_was_cancelled_in_the_unbounded_model_is_private_as_well[sqlite]",
+        ),
+    ),
+    Bug(
         name="the ledger does not hear that something is drawn",
         file="estimate.py",
         text="        charge.will_draw()\n",
