@@ -61,12 +61,38 @@ def test_how_many_records_there_are_leaves_no_trace(tmp_path: Path) -> None:
         assert one == left[0]
 
 
-@pytest.mark.parametrize("options", [{}, {"model": "unbounded", "budget_range": (1.0, 64.0)}])
-def test_traces_are_left_in_the_bounded_model_alone(options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "options", [{}, {"model": "unbounded", "budget_range": (1.0, 64.0)}, {"person": [], "rows": "mean"}]
+)
+def test_traces_are_left_where_the_number_of_rows_is_public(options: dict[str, Any]) -> None:
     with mock.patch.object(traces, "_discreet", new=False):
         with pytest.raises(InsufficientBudgetError):
             estimate_mean([], [], randomness=Randomness.seeded(1), **options)
         assert traces.may_leave_traces() == (not options)
+
+
+ROWS = """
+import sys
+import numpy as np
+import pyarrow as pa
+from pdpmean import estimate_mean, plan_mean
+
+ids = np.concatenate([np.arange(300), np.zeros(int(sys.argv[1]), dtype=int)])
+columns = {"id": ids, "hours": ids / 300, "region": (ids % 2).astype("int32"), "epsilon": np.ones(ids.size)}
+asked = {"budget": "epsilon", "person": "id", "rows": "mean", "by": "region", "groups": [0, 1], "bounds": (0, 1)}
+plan_mean(pa.table(columns), **asked)
+estimate_mean(pa.table(columns), value="hours", **asked)
+"""
+
+
+def test_how_many_rows_a_person_has_leaves_no_trace(tmp_path: Path) -> None:
+    """In the bounded model, too, where the number of people is public."""
+    left = []
+    for rows in ("10", "140000"):
+        install(tmp_path / "installed")
+        run_there(tmp_path / "installed", "-c", ROWS, rows)
+        left.append(footprint(tmp_path / "installed"))
+    assert left[0] == left[1]
 
 
 # What was compiled before is read, and nothing is added to it

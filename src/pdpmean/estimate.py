@@ -196,7 +196,7 @@ def estimate_mean(
         )
         randomness = check_randomness(randomness)
         check_ledger(options, private=randomness.private)
-        if not options.model.budgets_are_public:
+        if options.size_is_private:
             leave_no_trace()
         run = Run.begun(new_run_id(), values, options) if randomness.private else None
         source = read(values, budgets, options)

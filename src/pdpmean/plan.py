@@ -15,6 +15,7 @@ from pdpmean.core.model import Model, ModelName
 from pdpmean.core.options import GivenPlanOptions, Options, check_options
 from pdpmean.core.progress import Progress, Watch
 from pdpmean.core.quiet import quietly
+from pdpmean.core.traces import leave_no_trace
 from pdpmean.core.whose import Target, Weighting
 from pdpmean.errors import InvalidInputError
 from pdpmean.ledger.ledger import Ledger
@@ -119,6 +120,8 @@ def plan_mean(
         ledger=ledger,
         spend=spend,
     )
+    if rows is not None:  # whose number is private, though budgets are not
+        leave_no_trace()
     if ledger is not None or spend is not None:
         budgets = _remaining(budgets, person, options, share)
         # All of what would be reserved, each person once.

@@ -28,6 +28,7 @@ from exact.pipeline import (
     SPREADS,
     UNBOUNDED,
     USED,
+    AroundACentre,
     Patch,
     each_share,
     each_share_below_1,
@@ -36,6 +37,7 @@ from exact.pipeline import (
     parts,
     whole,
 )
+from exact.test_levels import two_levels
 from pdpmean import estimate
 from pdpmean.core.bounds import UNKNOWN, Bounds
 from pdpmean.core.model import BOUNDED, Model
@@ -44,9 +46,10 @@ from pdpmean.laws.lattice import Lattice
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.summing import Summing
 from pdpmean.passes.thinning import Thinning
+from pdpmean.planning.levels import Levels
 from pdpmean.planning.plan import Plan
 from pdpmean.randomness import Randomness
-from pdpmean.release import any_shape
+from pdpmean.release import any_shape, locate
 from pdpmean.release.histogram import noisy_histograms
 from pdpmean.sources import labels as grouping
 from pdpmean.sources import read
@@ -245,6 +248,58 @@ def test_where_a_group_is_refused_only_its_census_costs_anything() -> None:
     losses = replacing_losses(public, [-FAR, 1.0, MISSING], [fixed_plan(BOUNDED), REFUSED])
     assert 0.4 * 1.5 <= losses[0] <= 1.5 + EXACT
     assert losses[1:] == [0, 0]
+
+
+BETWEEN = (-0.5, 4.0)
+ONE_AFTER_THE_OTHER: Patch = (locate, "in_threads", map)  # the draws of groups that are located in different ways
+
+
+def unlike_plans(model: Model) -> dict[str, list[Outcome]]:
+    """Plans of groups that are not treated alike: by a centre, from a bound, by sums alone, and by levels or not."""
+    centre = fixed_plan(model, "any", bounds=AroundACentre(*BETWEEN))
+    from_bound = fixed_plan(model, "any", bounds=Bounds(*BETWEEN))
+    sums = fixed_plan(model, "bounds", bounds=Bounds(*BETWEEN))
+    in_levels = with_levels(replace(centre, thinning=0.5), two_levels(model))
+    sums_in_levels = with_levels(sums, two_levels(model, edge=1.7, caps=(1.0, 0.3)))
+    return {
+        "a centre, and sums alone": [centre, sums],
+        "from a bound, and a centre": [from_bound, centre],
+        "sums alone, and from a bound": [sums, from_bound],
+        "in levels, and not": [in_levels, sums],
+        "not, and in levels": [from_bound, sums_in_levels],
+        "in levels, each its own": [in_levels, sums_in_levels],
+        "refused, and in levels": [REFUSED, in_levels],
+    }
+
+
+def with_levels(plan: Plan, levels: Levels) -> Plan:
+    return replace(plan, weight_cap=0.25, spared_from=0.25, weighed=plan.weighed._replace(levels=levels))
+
+
+UNLIKE = list(unlike_plans(BOUNDED))
+
+
+@pytest.mark.parametrize("kinds", UNLIKE)
+def test_unbounded_where_groups_are_not_treated_alike(kinds: str) -> None:
+    people: list[Member] = [(1.0, 2.0, "a"), (FAR, 1.5, "a"), (5e-324, 3.0, "b"), (MISSING, math.inf, "b")]
+    plans = unlike_plans(UNBOUNDED)[kinds]
+    losses = joining_losses(people, plans, ONE_AFTER_THE_OTHER)
+    granted = [2.0, 1.5, 3.0, 4.0]
+    assert all(spent <= budget + EXACT for spent, budget in zip(losses, granted, strict=True))
+    for spent, budget, (_, _, group) in zip(losses, granted, people, strict=True):
+        assert spent >= (0.1 if isinstance(plans[GROUPS.index(group)], Plan) else 0.06) * budget
+    with compiled():
+        assert joining_losses(people, plans, ONE_AFTER_THE_OTHER) == losses
+
+
+@pytest.mark.parametrize("kinds", UNLIKE)
+def test_bounded_where_groups_are_not_treated_alike(kinds: str) -> None:
+    granted = [(2.0, "a"), (1.5, "b")]
+    plans = unlike_plans(BOUNDED)[kinds]
+    losses = replacing_losses(granted, [-FAR, 0.3, MISSING, 1e308], plans, ONE_AFTER_THE_OTHER)
+    for spent, (budget, _), plan in zip(losses, granted, plans, strict=True):
+        assert (0.5 * budget if isinstance(plan, Plan) else 0) <= spent <= budget + EXACT
+        assert isinstance(plan, Plan) or spent == 0
 
 
 # --- planted bugs -------------------------------------------------------------------------------------------

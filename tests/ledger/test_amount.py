@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,6 +47,15 @@ def test_text_is_not_read_by_way_of_a_double() -> None:
     text = "1048576.000000000001"  # 2**20 + 1.1 units: as a double, 2**20 + 1 unit
     assert Amount.rounded_down(text).units == 2**60 + 1
     assert Amount.rounded_down("1099511627775.9999999999995").units == 2**80 - 1
+
+
+@given(st.integers(1, 2**40), st.sampled_from([Decimal("1e-30"), Decimal("1e-40"), np.longdouble(2) ** -100]))
+def test_no_number_is_rounded_up_on_its_way(units: int, less: Any) -> None:
+    """As a double, a number slightly below a unit may be that unit."""
+    with localcontext(prec=100):
+        below = type(less)(units) / UNITS_PER_NAT - less
+    assert Amount.rounded_down(below).units in (units - 1, units)
+    assert Amount.rounded_down(below).exact <= Fraction(*below.as_integer_ratio())
 
 
 @pytest.mark.parametrize(

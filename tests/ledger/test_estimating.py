@@ -13,6 +13,8 @@ import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from rude import RUDE, boxed, raising, rude_column
 
@@ -240,6 +242,22 @@ def test_strange_ids_are_left_out_quietly_in_the_unbounded_model(ledger: Ledger)
     people = [*odd, *IDS[len(odd) :]]
     ask(ledger, VALUES, value=None, person=people, **UNBOUNDED)
     assert spent(ledger) == [0, 1, 0, 0]  # the first is there twice, the others under strange ids
+
+
+@pytest.mark.parametrize("rows", [None, "mean"])
+def test_bytes_that_are_no_text_are_left_out_quietly_in_the_unbounded_model(
+    ledger: Ledger, tmp_path: Path, rows: str | None
+) -> None:
+    """Arrow and Parquet take a column's word that its bytes are text; an error would quote an id."""
+    entries = pa.array([b"\xff\xfesecret", *map(str.encode, IDS[1:])], pa.binary())
+    ids = pa.Array.from_buffers(pa.string(), PEOPLE, entries.buffers())
+    table = pa.table({"id": ids, "hours": VALUES})
+    pq.write_table(table, tmp_path / "people.parquet")
+    with pytest.raises(InvalidInputError, match=r"must name the person of every record; some have none$"):
+        ask(ledger, table, rows=rows)
+    for number, data in enumerate((table, tmp_path / "people.parquet"), 1):
+        ask(ledger, data, rows=rows, share=0.5, **UNBOUNDED)
+        assert spent(ledger) == [0, number / 2, number, number / 2]
 
 
 @pytest.mark.parametrize("column", [list, boxed], ids=["list", "array"])

@@ -10,12 +10,14 @@ import sqlite3
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import psycopg
 import pytest
 from ledger_stress import all_well, in_child, kill_releases, race
 from postgres_server import Server
@@ -245,6 +247,20 @@ def test_a_network_folder_is_refused(tmp_path: Path, mounts: str, kind: str | No
             assert list(folder.iterdir()) == []
 
 
+def test_a_file_that_is_mounted_by_itself_is_refused(tmp_path: Path) -> None:
+    """Of its write-ahead log, a file beside it, there would be one for each name."""
+    path = tmp_path / "people.db"
+    Ledger(path).close()
+    listed = tmp_path / "mounts"
+    listed.write_text(f"/dev/sda1 / ext4 rw\n/dev/sda1 {path} ext4 rw\n")
+    with (
+        mock.patch("pdpmean.ledger.file._MOUNTS", listed),
+        pytest.raises(LedgerError, match=r"mounted by itself.*Mount the folder"),
+    ):
+        Ledger(path)
+    Ledger(path).close()
+
+
 # Both
 
 
@@ -359,6 +375,20 @@ def test_a_lost_connection_is_told_and_the_next_one_works(server: Server) -> Non
         assert ledger.verify().dangling == (1,)
         made.commit({})
         assert ledger.verify().passed
+
+
+def test_a_database_that_cannot_hold_every_id_is_refused(server: Server) -> None:
+    """By its encoding: an error about an id would say that there is one, even where people are private."""
+    with psycopg.connect(server.address("postgres"), autocommit=True) as connection:
+        for encoding in ("LATIN1", "SQL_ASCII"):
+            sql = f"CREATE DATABASE {encoding} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0"
+            connection.execute(sql)  # type: ignore[arg-type,unused-ignore]
+    with pytest.raises(LedgerError, match="has the encoding LATIN1, which lacks most characters"):
+        Ledger(server.address("latin1"))
+    with Ledger(server.address("sql_ascii")) as ledger:
+        ledger.grant("Łukasz", 1)
+        reserved = ledger.reserve([PeopleAsked(["Łukasz", "😀"])], replace(REQUEST, people_are_public=False))
+        assert reserved.budgets.tolist() == [1, 0]
 
 
 def test_a_database_that_is_not_there_is_told(server: Server) -> None:

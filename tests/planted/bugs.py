@@ -212,11 +212,34 @@ BUGS = (
         caught_by=(f"{FAULTS}test_a_file_with_a_second_name_is_refused",),
     ),
     Bug(
+        name="a ledger is written by way of a mount of its file alone",
+        file="ledger/file.py",
+        text="if self.path in mounts:",
+        replacement="if False:",
+        caught_by=(f"{FAULTS}test_a_file_that_is_mounted_by_itself_is_refused",),
+    ),
+    Bug(
         name="who writes sees what the ledger was before they had the lock",
         file="ledger/postgres.py",
         text="BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
         replacement="BEGIN",
         caught_by=(f"{FAULTS}test_processes_spend_at_once_whatever_isolation_the_server_prefers",),
+    ),
+    Bug(
+        name="costs of releases that never were are not noticed",
+        file="ledger/verify.py",
+        text='        queries.COSTS_OF_NOTHING: "costs belong to releases that are not in the ledger",\n',
+        replacement="",
+        caught_by=("tests/ledger/test_ledger.py::test_what_was_tampered_with_is_found",),
+    ),
+    Bug(
+        name="a ledger is public although its log tells of an unbounded release that was cancelled",
+        file="ledger/reservation.py",
+        text=" OR people_are_public = 0 ",
+        replacement=" ",
+        caught_by=(
+            "tests/ledger/test_ledger.py::test_what_was_cancelled_in_the_unbounded_model_is_private_as_well[sqlite]",
+        ),
     ),
     Bug(
         name="the ledger does not hear that something is drawn",

@@ -238,6 +238,14 @@ def test_rows_of_a_person_are_the_record_that_they_are_elsewhere(session: SparkS
     )
 
 
+def test_rows_of_bytes_that_are_no_text_are_nobodys(session: SparkSession) -> None:
+    frame = frame_of(session, value=[1.0, 2.0], budget=[1.0, 1.0], id=["a", "b"])
+    strange = frame.selectExpr("value", "budget", "if(id = 'a', cast(unhex('FFFE') as string), id) as id")
+    (ids, _), *_ = spark_source(strange, person="id", public=False).people()
+    (merged, _), *_ = spark_source(strange, person="id", merged=True, public=False).people()
+    assert (sorted(ids, key=str), merged) == ([None, "b"], ["b"])
+
+
 def test_rows_of_nobody_are_refused_where_people_are_public(session: SparkSession) -> None:
     frame = frame_of(session, **{**ROWS_OF_PEOPLE, "budget": pa.array([1.0] * 900)})
     with pytest.raises(InvalidInputError, match="must name the person of every record; some have none"):

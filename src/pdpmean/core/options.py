@@ -82,6 +82,11 @@ class Options:
             return replace(self, yes_or_no=True)
         return replace(self, yes_or_no=True, bounds=_YES_AND_NO, shape=check_shape("any", _YES_AND_NO))
 
+    @property
+    def size_is_private(self) -> bool:
+        """Whether how many rows there are is private: always where a person's rows become one record."""
+        return self.rows is not None or not self.model.budgets_are_public
+
 
 def check_options(
     *,

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pdpmean.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -86,7 +88,9 @@ class Amount:
         return float(budgets_of_columns(*np.array(self.columns, dtype=np.int64))[()])
 
     def __float__(self) -> float:
-        return float(self.exact)
+        """In nats, rounded down, so that nobody gains who is granted what an export says is left."""
+        nearest = float(self.exact)
+        return nearest if nearest <= self.exact else math.nextafter(nearest, 0.0)
 
     def __str__(self) -> str:
         """The amount in nats, to nine digits, so that 0.1 rounded down to units still reads as 0.1."""
@@ -104,12 +108,18 @@ def _exact(number: Any, name: str) -> Fraction | None:
         text = number.strip().lower() if isinstance(number, str) else number
         if text in ("inf", "infinity", math.inf):
             return None
-        exact = Fraction(text if isinstance(text, (str, int, Fraction)) else float(text))
+        exact = Fraction(text) if isinstance(text, str) else Fraction(*_ratio_of(text)())
     except (ArithmeticError, AttributeError, TypeError, ValueError):
         exact = Fraction(-1)
     if exact < 0:
         raise InvalidInputError(f"{name} must be a number >= 0 (or inf); got {number!r}", name=name, value=number)
     return exact
+
+
+def _ratio_of(number: Any) -> Callable[[], tuple[int, int]]:
+    """What gives it as a ratio. Not by way of a double where it has one itself: that may be above a Decimal."""
+    ratio: Callable[[], tuple[int, int]] = getattr(number, "as_integer_ratio", None) or float(number).as_integer_ratio
+    return ratio
 
 
 def columns_of_budgets(budgets: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

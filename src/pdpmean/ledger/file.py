@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,14 +33,20 @@ class LedgerFile:
         return str(os.stat(self.path).st_ino)
 
     def check_before_opening(self) -> None:
-        """Raise if the file is in a network folder, or has a second name.
+        """Raise if the file is in a network folder, has a second name, or is mounted by itself.
 
         SQLite's locks and write-ahead log work on one machine, and go by the name of the file. Programs that use
         another name would not see what was spent under this one.
         """
         with suppress(OSError):  # there is none yet, or SQLite will say what is wrong
             self._check_names(os.stat(self.path))
-        kind = _kind_of_file_system(self.path)
+        mounts = _mounts()
+        if self.path in mounts:
+            raise LedgerError(
+                f"{self.path} is mounted by itself, without its folder, so the same budget could be spent again under "
+                "its other name. Mount the folder that it is in"
+            )
+        kind = _kind_of_file_system(self.path, mounts)
         if _NETWORK.fullmatch(kind):
             raise LedgerError(
                 f"{self.path} is in a network folder ({kind}), where two machines could each spend the same budget. "
@@ -91,14 +98,18 @@ class LedgerFile:
             )
 
 
-def _kind_of_file_system(path: str) -> str:
-    """The kind of file system that a path lies in, such as ext4; nothing if that is not known."""
+def _mounts() -> dict[str, str]:
+    """The kind of file system that is mounted, by where; none if that is not known."""
     try:
         mounts = [
             line.split()[1:3] for line in _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
         ]
     except OSError:
-        return ""
-    kinds = {_ESCAPED.sub(lambda code: chr(int(code[1], 8)), folder): kind for folder, kind in mounts}
-    inside = [folder for folder in kinds if path.startswith(folder.rstrip("/") + "/")]
-    return kinds[max(inside, key=len)] if inside else ""
+        return {}
+    return {_ESCAPED.sub(lambda code: chr(int(code[1], 8)), folder): kind for folder, kind in mounts}
+
+
+def _kind_of_file_system(path: str, mounts: Mapping[str, str]) -> str:
+    """The kind of file system that a path lies in, such as ext4; nothing if that is not known."""
+    inside = [folder for folder in mounts if path.startswith(folder.rstrip("/") + "/")]
+    return mounts[max(inside, key=len)] if inside else ""

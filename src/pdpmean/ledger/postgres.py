@@ -28,6 +28,7 @@ _BEGIN_WRITING = "; ".join(  # in one round trip, since others wait meanwhile
 )
 _EXPECT_MANY = "SET LOCAL enable_nestloop TO off; SET LOCAL plan_cache_mode TO force_custom_plan"
 _HAS_TABLE = "SELECT 1 FROM pg_tables WHERE tablename = ? AND schemaname = ANY(current_schemas(false))"
+_ANY_TEXT = ("UTF8", "SQL_ASCII")  # encodings of a database in which every id can be asked for
 _FETCHED = 2**14  # rows at a time
 # Characters that would end a field or a line of COPY.
 _ESCAPED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
@@ -58,6 +59,13 @@ class PostgresStore(Store):
         import psycopg
 
         made = psycopg.connect(self._address, autocommit=True, application_name="pdpmean ledger")
+        encoding = made.info.parameter_status("server_encoding")
+        if encoding not in _ANY_TEXT:
+            made.close()
+            raise LedgerError(
+                f"the ledger's database has the encoding {encoding}, which lacks most characters: whether somebody has "
+                "an id that it cannot hold would show. Use a database with the encoding UTF8"
+            )
         if made.info.encoding != "utf-8":
             made.execute("SET client_encoding TO 'UTF8'")
         return made

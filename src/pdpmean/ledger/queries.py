@@ -19,6 +19,7 @@ __all__ = [
     "AMOUNT",
     "CHARGE",
     "COSTS_OF_NOBODY",
+    "COSTS_OF_NOTHING",
     "COUNT_ABOVE_GRANT",
     "FORGET_NOTHING",
     "LARGEST_DENOMINATOR",
@@ -205,4 +206,7 @@ WRONG_SUMS = (
 # Not by NOT IN, for which PostgreSQL would search all people once per cost.
 COSTS_OF_NOBODY = (
     "SELECT COUNT(*) FROM costs WHERE NOT EXISTS (SELECT 1 FROM balances WHERE balances.person = costs.person)"
+)
+COSTS_OF_NOTHING = (
+    "SELECT COUNT(*) FROM costs WHERE NOT EXISTS (SELECT 1 FROM releases WHERE releases.number = costs.release)"
 )

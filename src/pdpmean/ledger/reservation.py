@@ -41,7 +41,8 @@ _TOGETHER = 2**17  # records at a time
 _NO_RELEASE = 0  # the number of a question that charges nobody
 _LAST_RELEASE = (
     "SELECT (SELECT COALESCE(MAX(number), 0) FROM releases), "
-    "(SELECT people_are_public FROM releases WHERE state <> 'cancelled' ORDER BY number DESC LIMIT 1)"
+    "(SELECT people_are_public FROM releases WHERE state <> 'cancelled' OR people_are_public = 0 "
+    "ORDER BY number DESC LIMIT 1)"
 )
 
 
@@ -99,7 +100,8 @@ def check_model(transaction: Transaction, *, public: bool) -> int:
     """The number of the last release; raises if earlier releases were in the other model.
 
     What people have left is public in the bounded model. In the unbounded one it is private, since it reveals who took
-    part. All releases that were not cancelled are in one model, so it is enough to look at the last one.
+    part. So does the log's entry of an unbounded release that was cancelled; a bounded one that was does not count. All
+    others are in one model, so it is enough to look at the last one.
     """
     found = transaction.row(_LAST_RELEASE)
     assert found is not None

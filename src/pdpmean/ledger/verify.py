@@ -73,6 +73,7 @@ def _sums(transaction: Transaction) -> Iterator[str]:
         queries.ABOVE_EARLIER_GRANT: "people had spent more than an earlier grant of theirs",
         queries.WRONG_SUMS: "people have a recorded spending that is not the sum of their costs",
         queries.COSTS_OF_NOBODY: "costs belong to people who are not in the ledger",
+        queries.COSTS_OF_NOTHING: "costs belong to releases that are not in the ledger",
     }
     for sql, words in checks.items():
         if count := int(transaction.value(sql)):
@@ -80,19 +81,29 @@ def _sums(transaction: Transaction) -> Iterator[str]:
 
 
 def _grants(transaction: Transaction) -> Iterator[str]:
-    """Check that present and former grants are those of the log."""
-    details = (entry.details for entry in entries(transaction, "event IN ('granted', 'withdrawn', 'imported')"))
-    told = {said["since"]: said["grants_hash"] for said in details if said["grants_hash"] != NO_GRANTS}
-    if known_grants(transaction) != told:
+    """Check that present and former grants, and who has withdrawn, are those of the log."""
+    told = {
+        entry.details["since"]: (entry.details["grants_hash"], entry.event == "withdrawn")
+        for entry in entries(transaction, "event IN ('granted', 'withdrawn', 'imported')")
+        if entry.details["grants_hash"] != NO_GRANTS
+    }
+    if known_grants(transaction) != {since: grants_hash for since, (grants_hash, _) in told.items()}:
         yield "grants or ids differ from the log"
+    found = transaction.rows("SELECT DISTINCT since, withdrawn FROM people")
+    if any(since in told and told[since][1] != bool(withdrawn) for since, withdrawn in found):
+        yield "who has withdrawn differs from the log"
 
 
 def _states(transaction: Transaction, known: list[Release]) -> Iterator[str]:
     """Check that the tables agree with the log about every release."""
-    states = {int(number): str(state) for number, state in transaction.rows("SELECT number, state FROM releases")}
-    if states != {release.number: release.state for release in known}:
+    found = list(transaction.rows("SELECT number, state, people_are_public FROM releases"))
+    if {int(number): str(state) for number, state, _ in found} != {release.number: release.state for release in known}:
         yield "the states of releases differ from the log"
+    public = {int(number): bool(people_are_public) for number, _, people_are_public in found}
     for release in known:
+        model = release.details.get("options", {}).get("model")
+        if model is not None and public.get(release.number) != (model == "bounded"):
+            yield f"the model of release {release.number} differs from the log"
         told = ReleaseCost(release.people, release.total, release.costs_hash)
         if cost_of_release(transaction, release.number) != told:
             yield f"the cost of release {release.number} differs from the log"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,17 @@ def _can_be_known(texts: pa.Array) -> NDArray[np.bool_]:
     """Which ids a ledger can hold: none that is missing or empty, and not all databases can hold all characters."""
     unusable = pc.or_(pc.equal(texts, ""), pc.match_substring(texts, "\0"))
     known: NDArray[np.bool_] = pc.invert(unusable).fill_null(False).to_numpy(zero_copy_only=False)
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:  # a column of text can hold bytes that are none
+        return known & np.fromiter(map(_is_utf8, texts.cast(pa.large_binary()).to_pylist()), np.bool_, len(texts))
     return known
+
+
+def _is_utf8(entry: bytes | None) -> bool:
+    with suppress(UnicodeDecodeError):
+        return (entry or b"").decode() is not None
+    return False
 
 
 def id_as_text(entry: object) -> str | None:

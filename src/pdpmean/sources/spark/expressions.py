@@ -56,7 +56,7 @@ HEADS = f"(heads >> cast(position & {2**BLOCK_BITS - 1}L as int)) & 1L = 1L"
 
 # An id as text, null where it names nobody; as `known_ids`.
 _TEXT = "cast(person as string)"
-PERSON = f"if({_TEXT} = '' or contains({_TEXT}, '\\0'), null, {_TEXT})"
+PERSON = f"if({_TEXT} = '' or contains({_TEXT}, '\\0') or not is_valid_utf8({_TEXT}), null, {_TEXT})"
 
 # What makes a key an integer that fits a word, since Spark groups by words faster than by doubles.
 _ROOT_UNIT = 2.0**36
