@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
-import hashlib
 import io
-import itertools
 import os
 import re
 import runpy
@@ -22,7 +20,6 @@ from pages import ROOT, Block, Command, blocks, commands, is_shown
 import pdpmean
 import pdpmean.errors
 import pdpmean.paper
-from pdpmean.randomness import Randomness, _simulated_laplace
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEST_SOURCES = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
@@ -58,19 +55,7 @@ def test_named_tests_and_files_exist(page: Path) -> None:
     assert missing == []
 
 
-@pytest.fixture
-def repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same noise in every run of the tests, as if it were secure: errors differ much from run to run."""
-    number = itertools.count()
-
-    def secure() -> Randomness:
-        key = hashlib.sha256(str(next(number)).encode()).digest()
-        return Randomness(lambda: key, _simulated_laplace, private=True)
-
-    monkeypatch.setattr(Randomness, "secure", secure)
-
-
-@pytest.mark.usefixtures("folder", "repeatable")
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_blocks_run_and_print_what_is_shown(page: Path) -> None:
     run_python(blocks(page), page.name)
