@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import Phase, settings
-from repeatable import repeatable_noise
+from hypothesis import Phase, register_random, settings
+from repeatable import MAKER, repeatable_noise
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers, whichever test starts them first
@@ -21,6 +21,7 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers, whic
 settings.register_profile("patient", deadline=None, derandomize=True)
 settings.register_profile("no shrinking", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
 settings.load_profile("patient")
+register_random(MAKER)
 
 
 @pytest.hookimpl(wrapper=True)

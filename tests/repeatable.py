@@ -2,12 +2,15 @@
 
 While a test runs, `Randomness.secure()` makes sources that count as secure but are keyed by the test's name and by how
 many it has made before. Fixtures that several tests share have noise of their own name, whichever test comes first.
+`python -m repeatable` is for commands and scripts in processes of their own.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import runpy
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,8 +18,6 @@ from functools import partial
 from itertools import count
 from threading import Lock
 from unittest import mock
-
-from hypothesis import register_random
 
 from pdpmean.randomness import Randomness, _seeded_anywhere, _simulated_laplace
 
@@ -54,7 +55,7 @@ class RepeatableSource(Randomness):
         return f"{self._name}, {next(self._made)}"
 
 
-class _Maker:
+class Maker:
     """Makes the sources of one test after the other.
 
     Hypothesis seeds it before every example, so that an example means the same whenever it is run.
@@ -86,21 +87,36 @@ class _Maker:
 
 
 def _key(name: str) -> bytes:
-    return hashlib.sha256(f"{name}, process {_MAKER.state.process}".encode()).digest()
+    return hashlib.sha256(f"{name}, process {MAKER.state.process}".encode()).digest()
 
 
-_MAKER = _Maker()
-register_random(_MAKER)
-os.register_at_fork(before=_MAKER.before_fork, after_in_child=_MAKER.in_fork)
+MAKER = Maker()
+os.register_at_fork(before=MAKER.before_fork, after_in_child=MAKER.in_fork)
 
 
 @contextmanager
 def repeatable_noise(name: str) -> Iterator[None]:
     """Secure sources that repeat themselves, for what has this name."""
-    before = _MAKER.state
-    _MAKER.state = _State(name)
+    before = MAKER.state
+    MAKER.state = _State(name)
     try:
-        with mock.patch.object(Randomness, "secure", _MAKER.secure):
+        with mock.patch.object(Randomness, "secure", MAKER.secure):
             yield
     finally:
-        _MAKER.state = before
+        MAKER.state = before
+
+
+def main() -> None:
+    """Run `pdpmean`, or a script, with the words that follow and with noise of their name."""
+    del sys.argv[0]
+    program, *words = sys.argv
+    with repeatable_noise(" ".join([os.path.basename(program), *words])):
+        if program == "pdpmean":
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
+        else:
+            sys.path.insert(0, os.path.dirname(program))
+            runpy.run_path(program, run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import hashlib
 import io
+import itertools
 import os
 import re
 import runpy
@@ -20,6 +22,7 @@ from pages import ROOT, Block, Command, blocks, commands, is_shown
 import pdpmean
 import pdpmean.errors
 import pdpmean.paper
+from pdpmean.randomness import Randomness, _simulated_laplace
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEST_SOURCES = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
@@ -55,7 +58,19 @@ def test_named_tests_and_files_exist(page: Path) -> None:
     assert missing == []
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.fixture
+def repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The noise that the pages were printed with: errors differ much from one noise to another."""
+    number = itertools.count()
+
+    def secure() -> Randomness:
+        key = hashlib.sha256(str(next(number)).encode()).digest()
+        return Randomness(lambda: key, _simulated_laplace, private=True)
+
+    monkeypatch.setattr(Randomness, "secure", secure)
+
+
+@pytest.mark.usefixtures("folder", "repeatable")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_blocks_run_and_print_what_is_shown(page: Path) -> None:
     run_python(blocks(page), page.name)
@@ -196,10 +211,11 @@ class Nearly(doctest.OutputChecker):
 
 
 def run_command(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a line as a shell would, `python` and `pdpmean` being this environment's."""
+    """Run a line as a shell would, `python` and `pdpmean` being this environment's, with noise that repeats itself."""
     here = shlex.quote(sys.executable)
-    shell = f'python() {{ {here} "$@"; }}; pdpmean() {{ {here} -m pdpmean "$@"; }}; {line}'
-    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT / "src"), "TERM": "dumb"}
+    shell = f'python() {{ {here} "$@"; }}; pdpmean() {{ {here} -m repeatable pdpmean "$@"; }}; {line}'
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
+    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": path, "TERM": "dumb"}
     return subprocess.run(["bash", "-c", shell], cwd=folder, env=environment, capture_output=True, text=True)
 
 
