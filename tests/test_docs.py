@@ -60,7 +60,7 @@ def test_named_tests_and_files_exist(page: Path) -> None:
 
 @pytest.fixture
 def repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same noise in every run of the tests, as if it were secure: errors differ much from run to run."""
+    """The noise that the pages were printed with: errors differ much from one noise to another."""
     number = itertools.count()
 
     def secure() -> Randomness:
@@ -211,10 +211,11 @@ class Nearly(doctest.OutputChecker):
 
 
 def run_command(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a line as a shell would, `python` and `pdpmean` being this environment's."""
+    """Run a line as a shell would, `python` and `pdpmean` being this environment's, with noise that repeats itself."""
     here = shlex.quote(sys.executable)
-    shell = f'python() {{ {here} "$@"; }}; pdpmean() {{ {here} -m pdpmean "$@"; }}; {line}'
-    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT / "src"), "TERM": "dumb"}
+    shell = f'python() {{ {here} "$@"; }}; pdpmean() {{ {here} -m repeatable pdpmean "$@"; }}; {line}'
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
+    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": path, "TERM": "dumb"}
     return subprocess.run(["bash", "-c", shell], cwd=folder, env=environment, capture_output=True, text=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -11,9 +12,10 @@ from pages import ROOT
 
 
 def run(name: str, *options: str) -> str:
-    """What an example prints."""
-    command = [sys.executable, str(ROOT / "examples" / name), *options]
-    made = subprocess.run(command, capture_output=True, text=True)
+    """What an example prints, with noise that repeats itself."""
+    command = [sys.executable, "-m", "repeatable", str(ROOT / "examples" / name), *options]
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
+    made = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     return made.stdout
 

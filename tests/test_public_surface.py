@@ -19,6 +19,7 @@ import pdpmean.paper
 
 MODULES = ["pdpmean", *(module.name for module in pkgutil.walk_packages(pdpmean.__path__, "pdpmean."))]
 PACKAGES = [pdpmean, pdpmean.paper]
+pytestmark = pytest.mark.real_noise  # what makes it is looked at as it is shipped
 
 
 def public_functions(module_name: str) -> Iterator[tuple[str, Callable[..., Any]]]:

@@ -13,7 +13,6 @@ import math
 import os
 import pickle
 import sys
-import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -21,6 +20,7 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
+from forked import in_child
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -36,6 +36,8 @@ from statistical.laws import (
 
 from pdpmean import InvalidInputError, Randomness, randomness
 from pdpmean.randomness import LARGEST_SCALE, _Spare, laplace_scale
+
+pytestmark = pytest.mark.real_noise
 
 
 @pytest.fixture(params=["secure", "seeded"])
@@ -643,24 +645,6 @@ def test_sources_cannot_be_copied_or_pickled(source: Randomness) -> None:
             duplicate(source)
     with pytest.raises(TypeError, match="cannot be copied or pickled"):
         copy.deepcopy({"holder": [source]})
-
-
-def in_child(work: Callable[[], bytes]) -> bytes:
-    """What `work` gives in a forked process."""
-    reader, writer = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: this process may have threads
-        child = os.fork()
-    if child == 0:
-        try:
-            os.write(writer, work())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        answer = pipe.read()
-    os.waitpid(child, 0)
-    return answer
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
 
 from planted import bugs, observers, sources
 from planted.bugs import Bug
+from planted.server import ROOT, PytestServer
 
-ROOT = Path(__file__).parents[2]
 BUGS = (*bugs.BUGS, *sources.BUGS, *observers.BUGS)
 PASSED, FAILED = 0, 1  # what pytest exits with; it has other codes for tests that it could not find or run
 
 
 def copy_of_source(folder: Path) -> Path:
-    """The package, in a folder that Python may import it from."""
+    """The package, in a folder that Python may import it from, with the bytecode of all files, but nothing of Numba."""
     copied = folder / "pdpmean"
-    shutil.copytree(ROOT / "src" / "pdpmean", copied, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "src" / "pdpmean", copied, ignore=shutil.ignore_patterns("*.nb[ci]", "*.pyc.*"))
     return copied
 
 
@@ -33,32 +31,29 @@ def plant(bug: Bug, package: Path) -> None:
     found = source.count(bug.text)
     assert found == 1, f"{bug.file} has this text {found} times, not once: {bug.text!r}"
     file.write_text(source.replace(bug.text, bug.replacement), encoding="utf-8")
+    Path(cache_from_source(str(file))).unlink(missing_ok=True)
 
 
-def exit_code(folder: Path, tests: Iterable[str], *, compiled: bool) -> tuple[int, str]:
-    """What pytest exits with, and prints, when these tests import the package in this folder."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "NUMBA"))}
-    environment |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    environment |= {"NUMBA_CACHE_DIR": str(folder / "numba")} if compiled else {"NUMBA_DISABLE_JIT": "1"}
-    options = ["-x", "-p", "no:cacheprovider", "--hypothesis-profile=no shrinking"]
-    command = [sys.executable, "-m", "pytest", *options, *tests]
-    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    return ended.returncode, ended.stdout + ended.stderr
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PytestServer]:
+    made = PytestServer(tmp_path_factory.mktemp("planted") / "log")
+    yield made
+    made.close()
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_planted_bug_is_caught(bug: Bug, tmp_path: Path) -> None:
+def test_planted_bug_is_caught(bug: Bug, tmp_path: Path, server: PytestServer) -> None:
     plant(bug, copy_of_source(tmp_path))
-    code, printed = exit_code(tmp_path, bug.caught_by, compiled=bug.compiled)
+    code, printed = server.run(tmp_path, bug.caught_by, compiled=bug.compiled)
     assert code == FAILED, printed
 
 
 @pytest.mark.parametrize("compiled", sorted({bug.compiled for bug in BUGS}))
-def test_a_copy_without_a_bug_passes(compiled: bool, tmp_path: Path) -> None:
+def test_a_copy_without_a_bug_passes(compiled: bool, tmp_path: Path, server: PytestServer) -> None:
     """Otherwise a test that fails for another reason, as one that cannot run on a copy, would seem to catch a bug."""
     copy_of_source(tmp_path)
     tests = dict.fromkeys(test for bug in BUGS if bug.compiled == compiled for test in bug.caught_by)
-    code, printed = exit_code(tmp_path, tests, compiled=compiled)
+    code, printed = server.run(tmp_path, tests, compiled=compiled)
     assert code == PASSED, printed
 
 
