@@ -160,9 +160,10 @@ def test_more_than_half_missing_warns(model: str, missing: float, warned: bool) 
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+@pytest.mark.parametrize("seed", range(6))
 @both_models
-def test_nothing_but_missing_values_is_answered(model: str) -> None:
-    found = seeded([None] * 2000, 0.5, bounds=(0, 1), **MODELS[model])
+def test_nothing_but_missing_values_is_answered(model: str, seed: int) -> None:
+    found = seeded([None] * 2000, 0.5, seed, bounds=(0, 1), **MODELS[model])
     low, high = found.interval()
     assert 0 <= low <= found.mean <= high <= 1
     assert high - low > 0.4

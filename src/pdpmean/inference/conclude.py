@@ -85,6 +85,7 @@ def _all_of(parts: Sequence[_Parts | None], shape: ShapeName) -> list[Released]:
 def _estimate(parts: _Parts, found: Sequence[Population], promise: Promise, asked: Asked) -> MeanEstimate:
     part = 1 / (promise.groups or 1)
     shape, levelled = INFERENCES[parts.shape], parts.levelled
+    found = levelled.with_missing(found) if levelled else found
     judged = parts.variants[parts.judged], found[parts.judged], part
     population = levelled.population(found) if levelled else found[0]
     levels = levelled.level_means(population) if levelled else ()

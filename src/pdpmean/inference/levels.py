@@ -17,6 +17,7 @@ import numpy as np
 from pdpmean.core.numbers import finite
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import locating_weights
+from pdpmean.inference.missing import MissingShare
 from pdpmean.inference.population import Population
 from pdpmean.laws.clipped_normal import centered
 from pdpmean.laws.mixed_law import Part, mix
@@ -260,6 +261,24 @@ class Levelled:
             averaged=sums,
             weight_squares=None,
         )
+
+    def with_missing(self, found: Sequence[Population]) -> Sequence[Population]:
+        """The same, where most of the weight is missing: a combination of empty levels does not show that."""
+        share = self._mostly_missing
+        return [replace(population, missing=share) for population in found] if share else found
+
+    @cached_property
+    def _mostly_missing(self) -> MissingShare | None:
+        """How much of all levels together is missing, if it is more than what is left."""
+        sums = [sums for sums in self._sums if not isinstance(sums, Average)]
+        missing = sum(level.missing for level in sums)
+        total = sum(level.weight for level in sums)
+        if not self.plan.model.budgets_are_public:
+            total += max(missing, 0.0)
+        if missing <= max(total / 2, _PLAIN) or self.plan.nothing_missing:
+            return None
+        noises = math.sqrt(len(sums))
+        return MissingShare.of(min(missing / total, 1.0), missing / noises, total / noises)
 
     def population(self, found: Sequence[Population]) -> Population:
         """What is concluded of everyone, from what is concluded of each combination."""

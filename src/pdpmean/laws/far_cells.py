@@ -23,8 +23,9 @@ FAR_EDGES = 2.0 ** ((np.arange(FAR_CELLS + 1) + 1) / 2)
 FAR_PLACE = 0.85
 """Where values of a far cell lie on average, over its end."""
 
-# Nats at which a far cell holds something as likely as not. Of ten sides one has a second population far out; half as
-# often for each two octaves farther, and with anything from one nat to thirty.
+# Nats at which a far cell holds something as likely as not. Of fifty sides one has a second population far out; half
+# as often for each two octaves farther, and with anything from one nat to thirty. If it were one of ten, noise in some
+# far cell would make every fifth interval several times as wide, on columns that have no such population.
 _REAL = 7.5
 _FARTHER = 0.4
 _LONGER = 0.4  # and for each further cell of a run

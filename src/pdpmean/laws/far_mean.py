@@ -28,7 +28,7 @@ __all__ = ["FAR_CELLS", "FarMean", "PrivateTotal", "PublicTotal", "conclude_mean
 
 _LEAST_VARIANCE = 2.0  # of z, over the weight in nats: about what its noise is
 _SLACK = 1.1  # the variance is itself seen through noise, and the sum of skewed values is not quite normal
-_SEEN = 6.5  # nats: a separate population that is seen in a far cell more often than not
+_SEEN = 8.2  # nats: a separate population that is seen in a far cell more often than not
 _UNLIKELY = 0.02  # a far cell that holds something with a smaller chance is taken for empty
 _NOISE_OF_WEIGHT = 3.5  # nats: standard deviation of the sum of three sums, the missing weight and some far cells
 _MANY_FAR = 0.15  # of the weight in far cells: the histogram had not shown them
