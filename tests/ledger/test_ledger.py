@@ -187,6 +187,19 @@ def test_what_was_cancelled_in_the_unbounded_model_is_private_as_well(ledger: Le
     ledger.reserve(asked("a"), request(people_are_public=False)).commit({})
 
 
+def test_where_records_lay_is_not_kept(ledger: Ledger) -> None:
+    """In the bounded model the ledger is public, but the data may be sorted by value."""
+    ledger.grant_all([("a", 1), ("b", 2), ("c", 3)])
+    reserved = ledger.reserve(asked("c", None, "a", "b"), request())
+    assert (reserved.budgets.tolist(), reserved.people.tolist()) == ([3, 0, 1, 2], [3, 0, 1, 2])
+    spared = np.array([True, True, False, False])
+    reserved.commit({}, Fraction(1, 2), spared)
+    assert [float(ledger.balance(person).spent) for person in "abc"] == [1, 2, 1.5]
+    with ledger._store.reading() as transaction:
+        assert list(transaction.rows("SELECT DISTINCT place FROM costs")) == [(0,)]
+    assert ledger.verify().passed
+
+
 def test_a_release_needs_a_purpose(ledger: Ledger) -> None:
     with pytest.raises(InvalidInputError, match="what the release is for"):
         ledger.reserve(asked(), Request(" "))

@@ -22,6 +22,7 @@ __all__ = [
     "COSTS_OF_NOTHING",
     "COUNT_ABOVE_GRANT",
     "FORGET_NOTHING",
+    "FORGET_PLACES",
     "LARGEST_DENOMINATOR",
     "LEAVE_OUT_REPEATED",
     "REFUND",
@@ -167,6 +168,9 @@ COUNT_ABOVE_GRANT = (
 
 FORGET_NOTHING = "DELETE FROM costs WHERE release = ? AND cost_infinite = 0 AND cost_nats = 0 AND cost_units = 0"
 
+# Where a record lies may say something about its value, as in a sorted table.
+FORGET_PLACES = "UPDATE costs SET place = 0 WHERE release = ?"
+
 _OF_RELEASE = "FROM costs WHERE release = ? AND costs.person = balances.person"
 CHARGE = f"UPDATE balances SET {added('spent', 'cost')} {_OF_RELEASE}"
 UPSERT_COSTS = (
@@ -176,7 +180,7 @@ ADD_TO_SPENT = f"ON CONFLICT (person) DO UPDATE SET {added('spent', 'excluded.sp
 REFUND = f"UPDATE balances SET {added('spent', 'cost', '-')} {_OF_RELEASE}"
 
 
-AMONG_ASKED = " AND place IN (SELECT place FROM asked)"
+AMONG_ASKED = " AND costs.person IN (SELECT place FROM asked)"  # where people are asked for by their numbers
 
 
 def keep_part(part: Fraction) -> str:

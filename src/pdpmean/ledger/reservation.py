@@ -37,7 +37,6 @@ __all__ = [
 
 _LOW_HALF = 2**20 - 1  # of the bits of a column
 _MANY = 2**12  # people of a release
-_TOGETHER = 2**17  # records at a time
 _NO_RELEASE = 0  # the number of a question that charges nobody
 _LAST_RELEASE = (
     "SELECT (SELECT COALESCE(MAX(number), 0) FROM releases), "
@@ -53,6 +52,8 @@ class Reservation:
     store: Store
     number: int
     budgets: Floats
+    people: NDArray[np.int64]
+    """The number of each record's person in the ledger, in order; 0 for one that takes no part."""
 
     def commit(
         self, details: Mapping[str, Any], part: Fraction = Fraction(1), spared: NDArray[np.bool_] | None = None
@@ -64,7 +65,8 @@ class Reservation:
         with self.store.writing() as transaction:
             _check_open(transaction, self.number, ("reserved", "settled"))
             if part < 1:
-                _keep_part(transaction, self.store, self.number, part, spared)
+                people = None if spared is None else self.people[spared & (self.people > 0)]
+                _keep_part(transaction, self.store, self.number, part, people)
                 details = {**details, **cost_of_release(transaction, self.number).content}
             return _ended(transaction, self.store, self.number, "committed", details)
 
@@ -84,16 +86,17 @@ def reserve(store: Store, people: Iterable[PeopleAsked], request: Request) -> Re
         sql = "INSERT INTO releases (number, state, people_are_public) VALUES (?, 'reserved', ?)"
         transaction.change(sql, number, int(request.people_are_public))
         records = _take(transaction, store, number, people, request)
-        budgets = np.zeros(records)
-        cost = cost_of_release(transaction, number, budgets)
+        budgets, numbers = np.zeros(records), np.zeros(records, dtype=np.int64)
+        cost = cost_of_release(transaction, number, budgets, numbers)
         if cost.people < records:
             transaction.change(queries.FORGET_NOTHING, number)
+        transaction.change(queries.FORGET_PLACES, number)
         if cost.people > _MANY:
             transaction.expect_many()
         transaction.charge(number)
         about = {"purpose": request.purpose, "analyst": request.analyst, **request.details}
         append(transaction, store, "reserved", {**about, **cost.content}, number)
-    return Reservation(store, number, budgets)
+    return Reservation(store, number, budgets, numbers)
 
 
 def check_model(transaction: Transaction, *, public: bool) -> int:
@@ -186,16 +189,22 @@ class ReleaseCost:
         return {"people": self.people, "total_units": units, "costs_hash": self.hash}
 
 
-def cost_of_release(transaction: Transaction, number: int, budgets: Floats | None = None) -> ReleaseCost:
-    """What a release costs, according to the database; `budgets` receives the budget of each record, by its place.
+def cost_of_release(
+    transaction: Transaction, number: int, budgets: Floats | None = None, numbers: NDArray[np.int64] | None = None
+) -> ReleaseCost:
+    """What a release costs, according to the database.
+
+    `budgets` receives the budget of each record, by its place, and `numbers` that of its person.
 
     The hash is of the numbers and costs of all people who are charged, in the order of their numbers.
     """
     people, total, hashed = 0, NOTHING, hashlib.sha256()
     for part in transaction.costs(number):
-        _, places, *columns = part
+        persons, places, *columns = part
         if budgets is not None:
             budgets[places] = budgets_of_columns(*columns)
+        if numbers is not None:
+            numbers[places] = persons
         charged = part[:, (part[2:] > 0).any(axis=0)]
         charged = charged[:, np.argsort(charged[0], kind="stable")]  # fast if they are in order already
         infinite, nats, units = charged[2:]
@@ -207,15 +216,13 @@ def cost_of_release(transaction: Transaction, number: int, budgets: Floats | Non
 
 
 def _keep_part(
-    transaction: Transaction, store: Store, number: int, part: Fraction, spared: NDArray[np.bool_] | None
+    transaction: Transaction, store: Store, number: int, part: Fraction, people: NDArray[np.int64] | None
 ) -> None:
-    """Charge only a part of what was reserved; only to the spared people, if some were."""
+    """Charge only a part of what was reserved; only to these people, if some are given."""
     some = ""
-    if spared is not None:
+    if people is not None:
         make_temporary(transaction, store, "asked")
-        for start in range(0, spared.size, _TOGETHER):
-            marks = ["spared" if each else None for each in spared[start : start + _TOGETHER].tolist()]
-            transaction.load_people(start, marks)
+        transaction.load("asked", ["place", "id"], ((person, "") for person in people.tolist()))
         some = queries.AMONG_ASKED
     transaction.change(queries.REFUND + some, number)
     transaction.change(queries.keep_part(part) + some, number)

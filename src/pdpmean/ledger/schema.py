@@ -71,7 +71,7 @@ CREATE TABLE releases (
 )"""
 
 # Ordered by release, so that a new release is appended, and one person's costs take one look-up per release. The place
-# is that of their record in the data.
+# is that of their record in the data, and forgotten before the transaction ends.
 _COSTS = f"""
 CREATE TABLE costs (
     release BIGINT NOT NULL,

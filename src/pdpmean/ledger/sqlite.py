@@ -25,6 +25,7 @@ _SETTINGS = (
     "PRAGMA synchronous = FULL",  # a reservation must survive a power cut
     "PRAGMA cache_size = -131072",  # KiB
     "PRAGMA temp_store = FILE",
+    "PRAGMA secure_delete = FAST",  # what is forgotten before it is committed is nowhere in the file
 )
 _ADVICE = {
     "SQLITE_FULL": "the disk is full. Make room and try again",
