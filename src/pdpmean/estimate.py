@@ -136,7 +136,8 @@ def estimate_mean(
     bounds
         (low, high): publicly known bounds of all values, such as (0, 1) for yes or no, (1, 5) for a rating, or
         (0, None) for money, counts and durations. Values beyond a bound count as the bound. Bounds must be known
-        beforehand: bounds that are read off the data reveal something about it. With bounds, less budget is needed.
+        beforehand: bounds that are read off the data reveal something about it. With bounds, less budget is needed. A
+        boolean column has the bounds (0, 1) by its type, unless others are given.
     missing
         "none" if it is public knowledge that no value is missing. This makes the answer slightly more accurate where
         the budget is small. A value that is missing nevertheless counts as the middle of the clipping bounds.

@@ -157,6 +157,11 @@ def test_advice_is_given_in_options(in_python: str, said: str) -> None:
     assert in_options(in_python) == said
 
 
+def test_advice_is_given_in_options_wherever_lines_are_folded() -> None:
+    assert in_options("with one, bounds=(low,\n  None); or rows") == "with one, --bounds LOW none; or rows"
+    assert in_options("rows needs person='...', the ids").startswith("--rows needs --person ...")
+
+
 def test_a_reader_that_stops_is_not_a_refusal() -> None:
     ours, theirs = os.pipe()
     os.close(ours)

@@ -2,7 +2,8 @@
 
 Both answers go by the exact law of the noise. The missing weight is released in nats, with Laplace noise of scale 1;
 where levels of budgets are combined, with a sum of such noises whose squared multipliers add up to 1, and whose tail
-beyond `_NOISE_NATS` is smaller. Noise alone exceeds so many nats in one run out of a thousand.
+beyond `_NOISE_NATS` is smaller. Noise alone exceeds so many nats in one run out of two thousand. So what is said below
+of one run out of a thousand holds with room to spare, also where the total weight is noisy or levels are chosen.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import NamedTuple
 
 __all__ = ["MissingShare"]
 
-_FALSE_ALARM = 0.001
-_NOISE_NATS = -math.log(2 * _FALSE_ALARM)  # 6.2
+_FALSE_ALARM = 0.0005
+_NOISE_NATS = -math.log(2 * _FALSE_ALARM)  # 6.9
 
 
 class MissingShare(NamedTuple):
