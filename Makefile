@@ -8,8 +8,9 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 demo: .venv/ready
 	@$(BIN)/pdpmean demo
 
+# Processes that tests start read the bytecode of the first, unless it may not be kept.
 test: lint chromium java postgres
-	$(BIN)/python -m pytest -n 2
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 2
 
 lint: .venv/tools
 	$(BIN)/ruff check .

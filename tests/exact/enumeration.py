@@ -323,10 +323,10 @@ def frozen(thing: Any) -> Any:
         return thing
     if isinstance(thing, np.ndarray):
         return (thing.dtype.str, thing.shape, (thing + 0.0 if thing.dtype.kind == "f" else thing).tobytes())
-    if is_dataclass(thing) and not isinstance(thing, type):
-        return tuple(frozen(getattr(thing, field.name)) for field in fields(thing))
     if isinstance(thing, (list, tuple)):
-        return tuple(frozen(part) for part in thing)
+        return tuple([frozen(part) for part in thing])
+    if is_dataclass(thing) and not isinstance(thing, type):
+        return tuple([frozen(getattr(thing, field.name)) for field in fields(thing)])
     return thing
 
 
