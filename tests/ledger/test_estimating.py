@@ -165,7 +165,7 @@ def test_what_is_no_budget_reaches_no_database(where: str) -> None:
     budgets[:4] = [math.nan, -1.0, -math.inf, 1e300]
     with Ledger(where) as ledger:
         ledger.grant_all(zip(IDS, GRANTS.tolist(), strict=True))
-        with pytest.raises(InvalidInputError, match="budgets must be >= 0; record 0 has nan"):
+        with pytest.raises(InvalidInputError, match="column 'granted' must have budgets >= 0; record 0 has nan"):
             ask(ledger, TABLE.assign(granted=budgets), budget="granted")
         ask(ledger, TABLE.assign(granted=budgets), budget="granted", **UNBOUNDED)
         assert spent(ledger) == [0, 0, 0, 1]
