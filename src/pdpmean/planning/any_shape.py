@@ -34,8 +34,8 @@ _USUAL_PART = 0.25  # of the budget, for both: it is what a few who grant much a
 # 500 on it does, and with a known bound, from which distances are measured at no cost, of 250.
 _LEAST_HISTOGRAM, _LEAST_FROM_BOUND = 72.0, 44.0
 # With so many nats a centre is worth its price even if a bound is known: few populations begin at their bound. By
-# simulation, in both models: at 250 nats the bound is better, at 500 they are equally good, at 1,000 the centre is.
-_ENOUGH_FOR_CENTER = 450.0
+# simulation: at 500 nats the bound is still somewhat better, at 1,000 the centre is.
+_ENOUGH_FOR_CENTER = 650.0
 _FINE_PART = 0.5  # of the centre's prior: the other half is for round numbers
 _LONGER = 1.4  # a clip over that of skewed values: for the noise that weights are chosen by, since tails may be longer
 
