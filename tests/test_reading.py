@@ -14,6 +14,7 @@ from released_columns import UNBOUNDED, Column, first_cell, histogram, run
 from pdpmean.core.types import Floats
 from pdpmean.laws.clip_ends import choose_clips
 from pdpmean.laws.histogram import CELLS, Histogram
+from pdpmean.laws.left_over import LeftOver
 from pdpmean.laws.reading import Counted, closed_sides, read_histograms
 from pdpmean.laws.tails import BEFORE, FINE, tails
 
@@ -92,6 +93,36 @@ def test_weight_that_is_nowhere_is_said() -> None:
     noisy = [histogram(rng.normal(5, 1, 1000), 100.0, 5.0, rng) for _ in range(RUNS)]
     readings = read_histograms(noisy, [Counted(300.0, 1000.0)] * RUNS, UNBOUNDED)
     assert {reading.finding for reading in readings} == {"unseen"}
+
+
+@pytest.mark.parametrize(("total", "seen"), [(300.0, False), (309.0, True)], ids=["nothing left", "as much left"])
+def test_a_cell_stands_out_only_if_something_is_left_over_for_it(total: float, seen: bool) -> None:
+    """Of yes and no, zeros and ones hold everything; two noisy cells below zero seem to hold nine nats more."""
+    below, above = np.zeros(CELLS), np.zeros(CELLS)
+    first = first_cell(0.0)
+    above[-first] = 110.0
+    below[-first + 10 : -first + 12] = 4.5
+    noisy = Histogram(0.0, first, below, above, 0.0, 0.0, center=190.0, missing=0.0)
+    counted = [Counted(total, 1000.0)]
+    readings = read_histograms([noisy], counted, UNBOUNDED)
+    assert (readings[0].visible[0] > 0) == seen
+    low, high = choose_clips(readings, counted, UNBOUNDED)[0]
+    assert (low < -32) == seen
+    assert high >= 1
+
+
+@pytest.mark.parametrize("noises", [2, 6])
+def test_what_is_left_over_is_judged_by_the_law_of_its_noise(noises: int) -> None:
+    """Chernoff's bound is above the true chance, but not by much."""
+    drawn = np.random.default_rng(8).laplace(size=(400_000, noises)).sum(axis=1)
+    cells = np.zeros((1, 2, CELLS))
+    cells[0, 0, : noises - 2] = 20.0
+    left = LeftOver.of(cells, np.zeros(1), np.array([20.0 * (noises - 2)]), np.zeros(1))
+    beyond = np.array([[3.0, 6.0, 9.0]])
+    against = left.against(beyond)[0]
+    chances = np.array([(drawn > size).mean() for size in beyond[0]])
+    assert (np.exp(-against) > chances).all()
+    assert (np.exp(-1.5 * against - 2) < chances).all()
 
 
 def test_readings_can_be_kept() -> None:
