@@ -66,9 +66,9 @@ def test_nothing_missing_is_not_said_to_be(options: dict[str, Any]) -> None:
 
 
 def test_a_share_that_matters_is_told() -> None:
-    """Two per cent of a total budget of 1,000."""
+    """Three per cent of a total budget of 1,000."""
     values = np.random.default_rng(5).random(2000)
-    values[:40] = math.nan
+    values[:60] = math.nan
     found = [estimate_mean(values, 0.5, bounds=(0, 1), randomness=Randomness.seeded(seed)) for seed in range(60)]
     assert sum(one.missing_is_seen for one in found) > 55
     assert found[0].to_dict()["missing_is_seen"] is True

@@ -62,7 +62,7 @@ class _Prior:
         return chances
 
 
-_AS_READ = _Prior(steadily=4.0, like_family=(0.05, 0.8, 0.05), like_power=(0.09, 0.01), free=0.02)
+_AS_READ = _Prior(steadily=3.0, like_family=(0.06, 0.7, 0.09), like_power=(0.12, 0.03), free=0.04)
 _IF_LEVELS_DIFFER = _Prior(steadily=2.5, like_family=(0.08, 0.6, 0.12), like_power=(0.14, 0.06), free=0.06)
 
 

@@ -40,7 +40,8 @@ class LeftOver(NamedTuple):
         """Of a total, of which the rest is at the anchor; the total may itself be known with an error."""
         plain = cells > PLAIN
         noises = plain.sum(axis=(1, 2)) + _TWO_MORE + nats_std**2 / 2
-        return cls(nats - rest - np.where(plain, cells, 0.0).sum(axis=(1, 2)), plain, cells, noises)
+        left = np.maximum(nats - rest - np.where(plain, cells, 0.0).sum(axis=(1, 2)), 0.0)
+        return cls(left, plain, cells, noises)
 
     @property
     def elsewhere(self) -> Floats:

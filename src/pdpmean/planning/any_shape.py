@@ -27,7 +27,7 @@ __all__ = ["AnyShapePlanner"]
 # Nats for the centre, which a population must first be found by, and for the histogram; by simulation, with an optimum
 # that is flat. The more there are, the more the sum is worth, so that both grow more slowly than the total.
 _CENTER_NATS, _CENTER_AT, _CENTER_POWER = 40.0, 250.0, 0.4
-_HISTOGRAM_PART, _HISTOGRAM_AT, _HISTOGRAM_POWER = 0.32, 250.0, 0.33
+_HISTOGRAM_PART, _HISTOGRAM_AT, _HISTOGRAM_POWER = 0.32, 250.0, 0.42
 _LARGEST_PART = 0.38
 _USUAL_PART = 0.25  # of the budget, for both: it is what a few who grant much are capped by
 # With fewer nats than these a histogram hardly ever shows how far a population reaches: from a total budget of about
