@@ -1,8 +1,5 @@
-"""Laws: the mathematics of the method, without data or randomness.
+"""Laws: the mathematics of the method, without data: distributions of errors, clipping, lattices, lower bounds.
 
-A *law* is a probability distribution. This room has those of errors (`error_law`, `grid_law`, `mixed_law`), clipped
-normals, the reading of released histograms and sums (`reading`, `clip_ends`, `far_mean`, `bounded_mean`, `pooling`),
-the doubles as a lattice of candidates for private choices, searches, and lower bounds on the error of any method.
-
-May import: core, errors.
+A *law* is a probability distribution. Start with `reading`, which interprets released histograms, and `far_mean`, which
+turns released sums into a mean and its law. May import: core, errors.
 """
