@@ -38,7 +38,7 @@ MEDIAN_SIZE = 0.6744897501960817
 _DENSITY_AT_ZERO = 1 / math.sqrt(2 * math.pi)
 _ROOT_HALF = math.sqrt(0.5)
 
-# Newton's method ends after so many steps, or with one smaller than `_CLOSE`, which squares the error once more.
+# Newton's method ends after `_MOST_STEPS`, or after a step smaller than `_CLOSE`, which squares the error once more.
 _MOST_STEPS = 20
 _CLOSE = 1e-9
 _LEAST_SLOPE = 0.02  # flatter slopes are taken for this, so that steps stay short

@@ -35,7 +35,7 @@ __all__ = [
 _NODES = 48  # equally likely ranks of a located median
 _WIDER = 1.3  # by simulation: how much larger the error of a rank is than a simple approximation says
 
-# Newton's method ends after so many steps, or when a step is smaller than this. Its last step squares the error.
+# Newton's method ends after `_MOST_STEPS`, or after a step smaller than these limits, which squares the error.
 _MOST_STEPS = 20
 _CLOSE = 1e-7  # for a single error, relative to noise + sampling
 _CLOSE_IN_MIXTURE = 1e-10  # for a mixture, relative to its largest error

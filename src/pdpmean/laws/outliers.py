@@ -19,7 +19,7 @@ _RARELY = 3.0  # standard deviations of the noise
 
 _GAP = 3  # cells around a lump whose weight one family of tails could explain together with the lump
 
-# A window stands out if its weight exceeds so many standard deviations of its noise, plus a constant.
+# A window stands out if its weight exceeds `_NOISE_STDS` standard deviations of its noise plus `_LARGEST_NOISE`.
 _NOISE_STDS = 2.2
 _LARGEST_NOISE = 6.3  # nats: a little more than the largest of some hundred empty cells
 _WIDTHS = (1, 2, 4, 8, 16)  # of windows, in cells

@@ -53,8 +53,8 @@ _ORDINARY = -8, 34  # half octaves from 1
 _PRIOR_SLOPE = math.log(2) / 2
 _PRIOR_SLOPE_FROM_ZERO = 0.1
 
-# Scales within this many half octaves of the main one belong to one population. Farther ones lose so many nats of log
-# weight for each further half octave.
+# Scales within `_SAME_BULK` half octaves of the main one belong to one population. Others lose `_NATS_PER_CELL_AWAY`
+# nats of log weight for each further half octave.
 _SAME_BULK = 12
 _NATS_PER_CELL_AWAY = 0.7
 

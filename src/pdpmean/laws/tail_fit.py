@@ -24,7 +24,7 @@ __all__ = ["Sides", "TailFit", "fit_tails"]
 
 _PAIRS = 96  # pairs of family and scale, per side, that get an exact likelihood
 _SCALES = 40  # scales, per side, that all families are tried at
-_EVERY = 5  # families are sorted by kind; the first, rough scores take only one in so many
+_EVERY = 5  # families are sorted by kind, so the first, rough scores take only every fifth
 
 # Masses that are tried, as shares of the total weight, and the least mass that each of them stands for.
 _MASSES = np.array([0.03, 0.07, 0.12, 0.18, 0.25, 0.33, 0.41, 0.5, 0.59, 0.7, 0.85, 1.0])
