@@ -244,7 +244,7 @@ def test_intervals_hold_the_mean_of_everyone_and_alarms_are_rare() -> None:
     errors = errors_of([0.14, 0.04, 0.08], [820, 560, 140])
     pooled = Pooled(errors)
     for slope, least, most in ((0.0, 0.0, 0.02), (-0.33, 0.2, 1.0)):
-        means = slope * errors.places
+        means = slope * errors.positions
         truth = float(errors.share @ means)
         held = alarms = 0
         for released in simulated(errors, means, 200):

@@ -117,12 +117,12 @@ def test_what_is_left_over_is_judged_by_the_law_of_its_noise(noises: int) -> Non
     drawn = np.random.default_rng(8).laplace(size=(400_000, noises)).sum(axis=1)
     cells = np.zeros((1, 2, CELLS))
     cells[0, 0, : noises - 2] = 20.0
-    left = LeftOver.of(cells, np.zeros(1), np.array([20.0 * (noises - 2)]), np.zeros(1))
-    beyond = np.array([[3.0, 6.0, 9.0]])
-    against = left.against(beyond)[0]
-    chances = np.array([(drawn > size).mean() for size in beyond[0]])
-    assert (np.exp(-against) > chances).all()
-    assert (np.exp(-1.5 * against - 2) < chances).all()
+    left = LeftOver.from_cells(cells, np.zeros(1), np.array([20.0 * (noises - 2)]), np.zeros(1))
+    excess = np.array([[3.0, 6.0, 9.0]])
+    penalty = left.penalty(excess)[0]
+    chances = np.array([(drawn > size).mean() for size in excess[0]])
+    assert (np.exp(-penalty) > chances).all()
+    assert (np.exp(-1.5 * penalty - 2) < chances).all()
 
 
 def test_readings_can_be_kept() -> None:

@@ -1,4 +1,5 @@
-"""Laws: mathematics without data: clipped normals, error laws, doubles as a lattice, searches, lower bounds.
+"""Laws: the mathematics of the method, without data: distributions of errors, clipping, lattices, lower bounds.
 
-May import: core, errors.
+A *law* is a probability distribution. Start with `reading`, which interprets released histograms, and `far_mean`, which
+turns released sums into a mean and its law. May import: core, errors.
 """

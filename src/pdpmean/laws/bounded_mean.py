@@ -1,12 +1,12 @@
-"""The mean of a population with known bounds, from released and public numbers alone.
+"""The mean of a population with known bounds, and its posterior, from released and public numbers alone.
 
-Sum over weight is the estimate, and needs no law. Its error does: near a bound it is skew, with few people it is
-discrete, nobody knows the variance, and something may be missing. So there is a posterior of the mean on a grid:
+The estimate is simply sum over weight. Its error is not simple: near a bound it is skewed, with few people it is
+discrete, the variance is unknown, and values may be missing. So the posterior of the mean is computed on a grid:
 
-- the prior is Jeffreys' for a share, which is flat in the angle t with mean = sin(t / 2)**2;
-- the sums are as likely as noise and sampling have it (`noisy_sums.py`), for each variance that the second sum leaves
-  (`two_point.py`) and each weight that may be missing, of which the likeliest is none;
-- for the ends of intervals the posterior leans outwards a little, as counts are discrete (`GridLaw`).
+- The prior is Jeffreys' for a share, which is flat in the angle t with mean = sin(t / 2)**2.
+- The likelihood has noise and sampling (`noisy_sums.py`). It is averaged over the variances that the second sum leaves
+  possible (`two_point.py`), and over the weight that may be missing, most likely none.
+- For the ends of intervals, the posterior is tilted outwards a little, since counts are discrete (`GridLaw`).
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from pdpmean.laws.two_point import binomial, matters_by_count
 
 __all__ = ["BoundedMean", "GridLaw", "from_private_total", "from_public_total"]
 
-_POINTS = 129
-_NARROWEST = 1e-9  # of a grid, as an angle
-_TILT = 0.35  # with 0, intervals for a share are Jeffreys'; with 0.5, Clopper and Pearson's
-_AT_A_BOUND = 1e-6  # odds are not larger than one over this
-_UNLIKELY = 1e-200  # so that a posterior is one whatever was released
-_TOGETHER = 16  # groups; the arrays of more would not stay in the processor's cache
+_POINTS = 129  # of the grid
+_NARROWEST = 1e-9  # least unit of the grid, as an angle
+_TILT = 0.35  # power of the odds; with 0, intervals for a share are Jeffreys', with 0.5 Clopper and Pearson's
+_AT_A_BOUND = 1e-6  # added to both sides of the odds, so that they are finite
+_UNLIKELY = 1e-200  # added to densities, so that a posterior can be normalized whatever was released
+_TOGETHER = 16  # groups handled at once; larger arrays would not stay in the processor's cache
 
 
 @dataclass(frozen=True)
 class BoundedMean:
-    """What released numbers say of values between 0 and 1."""
+    """The mean of one group of values between 0 and 1, and what else the released numbers say about them."""
 
     mean: float
     law: GridLaw
     """Where the true mean lies."""
 
     missing: float
-    """The share of the weight that is missing: 0 where the total is private, which is that of the values there are."""
+    """Share of the weight that is missing; 0 where the total is private, since that excludes missing values."""
 
     deviation: float
-    """Standard deviation of the values, at most a half."""
+    """Standard deviation of the values; at most 1/2."""
 
 
 @quietly
@@ -53,43 +53,45 @@ def from_public_total(
 ) -> list[BoundedMean]:
     """The mean of each group, where its total weight is public.
 
-    Of weights in nats and values z between -1 and 1: the noisy sums of w z, of w (1 - z^2) and of w over missing
-    values, the total weight, and its square over the sum of squares.
+    Records have weights w in nats and values z between -1 and 1. The arguments, by group, are the noisy sums of w z, of
+    w (1 - z^2) and of w over missing values; the total weight; and the effective number of people, which is the square
+    of the total weight over the sum of squared weights.
     """
-    groups = _few_together(sums, spreads, missing, weights, people)
-    return [found for columns in groups for found in _conclude(PublicTotal.read(*columns))]
+    batches = _batches(sums, spreads, missing, weights, people)
+    return [mean for columns in batches for mean in _conclude(PublicTotal.read(*columns))]
 
 
 @quietly
 def from_private_total(lows: Floats, middles: Floats, highs: Floats, people: Floats) -> list[BoundedMean]:
     """The mean of each group, where its total weight is private.
 
-    Of weights in nats and values u between 0 and 1: the noisy sums of w (1 - u)^2, of 2 w u (1 - u) and of w u^2, and
-    the square of the total weight over the sum of squares.
+    Records have weights w in nats and values u between 0 and 1. The arguments, by group, are the noisy sums of
+    w (1 - u)^2, of 2 w u (1 - u) and of w u^2; and the effective number of people, as in `from_public_total`.
     """
-    groups = _few_together(lows, middles, highs, people)
-    return [found for columns in groups for found in _conclude(PrivateTotal.read(*columns))]
+    batches = _batches(lows, middles, highs, people)
+    return [mean for columns in batches for mean in _conclude(PrivateTotal.read(*columns))]
 
 
-def _few_together(*columns: Floats) -> Iterator[list[Floats]]:
-    """A few groups at a time."""
+def _batches(*columns: Floats) -> Iterator[list[Floats]]:
+    """The columns of a few groups at a time."""
     table = np.array(np.broadcast_arrays(*columns), dtype=np.float64).reshape(len(columns), -1)
     for start in range(0, table.shape[1], _TOGETHER):
         yield list(table[:, start : start + _TOGETHER])
 
 
 def _conclude(released: NoisySums) -> list[BoundedMean]:
-    """Posteriors over all variances that may be, each as if it were known."""
+    """The mean of each group, its posterior averaged over the nodes of the variance."""
     shares = released.variance_shares()
     largest = released.interior * (1 - released.interior)
-    at_most = shares.places[:, -1] * largest / released.people
-    spread = np.minimum(np.sqrt(at_most + released.noise_variance), 1.0)
+    sampling_variance = shares.places[:, -1] * largest / released.people  # with the largest of the variances
+    spread = np.minimum(np.sqrt(sampling_variance + released.noise_variance), 1.0)
     angles, means = _grid(released.means, spread)
     density = np.zeros_like(means)
     for share, chance in zip(shares.places.T, shares.chances.T, strict=True):
         density += chance[:, None] * _likelihood(released, means, released.people / share, spread)
-    lean = _TILT * at_most / (at_most + released.noise_variance)  # noise smooths what is discrete
-    laws = _laws(released, shares.means * largest, means, *_tilted(density, angles, means, lean))
+    # Noise smooths what is discrete, so the posterior is tilted less where there is more of it.
+    tilt = _TILT * sampling_variance / (sampling_variance + released.noise_variance)
+    laws = _laws(released, shares.means * largest, means, *_tilted(density, angles, means, tilt))
     return [
         BoundedMean(law.mean, law, missing, deviation)
         for law, missing, deviation in zip(
@@ -99,9 +101,9 @@ def _conclude(released: NoisySums) -> list[BoundedMean]:
 
 
 def _grid(means: Floats, spread: Floats) -> tuple[Floats, Floats]:
-    """Angles and means, dense within `spread` of the estimate, and from one bound to the other."""
+    """The grid as angles and as means: from one bound to the other, and dense within `spread` of the estimate."""
     middle = 2 * np.arcsin(np.sqrt(means))
-    slope = np.maximum(np.sqrt(means * (1 - means)), np.sqrt(spread))  # of the mean by its angle
+    slope = np.maximum(np.sqrt(means * (1 - means)), np.sqrt(spread))  # derivative of the mean by its angle
     unit = np.maximum(spread / slope, _NARROWEST)[:, None]
     reach = np.arcsinh(np.pi / unit)
     angles = np.clip(middle[:, None] + unit * np.sinh(reach * np.linspace(-1.0, 1.0, _POINTS)), 0.0, np.pi)
@@ -109,7 +111,7 @@ def _grid(means: Floats, spread: Floats) -> tuple[Floats, Floats]:
 
 
 def _likelihood(released: NoisySums, means: Floats, tries: Floats, spread: Floats) -> Floats:
-    """How likely the sums are for each mean, with the law of the sample's mean that is exact enough."""
+    """Likelihood of the sums by group and mean; the sample's mean is binomial where few counts matter, else normal."""
     by_count = matters_by_count(tries, spread)
     likelihood = np.empty_like(means)
     if by_count.any():
@@ -121,15 +123,15 @@ def _likelihood(released: NoisySums, means: Floats, tries: Floats, spread: Float
     return likelihood
 
 
-def _tilted(density: Floats, angles: Floats, means: Floats, lean: Floats) -> tuple[Floats, Floats]:
-    """Chances below each point, once leaning downwards and once upwards."""
+def _tilted(density: Floats, angles: Floats, means: Floats, tilt: Floats) -> tuple[Floats, Floats]:
+    """The distribution functions of the density tilted downwards and upwards, by powers of the odds."""
     relative = density / np.maximum(np.max(density, axis=1, keepdims=True), _UNLIKELY) + _UNLIKELY
-    odds = ((means + _AT_A_BOUND) / (1 - means + _AT_A_BOUND)) ** lean[:, None]
+    odds = ((means + _AT_A_BOUND) / (1 - means + _AT_A_BOUND)) ** tilt[:, None]
     return _chances(relative / odds, angles), _chances(relative * odds, angles)
 
 
 def _chances(density: Floats, angles: Floats) -> Floats:
-    """The distribution function of a density on a grid."""
+    """The distribution function of a density on a grid, by the trapezoidal rule."""
     areas = (density[:, 1:] + density[:, :-1]) / 2 * np.diff(angles, axis=1)
     below = np.cumsum(areas, axis=1)
     return np.concatenate([np.zeros_like(below[:, :1]), below / below[:, -1:]], axis=1)
@@ -138,7 +140,7 @@ def _chances(density: Floats, angles: Floats) -> Floats:
 def _laws(
     released: NoisySums, variances: Floats, means: Floats, low_chances: Floats, high_chances: Floats
 ) -> Iterator[GridLaw]:
-    """One law a group."""
+    """The posterior of each group as a `GridLaw`; `variances` are those of the values."""
     estimates = released.means.tolist()
     noise = np.sqrt(released.noise_variance).tolist()
     sampling = np.sqrt(variances / released.people).tolist()

@@ -1,4 +1,9 @@
-"""Where to clip: noise grows with the width, and what is cut off the mean falls."""
+"""Choice of the clipping bounds of each group from the reading of its histogram.
+
+A wider clip needs more noise; a narrower one cuts more off the mean. `choose_clips` balances the two under the
+posterior over tails, for both ends together. Ends are first found as *reaches*: distances from the anchor, in units of
+the lower edge of the histogram's first cell.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +22,25 @@ from pdpmean.laws.two_point import Bools
 
 __all__ = ["choose_clips"]
 
-_POWER = 0.15  # of the squared error: what is hardly likely and huge shall not decide, as it would in a mean square
-_DEVIATION = 0.7  # a side's standard deviation over its scale, roughly
-_TRIED = FINE // 2 * np.arange(-10, 40)  # ends, every quarter octave from the scale, in points of the tables
-_BEYOND_VISIBLE = 12  # half octaves: no tail that is thought of asks for an end farther beyond what is visible
-_LIKELIEST = 64  # atoms that decide
-_VARIANCE_SEEN = 25.0  # nats per squared half width: beyond, noise hides the variance itself
-_NEXT_TO_NOTHING = 0.25  # noise over sampling, both standard deviations: together they are 3 % more than sampling alone
-_NARROWEST = 2.0**-38  # of a clip, over the size of its ends
-_LEAST_WIDTH = 2.0**-1000
-_QUIET_CENTER = 4.0  # nats at the anchor; with less the clip may begin beyond it
-_EMPTY = 0.8  # chance of an empty side, above which the clip may begin beyond the anchor
+# The cost of an end is the mean of this power of the squared error. In a mean square, tails that are improbable but
+# huge would decide.
+_POWER = 0.15
+
+_DEVIATION = 0.7  # roughly: the standard deviation of a side over its scale
+_TRIED = FINE // 2 * np.arange(-10, 40)  # ends that are tried: every quarter octave around the scale, in table points
+_BEYOND_VISIBLE = 12  # half octaves: no end lies farther beyond the outermost visible cell
+_LIKELIEST = 64  # atoms per side that enter the cost
+
+# A clip is widened for safety as long as that costs next to nothing. Two limits:
+_VARIANCE_SEEN = 25.0  # nats per squared half width; in a wider clip, noise hides the variance itself
+_NEGLIGIBLE_NOISE = 0.25  # std of noise over std of sampling: together they are 3 % more than sampling alone
+
+_NARROWEST = 2.0**-38  # least width of a clip, relative to the size of its ends
+_LEAST_WIDTH = 2.0**-1000  # least width of a clip in absolute terms
+
+# The clip may leave the anchor outside if both hold:
+_QUIET_CENTER = 4.0  # less weight than this at the anchor, in nats
+_EMPTY = 0.8  # a larger probability than this that the other side is empty
 
 
 @quietly
@@ -37,9 +50,10 @@ def choose_clips(
     bounds: tuple[float, float],
     tail_factors: Sequence[float] | None = None,
 ) -> list[tuple[float, float]]:
-    """Finite ends of each clip, within the bounds, the lower one below the upper one.
+    """The clipping bounds (low, high) of each group: finite, within `bounds`, and low < high.
 
-    The tails of each group may hold as many times as much as was read.
+    `summed` has the weights behind the sums that will be clipped. With `tail_factors`, one per group, the tails are
+    taken to hold that many times the weight that was read.
     """
     if tail_factors is not None:
         readings = [
@@ -49,111 +63,122 @@ def choose_clips(
     clips: list[tuple[float, float]] = []
     for start in range(0, len(readings), TOGETHER):
         end = start + TOGETHER
-        some = readings[start:end]
-        reaches = _reaches(some, summed[start:end], _limits(some, bounds), closed[start:end])
+        batch = readings[start:end]
+        reaches = _reaches(batch, summed[start:end], _distances_to_bounds(batch, bounds), closed[start:end])
         clips += [
-            _ends(reading, below, above, bounds) for reading, (below, above) in zip(some, reaches.tolist(), strict=True)
+            _ends(reading, below, above, bounds)
+            for reading, (below, above) in zip(batch, reaches.tolist(), strict=True)
         ]
     return clips
 
 
-def _limits(readings: Sequence[Reading], bounds: tuple[float, float]) -> Floats:
-    """Distances from the anchors to the bounds, in units of the first cell."""
+def _distances_to_bounds(readings: Sequence[Reading], bounds: tuple[float, float]) -> Floats:
+    """By group and side: the distance from the anchor to the bound, in units of the first cell."""
     low, high = bounds
-    return np.array([(_in_cells(read.anchor - low, read), _in_cells(high - read.anchor, read)) for read in readings])
+    return np.array(
+        [(_in_units(reading.anchor - low, reading), _in_units(high - reading.anchor, reading)) for reading in readings]
+    )
 
 
-def _in_cells(distance: float, reading: Reading) -> float:
-    """In units of the first cell."""
+def _in_units(distance: float, reading: Reading) -> float:
+    """The distance in units of the first cell; 0 if it is negative."""
     return float(np.ldexp(max(distance, 0.0), -(reading.first // 2)))
 
 
 def _reaches(readings: Sequence[Reading], summed: Sequence[Counted], limit: Floats, closed: Bools) -> Floats:
-    """Distances of both ends from the anchor, in units of the first cell: below, above; negative beyond the anchor."""
+    """By group and side (below, above): the distance of that end from the anchor, in units of the first cell.
+
+    A negative distance means that the end lies on the other side of the anchor.
+    """
     atoms = stack_atoms(readings, np.zeros(len(readings)), limit).likeliest(_LIKELIEST)
     nats, people, _ = np.maximum(np.array(summed, dtype=np.float64), 1.0).T
     visible = np.array([reading.visible for reading in readings])
     at_least = np.minimum(np.where(visible > 0, 2 ** (visible / 2), 0.0), limit)
-    nobody = (atoms.empty > 0.5) & (visible == 0) | closed
-    tried = FINE * np.round(_middles(atoms)).astype(np.int64)[..., None] + _TRIED
+    is_empty = (atoms.empty > 0.5) & (visible == 0) | closed
+    tried = FINE * np.round(_mean_scales(atoms)).astype(np.int64)[..., None] + _TRIED
     ends = 2 ** (tried / (2 * FINE))
-    expected = _squares_without_noise(atoms, people, atoms.excess_at(tried))
-    reach = np.where(nobody, 0.0, at_least)
-    for _ in range(2):  # each end depends on the other by the noise alone
+    without_noise = _squares_without_noise(atoms, people, atoms.excess_at(tried))
+    reach = np.where(is_empty, 0.0, at_least)
+    for _ in range(2):  # each end depends on the other, but only through the noise
         noise = 0.5 * ((ends + reach[:, ::-1, None]) / nats[:, None, None]) ** 2
-        best = _cost(atoms, noise, expected).argmin(axis=-1)[..., None]
-        outer = np.take_along_axis(ends, best, axis=-1)[..., 0]
-        reach = np.where(nobody, 0.0, np.maximum(outer, at_least))
-    reach = reach * _room_to_spare(atoms, ~nobody, nats, people, reach)
+        best = _cost(atoms, noise, without_noise).argmin(axis=-1)[..., None]
+        best_end = np.take_along_axis(ends, best, axis=-1)[..., 0]
+        reach = np.where(is_empty, 0.0, np.maximum(best_end, at_least))
+    reach = reach * _free_widening(atoms, ~is_empty, nats, people, reach)
     outermost = visible.max(axis=1, keepdims=True)
     at_most = np.where(outermost > 0, 2 ** ((outermost + _BEYOND_VISIBLE) / 2), np.inf)
-    return _raised(readings, atoms, nats, people, np.minimum(np.minimum(reach, at_most), limit))
+    return _past_anchor(readings, atoms, nats, people, np.minimum(np.minimum(reach, at_most), limit))
 
 
-def _room_to_spare(atoms: TailAtoms, held: Bools, nats: Floats, people: Floats, reach: Floats) -> Floats:
-    """How many times wider a clip may be at next to no cost: what lies beyond is never quite as it was thought.
+def _free_widening(atoms: TailAtoms, is_occupied: Bools, nats: Floats, people: Floats, reach: Floats) -> Floats:
+    """By group: the factor, at least 1, by which the clip can be widened at next to no cost.
 
-    Only sides on which something is held say how far values vary.
+    The margin is worth having, since tails are never quite what the posterior expects. Only occupied sides say how far
+    values vary.
     """
-    variance = np.where(held, (atoms.weight * atoms.mass * 2**atoms.log_scale).sum(axis=2), 0.0).sum(axis=1)
-    cheap = _NEXT_TO_NOTHING * np.sqrt(2 * variance / people) * nats
+    by_side = (atoms.weight * atoms.mass * 2**atoms.log_scale).sum(axis=2)
+    variance = np.where(is_occupied, by_side, 0.0).sum(axis=1)
+    cheap = _NEGLIGIBLE_NOISE * np.sqrt(2 * variance / people) * nats
     widest = np.minimum(cheap, np.sqrt(variance * nats / _VARIANCE_SEEN))
     total = reach.sum(axis=1)
     factor: Floats = np.where(total > 0, np.maximum(widest / np.maximum(total, 1e-300), 1.0), 1.0)
     return factor[:, None]
 
 
-def _middles(atoms: TailAtoms) -> Floats:
-    """The mean scale of each side, in half octaves."""
+def _mean_scales(atoms: TailAtoms) -> Floats:
+    """By group and side: the posterior mean of the log scale, in half octaves."""
     total = np.maximum(atoms.weight.sum(axis=-1), 1e-300)
-    middles: Floats = (atoms.weight * atoms.log_scale).sum(axis=-1) / total
-    return middles
+    mean_scales: Floats = (atoms.weight * atoms.log_scale).sum(axis=-1) / total
+    return mean_scales
 
 
-def _squares_without_noise(atoms: TailAtoms, people: Floats, lost: Floats) -> Floats:
-    """By group, side, atom and end: the squared error due to sampling and to what is lost."""
+def _squares_without_noise(atoms: TailAtoms, people: Floats, bias: Floats) -> Floats:
+    """By group, side, atom and end: the squared error from sampling and from the bias of the clip."""
     sampling = _DEVIATION**2 * 2**atoms.log_scale / people[:, None, None]
-    return sampling[..., None] + lost**2
+    return sampling[..., None] + bias**2
 
 
 def _cost(atoms: TailAtoms, noise: Floats, without_noise: Floats) -> Floats:
-    """The mean of a power of the squared error, by group, side and end."""
+    """By group, side and end: the posterior mean of ``squared_error ** _POWER``; `noise` is a variance."""
     error = without_noise + noise[:, :, None]
     np.power(error, _POWER, out=error)
     cost: Floats = (atoms.weight[:, :, None] @ error)[:, :, 0]
     return cost
 
 
-def _raised(readings: Sequence[Reading], atoms: TailAtoms, nats: Floats, people: Floats, reach: Floats) -> Floats:
-    """The clip may begin beyond the anchor where nothing but noise lies at it and on its other side."""
+def _past_anchor(readings: Sequence[Reading], atoms: TailAtoms, nats: Floats, people: Floats, reach: Floats) -> Floats:
+    """The reaches, with an end moved past the anchor where only noise lies at the anchor and on that end's side."""
     innermost = np.array([reading.innermost for reading in readings])
-    quiet = np.array([reading.center < _QUIET_CENTER for reading in readings])
-    others_empty = ((atoms.empty > _EMPTY) & (reach == 0))[:, ::-1]
-    may_rise = others_empty & quiet[:, None] & (innermost > 0) & (2 ** (innermost / 2) < reach)
-    if not may_rise.any():
+    is_quiet = np.array([reading.center < _QUIET_CENTER for reading in readings])
+    other_side_empty = ((atoms.empty > _EMPTY) & (reach == 0))[:, ::-1]
+    may_move = other_side_empty & is_quiet[:, None] & (innermost > 0) & (2 ** (innermost / 2) < reach)
+    if not may_move.any():
         return reach
-    starts = np.where(may_rise, 2 ** (innermost / 2), 1.0)[..., None] * np.append(0.0, 2 ** (-np.arange(9) / 4))
+    # Starts that are tried: the anchor itself, and quarter octaves up to the innermost visible cell.
+    starts = np.where(may_move, 2 ** (innermost / 2), 1.0)[..., None] * np.append(0.0, 2 ** (-np.arange(9) / 4))
     noise = 0.5 * ((reach[..., None] - starts) / nats[:, None, None]) ** 2
     cost = _cost(atoms, noise, _squares_without_noise(atoms, people, atoms.within(starts).excess))
     best = np.take_along_axis(starts, cost.argmin(axis=-1)[..., None], axis=-1)[..., 0]
-    raised: Floats = np.where(may_rise[:, ::-1], -best[:, ::-1], reach)
-    return raised
+    moved: Floats = np.where(may_move[:, ::-1], -best[:, ::-1], reach)
+    return moved
 
 
 def _ends(reading: Reading, below: float, above: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """The ends themselves: apart from each other, within the bounds, and finite."""
-    low, high = (max(bounds[0], -sys.float_info.max), min(bounds[1], sys.float_info.max))
+    """The clipping bounds at these reaches: distinct, within `bounds`, and finite."""
+    low = max(bounds[0], -sys.float_info.max)
+    high = min(bounds[1], sys.float_info.max)
     anchor = min(max(finite(reading.anchor), low), high)
     start = min(max(_moved(anchor, -below, reading.first), low), high)
     end = min(max(_moved(anchor, above, reading.first), low), high)
-    unit = float(np.ldexp(1.0, reading.first // 2))  # nearer to the anchor nothing is known
+    unit = float(np.ldexp(1.0, reading.first // 2))  # the histogram says nothing about smaller distances
     least = max(_NARROWEST * max(abs(start), abs(end)), unit, _LEAST_WIDTH)
-    if end / 2 - start / 2 < least / 2:
+    if end / 2 - start / 2 < least / 2:  # halves, since the width itself may overflow
         middle = start / 2 + end / 2
-        start, end = max(finite(middle - least), low), min(finite(middle + least), high)
+        start = max(finite(middle - least), low)
+        end = min(finite(middle + least), high)
     return start, end
 
 
-def _moved(anchor: float, cells: float, first: int) -> float:
-    """So many units of the first cell from the anchor."""
-    return finite(anchor + float(np.ldexp(cells, first // 2)))
+def _moved(anchor: float, distance: float, first: int) -> float:
+    """The number at this distance from the anchor, in units of the first cell."""
+    return finite(anchor + float(np.ldexp(distance, first // 2)))

@@ -1,8 +1,8 @@
-"""A normal variable clipped to [-r, r]: its moments, and how to undo the clipping.
+"""A normal variable clipped to [-width, width]: its moments, and how to undo the clipping.
 
-All functions take arrays, and those without Newton's method also single numbers, which go to `math`: a search for a
-plan asks for many. `shift` is the normal's mean, its standard deviation is 1. The tent is what a clip leaves of its
-width: r less the clipped variable's absolute value.
+Z is a standard normal variable throughout, and `shift` the mean of the variable Z + shift that is clipped. The *tent*
+is the width minus the absolute value of the clipped variable. All functions take arrays. Those without Newton's method
+also take single floats and then use `math`, which is faster: the search for a plan makes many such calls.
 """
 
 from __future__ import annotations
@@ -32,15 +32,23 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-MEDIAN_SIZE = 0.6744897501960817  # the median of |Z|, Z standard normal
-_DENSITY, _ROOT_HALF = 1 / math.sqrt(2 * math.pi), math.sqrt(0.5)
-_MOST_STEPS, _LEAST_SLOPE = 20, 0.02
-_CLOSE = 1e-9  # Newton's method squares it in the step it is found in
-_FARTHEST = 1.5  # beyond the clip by this much, the clipped mean says nothing more
+MEDIAN_SIZE = 0.6744897501960817
+"""The median of |Z|."""
+
+_DENSITY_AT_ZERO = 1 / math.sqrt(2 * math.pi)
+_ROOT_HALF = math.sqrt(0.5)
+
+# Newton's method ends after `_MOST_STEPS`, or after a step smaller than `_CLOSE`, which squares the error once more.
+_MOST_STEPS = 20
+_CLOSE = 1e-9
+_LEAST_SLOPE = 0.02  # flatter slopes are taken for this, so that steps stay short
+
+_FARTHEST = 1.5  # standard deviations beyond the clip, from where on the clipped mean says nothing more
 
 
 def _density(x: Any) -> Any:
-    return (math.exp if isinstance(x, float) else np.exp)(-0.5 * x * x) * _DENSITY
+    """The density of Z at x."""
+    return (math.exp if isinstance(x, float) else np.exp)(-0.5 * x * x) * _DENSITY_AT_ZERO
 
 
 def _chance(x: Any) -> Any:
@@ -49,7 +57,7 @@ def _chance(x: Any) -> Any:
 
 
 def inside(width: Any, shift: Any = 0.0) -> Any:
-    """P(|Z + shift| < width), which is also the slope of `clipped_mean` in the shift."""
+    """P(|Z + shift| < width), which is also the derivative of `clipped_mean` by the shift."""
     return _chance(width - shift) - _chance(-width - shift)
 
 
@@ -74,20 +82,25 @@ def mean_tent(width: Any, shift: Any = 0.0) -> Any:
 
 
 def ratio_slope(width: Any, shift: Any, ratio: Any) -> Any:
-    """Slope, in the shift, of the clipped mean less `ratio` times the mean tent."""
-    above, middle, below = _chance(shift + width), _chance(shift), _chance(shift - width)
+    """Derivative, by the shift, of the clipped mean minus `ratio` times the mean tent."""
+    above = _chance(shift + width)
+    middle = _chance(shift)
+    below = _chance(shift - width)
     return above - below - ratio * (above - 2 * middle + below)
 
 
 def clipped_variance(width: Any, shift: Any = 0.0, ratio: Any = 0.0) -> Any:
-    """Variance of clip(Z + shift, -width, width), less `ratio` times its tent.
+    """Variance of clip(Z + shift, -width, width) minus `ratio` times its tent.
 
-    That is, up to a constant, a climb from -width to 0 and another from 0 to width, which starts where the first ends.
+    Up to a constant, that is a piecewise linear function of Z + shift: it rises with slope ``1 - ratio`` from -width to
+    0, and with slope ``1 + ratio`` from 0 to width.
     """
-    first, second = 1 - ratio, 1 + ratio
+    first = 1 - ratio
+    second = 1 + ratio
     ramps = [_ramp(shift + step) for step in (width, 0.0, -width)]
     squares = [_square(shift + step) for step in (width, 0.0, -width)]
-    low, high = ramps[0] - ramps[1], ramps[1] - ramps[2]
+    low = ramps[0] - ramps[1]
+    high = ramps[1] - ramps[2]
     low_square, high_square = (squares[k] - squares[k + 1] - 2 * width * ramps[k + 1] for k in (0, 1))
     square = first**2 * low_square + second**2 * high_square + 2 * first * second * width * high
     variance = square - (first * low + second * high) ** 2
@@ -95,26 +108,28 @@ def clipped_variance(width: Any, shift: Any = 0.0, ratio: Any = 0.0) -> Any:
 
 
 class Centered(NamedTuple):
-    """A normal in the middle of its clip."""
+    """Moments of a normal variable in the middle of its clip."""
 
     inside: float
-    """How likely it is not clipped."""
+    """Probability that it is not clipped."""
     variance: float
+    """Variance after clipping."""
     tent: float
-    """The mean tent."""
+    """Mean tent."""
     tent_slope: float
-    """How fast the mean tent over the width grows with the width, both relatively."""
+    """Elasticity: relative growth of (mean tent / width) per relative growth of the width."""
 
 
-@lru_cache(maxsize=1024)  # groups much alike are clipped alike
+@lru_cache(maxsize=1024)  # similar groups have the same clip
 def centered(width: float) -> Centered:
-    """All of it for a clip of this width."""
-    within, tent = inside(width), mean_tent(width)
+    """The moments for a clip to [-width, width]."""
+    within = inside(width)
+    tent = mean_tent(width)
     return Centered(within, clipped_variance(width), tent, width * within / tent - 1)
 
 
 def size_quantile(shift: Any, level: Any, start: Any = None) -> Any:
-    """The `level` quantile of |Z + shift|, by Newton's method, from about there if it is known."""
+    """The `level` quantile of |Z + shift|, by Newton's method; `start` is a first guess, if there is one."""
 
     def step(size: Any) -> tuple[Any, Any]:
         slope = np.maximum(_density(size - shift) + _density(size + shift), 0.02)
@@ -126,11 +141,11 @@ def size_quantile(shift: Any, level: Any, start: Any = None) -> Any:
 
 
 def undo_clipping(ratio: Floats, half: Any, level: Floats) -> tuple[Floats, Floats]:
-    """The normal population, as (shift, sigma) with its mean at ``shift * sigma``, behind two released numbers.
+    """The normal population behind two released numbers, as (shift, sigma); its mean is ``shift * sigma``.
 
-    `ratio` is its mean after clipping to [-half, half] over its mean tent; 1 is the `level` quantile of its absolute
-    value, by which sigma follows from the shift, up to a shift of `_FARTHEST`. The shift, which is at most so much
-    beyond the clip, is found by Newton's method.
+    The unit is the released spread: 1 is the `level` quantile of the population's absolute value, so sigma follows from
+    the shift (up to a shift of `_FARTHEST`). `ratio` is the mean after clipping to [-half, half], over the mean tent.
+    From it the shift is found by Newton's method, at most `_FARTHEST` beyond the clip.
     """
     farthest = half * size_quantile(_FARTHEST, level) + _FARTHEST
     size = ndtri((1 + level) / 2)
@@ -141,7 +156,7 @@ def undo_clipping(ratio: Floats, half: Any, level: Floats) -> tuple[Floats, Floa
         size = size_quantile(np.clip(shift, -_FARTHEST, _FARTHEST), level, size)
         width = half * size
         excess = clipped_mean(width, shift) - ratio * mean_tent(width, shift)
-        # The size, and with it the width, grows with the shift by the tangent.
+        # The size, and with it the width, grows with the shift: d size / d shift = tanh(size * shift).
         growth = np.where(np.abs(shift) < _FARTHEST, half * np.tanh(size * shift), 0.0)
         by_width = _chance(shift - width) - _chance(-shift - width) - ratio * inside(width, shift)
         slope = ratio_slope(width, shift, ratio) + growth * by_width

@@ -1,4 +1,9 @@
-"""What is cut off by a clip: what far cells have seen of it, and what tails may hide."""
+"""What clipping cuts off the mean: the part that far cells measure, and the part that tails may hide.
+
+A far cell that clearly holds more than any tail predicts is *measured*: its released content is added to the mean. All
+other far cells only inform the posterior over tails (`far_tails.py`), and the loss to those tails is uncertain. `Cut`
+holds both parts and their errors, in half widths of the clip.
+"""
 
 from __future__ import annotations
 
@@ -14,117 +19,132 @@ from pdpmean.laws.two_point import Bools
 
 __all__ = ["Cut", "cut_off"]
 
-_EDGES = FAR_EDGES[1 : SEEN_CELLS + 1]
-_LEAST_FAR = 0.3  # nats of a cell that counts, whatever the noise
-_MOST_LOST = 2.0**100  # half widths: so that squares are finite
-_FURTHEST = 0.998  # what would be lost with a smaller chance than the rest is taken for no more than this quantile
+_EDGES = FAR_EDGES[1 : SEEN_CELLS + 1]  # outer edges of the cells that tell tails apart
+_LEAST_FAR = 0.3  # nats: a far cell is read as holding at least this, whatever the noise
+_MOST_LOST = 2.0**100  # half widths: keeps squares finite
+_LARGEST_QUANTILE = 0.998  # losses beyond this quantile of their distribution are reduced to it
 
 
 class Cut(NamedTuple):
     """What the sum within the clip lacks, by group, in half widths of the clip."""
 
     measured: Floats
-    """What far cells add to the mean that hold more than any tail."""
+    """What measured far cells add to the mean."""
 
     lost: Floats
-    """By side and tail: what is lost to it, beside that."""
+    """By side and tail: what the clip cuts off besides that, if this tail is the true one; always >= 0."""
 
     chances: Floats
-    values: Floats
-    """By side and far cell: what it adds to the mean if it is no noise."""
+    """By side and tail: the probability of the tail."""
 
-    real: Floats
-    """The chance of that."""
+    values: Floats
+    """By side and far cell: what the cell adds to the mean, if its content is not just noise."""
+
+    occupied_probability: Floats
+    """By side and far cell: the probability that its content is not just noise."""
 
     is_measured: Bools
-    """Cells that count, beside all tails."""
+    """By side and far cell: whether the cell is added to the mean, besides all tails."""
 
     far_noise: Floats
+    """By side and far cell: the scale of the Laplace noise in `values`."""
+
     far_sampling: Floats
-    """A variance."""
+    """By side and far cell: the variance of `values` due to sampling."""
 
     tail_noise: Floats
-    """The variance of what is lost by noise: of a tail far cells tell as much as they hold more than noise."""
+    """Variance of the loss to tails due to noise: far cells with much weight are believed more than their tail."""
 
     tail_sampling: Floats
-    """The same by who happens to be there."""
+    """Variance of the loss to tails due to sampling."""
 
     @property
     def noise_variance(self) -> Floats:
-        """Of what was measured, which may be noise altogether, and of what is lost to tails."""
-        each = 2 * self.far_noise**2 + (1 - self.real) * self.values**2
-        variance: Floats = np.where(self.is_measured, each, 0).sum(axis=(1, 2)) + self.tail_noise
+        """Variance due to noise, of measured cells (which may be noise altogether) and of the loss to tails."""
+        by_cell = 2 * self.far_noise**2 + (1 - self.occupied_probability) * self.values**2
+        variance: Floats = np.where(self.is_measured, by_cell, 0).sum(axis=(1, 2)) + self.tail_noise
         return variance
 
     @property
     def sampling_variance(self) -> Floats:
-        """Of both, by who happens to be there."""
+        """Variance due to sampling, of measured cells and of the loss to tails."""
         variance: Floats = np.where(self.is_measured, self.far_sampling, 0).sum(axis=(1, 2)) + self.tail_sampling
         return variance
 
     @property
     def second_moment(self) -> Floats:
-        """Of values in far cells that count."""
+        """What measured far cells add to the mean square of the values."""
         squares: Floats = (np.where(self.is_measured, np.abs(self.values), 0) * FAR_EDGES[1:]).sum(axis=(1, 2))
         return squares
 
 
 def cut_off(tails: FarTails, sums: Sums) -> Cut:
-    """What is cut off each group's mean."""
+    """What each group's clip cuts off its mean."""
     sign = np.array([-1.0, 1.0])[:, None]
-    behind = sums.behind_far[:, None, None]
-    values = sign * np.maximum(sums.far, _LEAST_FAR) / behind * FAR_EDGES[1:]
-    cells = _believed(tails, sums)
-    lost = tails.gap + cells.nats @ _EDGES / behind + tails.beyond
-    if not sums.is_public:  # a far value is not in the total either: it counts as the mean, not as the middle
-        unseen = cells.nats.sum(axis=-1) / FAR_PLACE / behind
+    behind_far = sums.present_behind_far[:, None, None]
+    values = sign * np.maximum(sums.far, _LEAST_FAR) / behind_far * FAR_EDGES[1:]
+    cells = _shrunk_to_tails(tails, sums)
+    lost = tails.gap + cells.nats @ _EDGES / behind_far + tails.beyond
+    if not sums.is_public:
+        # A far value is not in the total either, so it counts as the mean of the others and not as the middle.
+        unseen = cells.nats.sum(axis=-1) / FAR_PLACE / behind_far
         lost -= unseen * sign * np.clip(sums.values / sums.present, -1, 1)[:, None, None]
-    lost, chances = _with_nothing(np.maximum(lost, 0), tails.chances, tails.empty)
-    seen, held = ((tails.chances[..., None, :] @ part)[..., 0, :] for part in (cells.seen, cells.nats))
+    lost, chances = _with_empty_side(np.maximum(lost, 0), tails.chances, tails.empty)
+    reliance = (tails.chances[..., None, :] @ cells.reliance)[..., 0, :]
+    nats = (tails.chances[..., None, :] @ cells.nats)[..., 0, :]
     return Cut(
         measured=np.where(sums.is_measured, values, 0).sum(axis=(1, 2)),
-        lost=_shortened(lost, chances),
+        lost=_without_extremes(lost, chances),
         chances=chances,
         values=values,
-        real=sums.real,
+        occupied_probability=sums.occupied_probability,
         is_measured=sums.is_measured,
-        far_noise=np.broadcast_to(FAR_EDGES[1:] / behind, values.shape),
+        far_noise=np.broadcast_to(FAR_EDGES[1:] / behind_far, values.shape),
         far_sampling=np.abs(values) * FAR_EDGES[1:] / sums.far_people[:, None, None],
-        tail_noise=(2 * seen * (_EDGES / behind) ** 2).sum(axis=(1, 2)),
-        tail_sampling=(held / behind * _EDGES**2).sum(axis=(1, 2)) / sums.far_people,
+        tail_noise=(2 * reliance * (_EDGES / behind_far) ** 2).sum(axis=(1, 2)),
+        tail_sampling=(nats / behind_far * _EDGES**2).sum(axis=(1, 2)) / sums.far_people,
     )
 
 
 class _Cells(NamedTuple):
-    """By group, side, tail and far cell; nothing in cells that count anyway."""
+    """Content of far cells under each tail, by group, side, tail and cell; 0 in measured cells."""
 
     nats: Floats
-    """What it holds: between what the tail says and what was seen."""
+    """The content in nats: a compromise between what the tail predicts and what was released."""
 
-    seen: Floats
-    """How much of that is what was seen: all where it holds much, since tails are not exact, and none where little."""
-
-
-def _believed(tails: FarTails, sums: Sums) -> _Cells:
-    said = in_nats(tails.cells, sums.behind_far)
-    inexact = (MISFIT * said) ** 2
-    seen = np.where(sums.is_measured[:, :, None, :SEEN_CELLS], 0.0, inexact / (inexact + 1))
-    found = np.maximum(sums.far[:, :, None, :SEEN_CELLS], 0)
-    nats = np.where(sums.is_measured[:, :, None, :SEEN_CELLS], 0.0, said + seen * (found - said))
-    return _Cells(nats, seen)
+    reliance: Floats
+    """The weight of the released content in that compromise: near 1 where the tail predicts much, since tails are not
+    exact, and near 0 where it predicts less than the noise."""
 
 
-def _with_nothing(lost: Floats, weight: Floats, empty: Floats) -> tuple[Floats, Floats]:
-    """Nothing is lost where a side is empty; chances add up to 1 whatever was released."""
+def _shrunk_to_tails(tails: FarTails, sums: Sums) -> _Cells:
+    """The released far cells, shrunk towards what each tail predicts."""
+    predicted = in_nats(tails.cells, sums.present_behind_far)
+    misfit_variance = (MISFIT * predicted) ** 2
+    is_measured = sums.is_measured[:, :, None, :SEEN_CELLS]
+    reliance = np.where(is_measured, 0.0, misfit_variance / (misfit_variance + 1))
+    released = np.maximum(sums.far[:, :, None, :SEEN_CELLS], 0)
+    nats = np.where(is_measured, 0.0, predicted + reliance * (released - predicted))
+    return _Cells(nats, reliance)
+
+
+def _with_empty_side(lost: Floats, weight: Floats, empty: Floats) -> tuple[Floats, Floats]:
+    """Losses and probabilities with one more entry: the side is empty and nothing is lost.
+
+    The probabilities are normalized, so that they add up to 1 whatever was released.
+    """
     lost = np.concatenate([lost, np.zeros_like(lost[..., :1])], axis=-1)
     chances = np.concatenate([weight, empty[..., None] + 1e-12], axis=-1)
     return np.minimum(np.nan_to_num(lost), _MOST_LOST), chances / chances.sum(axis=-1, keepdims=True)
 
 
-def _shortened(lost: Floats, chances: Floats) -> Floats:
-    """The law's grid reaches as far as the largest loss, so that one that is hardly likely must not be huge."""
+def _without_extremes(lost: Floats, chances: Floats) -> Floats:
+    """The losses, limited to a high quantile of their distribution.
+
+    The grid of the error distribution reaches as far as the largest loss, so an improbable one must not be huge.
+    """
     order = np.argsort(lost, axis=-1)
     below = np.cumsum(np.take_along_axis(chances, order, axis=-1), axis=-1)
-    at = np.argmax(below >= _FURTHEST, axis=-1)[..., None]
-    most = np.take_along_axis(np.take_along_axis(lost, order, axis=-1), at, axis=-1)
+    index = np.argmax(below >= _LARGEST_QUANTILE, axis=-1)[..., None]
+    most = np.take_along_axis(np.take_along_axis(lost, order, axis=-1), index, axis=-1)
     return np.minimum(lost, most)

@@ -1,4 +1,10 @@
-"""The mean of a column of any shape: what was summed, what far cells have seen, and what tails may add."""
+"""The mean of a column of any shape, with the distribution of its error, from released numbers alone.
+
+The mean is the clipped sum over its weight, plus what far cells measure beyond the clip (`cut_off.py`). Its error has
+several independent parts: noise, sampling, the weight that may be missing, and what tails may hold beyond the clip.
+Their distribution is computed on a grid, as a product of Fourier transforms (`mean_law.py`). The estimate and all
+confidence intervals are read off it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +21,7 @@ from pdpmean.core.quiet import quietly
 from pdpmean.core.threads import in_threads
 from pdpmean.core.types import Floats
 from pdpmean.laws.cut_off import Cut, cut_off
-from pdpmean.laws.far_cells import FAR_CELLS, Geometry, reality
+from pdpmean.laws.far_cells import FAR_CELLS, Geometry, occupied_probabilities
 from pdpmean.laws.far_sums import PrivateTotal, PublicTotal, Sums, stack_far, stack_sums, weights_behind_far
 from pdpmean.laws.far_tails import learn_tails
 from pdpmean.laws.grid_law import GridLaw
@@ -26,35 +32,40 @@ from pdpmean.laws.two_point import Bools
 
 __all__ = ["FAR_CELLS", "FarMean", "PrivateTotal", "PublicTotal", "conclude_means"]
 
-_LEAST_VARIANCE = 2.0  # of z, over the weight in nats: about what its noise is
-_SLACK = 1.1  # the variance is itself seen through noise, and the sum of skewed values is not quite normal
-_SEEN = 8.2  # nats: a separate population that is seen in a far cell more often than not
-_UNLIKELY = 0.02  # a far cell that holds something with a smaller chance is taken for empty
+_LEAST_VARIANCE = 2.0  # least variance of z, times the weight in nats: about the noise of the variance itself
+
+# Factor on the sampling variance, which is itself seen through noise; and sums of skewed values are not quite normal.
+_SLACK = 1.1
+
+_SEEN = 8.2  # nats: a separate population of this weight in a far cell is seen more often than not
+_UNLIKELY = 0.02  # far cells that are occupied with a smaller probability are taken for empty
+
+# Limits beyond which released numbers contradict each other.
+_MANY_FAR = 0.15  # share of the weight in far cells: the histogram should have shown it
 _NOISE_OF_WEIGHT = 3.5  # nats: standard deviation of the sum of three sums, the missing weight and some far cells
-_MANY_FAR = 0.15  # of the weight in far cells: the histogram had not shown them
-_NOISE_OF_TWO = 12.0  # nats that two noisy sums exceed what is possible by once in 10^5 times
-_RARELY = 5.0  # standard deviations that two releases of one number may differ by
+_RARELY = 5.0  # standard deviations by which two releases of one number may differ
+_NOISE_OF_TWO = 12.0  # nats by which two noisy sums exceed what is possible once in 10^5 times
 
 
 @dataclass(frozen=True, eq=False)
 class FarMean:
-    """What the released numbers say of a column."""
+    """The mean of one group, and what else the released numbers say about its column."""
 
     mean: float
     law: GridLaw
     """Where the true mean lies."""
 
     scale: float
-    """The population's standard deviation."""
+    """Estimate of the population's standard deviation."""
 
     missing: float
-    """As a share of the weight."""
+    """Share of the weight that is missing."""
 
     smallest_visible: float
     """Share of the weight that a separate, far population needs in order to be seen."""
 
     contradictions: tuple[str, ...]
-    """Codes: why the released numbers are no answer, if they are none."""
+    """Codes of why the released numbers are no answer; empty if they are one."""
 
 
 @quietly
@@ -65,57 +76,63 @@ def conclude_means(
     summed: Sequence[Counted],
     bounds: tuple[float, float],
 ) -> list[FarMean]:
-    """The mean of each group."""
+    """The mean of each group, from its reading, its clip, its released sums and the weights behind them."""
 
-    def some_of_them(some: slice) -> list[FarMean]:
-        far = stack_far(sums[some], clips[some], bounds)
-        behind = weights_behind_far(sums[some], summed[some])
-        geometry = Geometry.of(readings[some], clips[some], bounds)
-        tails = learn_tails(readings[some], geometry, far, behind)
-        real = reality(readings[some], geometry, far, behind, tails.expected)
-        stacked = stack_sums(sums[some], summed[some], readings[some], far, real)
-        return list(_conclude(readings[some], clips[some], stacked, cut_off(tails, stacked), bounds))
+    def conclude_batch(batch: slice) -> list[FarMean]:
+        far = stack_far(sums[batch], clips[batch], bounds)
+        behind_far = weights_behind_far(sums[batch], summed[batch])
+        geometry = Geometry.from_clips(readings[batch], clips[batch], bounds)
+        tails = learn_tails(readings[batch], geometry, far, behind_far)
+        probabilities = occupied_probabilities(readings[batch], geometry, far, behind_far, tails.expected)
+        stacked = stack_sums(sums[batch], summed[batch], readings[batch], far, probabilities)
+        return list(_conclude(readings[batch], clips[batch], stacked, cut_off(tails, stacked), bounds))
 
-    portions = [slice(start, start + TOGETHER) for start in range(0, len(readings), TOGETHER)]
-    return list(chain.from_iterable(in_threads(some_of_them, portions)))
+    batches = [slice(start, start + TOGETHER) for start in range(0, len(readings), TOGETHER)]
+    return list(chain.from_iterable(in_threads(conclude_batch, batches)))
 
 
-class _Parts(NamedTuple):
-    """The parts of the error, in half widths of the clip."""
+class _Errors(NamedTuple):
+    """The parts of the error of the mean, by group, in half widths of the clip."""
 
     start: Floats
-    """The mean of what was summed, from the middle of the clip."""
+    """The mean of what was summed and measured, from the middle of the clip; errors are relative to it."""
 
     noise: Floats
+    """Scales of the independent Laplace variables in the clipped sum."""
+
     sampling: Floats
-    """A variance."""
+    """Variance due to sampling of the values within the clip."""
 
     cut: Cut
-    wrong_weight: Floats
-    """How the mean moves by a nat of missing weight."""
+    """What the clip cuts off."""
+
+    per_missing_nat: Floats
+    """How far the mean moves if one nat more is missing; 0 if the total is private, which excludes missing values."""
 
 
 def _conclude(
     readings: Sequence[Reading], clips: Sequence[tuple[float, float]], sums: Sums, cut: Cut, bounds: tuple[float, float]
 ) -> Iterator[FarMean]:
+    """The means of a few groups: first in half widths from the middle of the clip, then in the column's own unit."""
     present = sums.present
     values = np.clip(sums.values / present, -1.0, 1.0)
     variance = _variances(sums)
     start = values + cut.measured
-    parts = _Parts(
+    errors = _Errors(
         start=start,
         noise=sums.noise / present[:, None],
         sampling=variance / sums.people,
         cut=cut,
-        wrong_weight=start / present if sums.is_public else np.zeros_like(start),
+        per_missing_nat=start / present if sums.is_public else np.zeros_like(start),
     )
-    middle, points = _law(parts, sums)
-    noise = 2 * (parts.noise**2).sum(axis=1) + cut.noise_variance + _variance_of_missing(parts, sums)
-    sampling = _SLACK * parts.sampling + cut.sampling_variance
+    estimates, points = _estimates_and_points(errors, sums)
+    noise = 2 * (errors.noise**2).sum(axis=1) + cut.noise_variance + _variance_of_missing(errors, sums)
+    sampling = _SLACK * errors.sampling + cut.sampling_variance
     low, high = np.array(clips).T / 2
+    middle = low + high
     half = high - low
-    means = _placed(low + high, half, middle[:, None], bounds)[:, 0]
-    points = _placed(low + high, half, points, bounds)
+    means = _placed(middle, half, estimates[:, None], bounds)[:, 0]
+    points = _placed(middle, half, points, bounds)
     columns = (
         means,
         half * np.sqrt(noise),
@@ -125,7 +142,7 @@ def _conclude(
         np.minimum(_SEEN / present, 1.0),
     )
     for number, reading in enumerate(readings):
-        mean, noise_std, sampling_std, scale, missing, smallest = (float(each[number]) for each in columns)
+        mean, noise_std, sampling_std, scale, missing, smallest = (float(column[number]) for column in columns)
         yield FarMean(
             mean=mean,
             law=GridLaw(points[number], CHANCES, CHANCES, mean, finite(noise_std), finite(sampling_std)).with_tails(),
@@ -136,97 +153,108 @@ def _conclude(
         )
 
 
-def _placed(origin: Floats, half: Floats, places: Floats, bounds: tuple[float, float]) -> Floats:
-    """By group, from half widths to numbers, within the bounds and finite."""
+def _placed(middle: Floats, half: Floats, places: Floats, bounds: tuple[float, float]) -> Floats:
+    """Places in half widths from the middle of each group's clip as numbers, within the bounds and finite."""
     largest = np.finfo(np.float64).max
-    numbers = origin[:, None] + half[:, None] * places
-    numbers = np.where(np.isnan(numbers), origin[:, None], numbers)
+    numbers = middle[:, None] + half[:, None] * places
+    numbers = np.where(np.isnan(numbers), middle[:, None], numbers)
     return np.clip(numbers, max(bounds[0], -largest), min(bounds[1], largest))
 
 
-def _variance_of_missing(parts: _Parts, sums: Sums) -> Floats:
-    """Of the mean, by how much weight is missing, of which noise leaves some doubt."""
-    off = sums.missing.places - sums.missing.means[:, None]
-    variance: Floats = parts.wrong_weight**2 * (sums.missing.chances * off**2).sum(axis=1)
+def _variance_of_missing(errors: _Errors, sums: Sums) -> Floats:
+    """By group: the variance of the mean because the missing weight is not exactly known."""
+    deviations = sums.missing.places - sums.missing.means[:, None]
+    variance: Floats = errors.per_missing_nat**2 * (sums.missing.chances * deviations**2).sum(axis=1)
     return variance
 
 
 def _variances(sums: Sums) -> Floats:
-    """Of z inside the clip, at least about what its noise is."""
+    """By group: the variance of z inside the clip, at least about as large as its noise."""
     mean = np.clip(sums.values / sums.inside, -1.0, 1.0)
     square = 1 - sums.spread / sums.inside
     return np.clip(square - mean**2, np.minimum(_LEAST_VARIANCE / sums.inside, 1.0), 1.0)
 
 
-def _law(parts: _Parts, sums: Sums) -> tuple[Floats, Floats]:
-    """The estimate, and the law's points at `CHANCES`."""
-    cut = parts.cut
-    gone = sums.missing.places - sums.missing.means[:, None]
-    off = parts.wrong_weight[:, None] * gone
-    normal = _SLACK * parts.sampling + cut.tail_noise + cut.tail_sampling
-    reach = 11 * parts.noise.sum(axis=1) + 7 * np.sqrt(normal) + cut.lost.max(axis=(1, 2)) + np.abs(off).max(axis=1)
-    spans = np.abs(cut.values) + 9 * cut.far_noise
-    grid = ErrorGrid(reach + np.where(cut.is_measured, spans, 0.0).sum(axis=(1, 2)))
-    transform = grid.normal(normal) * grid.discrete(off, sums.missing.chances)
-    for scale in parts.noise.T:
+def _estimates_and_points(errors: _Errors, sums: Sums) -> tuple[Floats, Floats]:
+    """By group: the estimate of the mean, and the quantiles of its distribution at `CHANCES`.
+
+    Far cells that are not measured but may hold something widen the distribution without moving the estimate.
+    """
+    cut = errors.cut
+    by_missing = errors.per_missing_nat[:, None] * (sums.missing.places - sums.missing.means[:, None])
+    normal = _SLACK * errors.sampling + cut.tail_noise + cut.tail_sampling
+    # The grid reaches 11 scales of Laplace noise, 7 standard deviations of normal errors, and all discrete errors.
+    laplace_reach = 11 * errors.noise.sum(axis=1)
+    reach = laplace_reach + 7 * np.sqrt(normal) + cut.lost.max(axis=(1, 2)) + np.abs(by_missing).max(axis=1)
+    far_reach = np.abs(cut.values) + 9 * cut.far_noise
+    grid = ErrorGrid(reach + np.where(cut.is_measured, far_reach, 0.0).sum(axis=(1, 2)))
+    transform = grid.normal(normal) * grid.discrete(by_missing, sums.missing.chances)
+    for scale in errors.noise.T:
         transform = transform * grid.laplace(scale)
+    # What is lost below the clip lowers the mean: the conjugate is the transform of the negative error.
     transform = transform * np.conj(grid.discrete(cut.lost[:, 0], cut.chances[:, 0]))
     transform = transform * grid.discrete(cut.lost[:, 1], cut.chances[:, 1])
     estimate = grid.best(transform)
     measured = np.nonzero(cut.is_measured)
     np.multiply.at(transform, measured[0], _measured_errors(cut, grid.of(measured[0]), measured))
     points = grid.quantiles(transform, CHANCES)
-    maybe = (cut.real > _UNLIKELY) & ~cut.is_measured
+    maybe = (cut.occupied_probability > _UNLIKELY) & ~cut.is_measured
     for group in np.flatnonzero(maybe.any(axis=(1, 2))).tolist():
-        points[group] = _with_maybe(points[group], cut, group, maybe[group], spans[group])
-    return parts.start + estimate, parts.start[:, None] + points
+        points[group] = _with_uncertain_cells(points[group], cut, group, maybe[group], far_reach[group])
+    return errors.start + estimate, errors.start[:, None] + points
 
 
 def _measured_errors(cut: Cut, grid: ErrorGrid, cells: tuple[Ints, ...]) -> Transform:
-    """Of far cells that count, one row each: known with an error, or noise after all and counted in vain."""
-    chance = cut.real[cells][:, None]
+    """Transforms of the errors of measured far cells, one row each.
+
+    Either the cell is occupied, and its content has an error; or it was just noise, and all of it was added wrongly.
+    """
+    chance = cut.occupied_probability[cells][:, None]
     errors: Transform = (1 - chance) * grid.shift(-cut.values[cells]) + chance * _cell_errors(cut, grid, cells)
     return errors
 
 
 def _cell_errors(cut: Cut, grid: ErrorGrid, cells: tuple[Ints, ...]) -> Floats:
-    """Of far cells that hold something, one row each."""
+    """Transforms of the errors of far cells that are occupied, one row each."""
     return grid.laplace(cut.far_noise[cells]) * grid.normal(cut.far_sampling[cells])
 
 
-def _with_maybe(points: Floats, cut: Cut, group: int, maybe: Bools, spans: Floats) -> Floats:
-    """The law of a group, by its points at `CHANCES`, if some far cells may hold something, too.
+def _with_uncertain_cells(points: Floats, cut: Cut, group: int, maybe: Bools, far_reach: Floats) -> Floats:
+    """A group's quantiles at `CHANCES`, widened by far cells that are not measured but may hold something.
 
-    Those may reach so far that a grid over all is too coarse for the other errors. So the law is a mixture: none of
-    them holds anything, which leaves it as it is, or some do, and it is on a grid of its own.
+    These may reach so far that one grid over everything would be too coarse for the other errors. So the distribution
+    is a mixture. Either none of them is occupied, which leaves it as it is; or some are, and it has a grid of its own.
     """
     side, cell = np.nonzero(maybe)
     cells = (np.full(side.size, group), side, cell)
-    chance = cut.real[cells]
-    none = float(np.prod(1 - chance))
-    reach = np.abs(points[[0, -1]]).max() + spans[maybe].sum()
+    chance = cut.occupied_probability[cells]
+    none_occupied = float(np.prod(1 - chance))
+    reach = np.abs(points[[0, -1]]).max() + far_reach[maybe].sum()
     grid = ErrorGrid(np.full(side.size, reach))
-    there = grid.shift(cut.values[cells]) * _cell_errors(cut, grid, cells)
-    some = np.prod(1 - chance[:, None] + chance[:, None] * there, axis=0) - none
-    others = grid.of(np.zeros(1, dtype=np.intp))
-    atoms = others.discrete((points[None, 1:] + points[None, :-1]) / 2, np.diff(CHANCES)[None])
-    ends, below = others.cumulative(atoms * some)
+    if_occupied = grid.shift(cut.values[cells]) * _cell_errors(cut, grid, cells)
+    some_occupied = np.prod(1 - chance[:, None] + chance[:, None] * if_occupied, axis=0) - none_occupied
+    one_row = grid.of(np.zeros(1, dtype=np.intp))
+    other_errors = one_row.discrete((points[None, 1:] + points[None, :-1]) / 2, np.diff(CHANCES)[None])
+    ends, below = one_row.cumulative(other_errors * some_occupied)
     places = np.sort(np.concatenate([points, ends[0]]))
-    chances = none * np.interp(places, points, CHANCES) + (1 - none) * np.interp(places, ends[0], below[0])
+    if_none = np.interp(places, points, CHANCES)
+    if_some = np.interp(places, ends[0], below[0])
+    chances = none_occupied * if_none + (1 - none_occupied) * if_some
     mixed: Floats = np.interp(CHANCES, chances, places)
     return mixed
 
 
 def _contradictions(reading: Reading, sums: Sums, number: int) -> tuple[str, ...]:
-    """What does not fit together."""
-    total, present = float(sums.total[number]), float(sums.present[number])
-    found: list[str] = [] if reading.finding == "found" else [reading.finding]
-    if float(sums.far_weight[number]) > _MANY_FAR * present:
-        found.append("far")
+    """Codes of what does not fit together in the released numbers of one group."""
+    total = float(sums.total[number])
+    present = float(sums.present[number])
+    codes: list[str] = [] if reading.finding == "found" else [reading.finding]
+    if float(sums.measured_far_weight[number]) > _MANY_FAR * present:
+        codes.append("far")
     apart = abs(present + float(sums.missing.means[number]) - total)
     if not sums.is_public and apart > _RARELY * math.hypot(float(sums.total_std[number]), _NOISE_OF_WEIGHT):
-        found.append("total")
+        codes.append("total")
     # |z| + (1 - z**2) / 2 is at most 1.
     if abs(float(sums.values[number])) + float(sums.spread[number]) / 2 > present + _NOISE_OF_TWO:
-        found.append("sums")
-    return tuple(found)
+        codes.append("sums")
+    return tuple(codes)

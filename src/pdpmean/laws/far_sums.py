@@ -1,7 +1,10 @@
-"""The released sums of a clipped column, in either model, as what the mean is made of.
+"""The released sums of a clipped column, brought to one form for both models.
 
-Values are z between -1 and 1 within the clip. A value far beyond it is in no sum but that of its far cell, and so is
-nobody's z: far cells cost nothing, and look for what is rare and far with all the weight of the sum.
+Within the clip, values are z between -1 and 1. A value far beyond the clip is in no sum but that of its far cell, so
+far cells cost nothing extra: no record is in both. They look for rare, large values with the whole weight of the sum.
+
+`PublicTotal` and `PrivateTotal` hold what is released for one group, depending on whether the total weight is public.
+`stack_sums` turns many of either kind into `Sums`, the arrays from which the mean is computed.
 """
 
 from __future__ import annotations
@@ -21,58 +24,66 @@ from pdpmean.laws.two_point import Bools, Nodes
 __all__ = ["LIKELY", "PrivateTotal", "PublicTotal", "Sums", "stack_far", "stack_sums", "weights_behind_far"]
 
 LIKELY = 0.5
-"""A far cell that holds something with a larger chance counts."""
+"""A far cell is measured, and so added to the mean, if it holds something with a larger probability than this."""
 
-_AT_A_BOUND = 2.0**-10  # half widths: so near to a bound an end is one
-_LEAST_NATS = 2.0
-_MOST_NATS = 1e12
+_AT_A_BOUND = 2.0**-10  # half widths: an end of the clip that is this near to a bound is taken for the bound
+_LEAST_NATS = 2.0  # weights are read as at least this
+_MOST_NATS = 1e12  # with more, sums of doubles are no more exact
 
 
 @dataclass(frozen=True, eq=False)
 class PublicTotal:
-    """Sums over a clipped column whose total weight is public; in nats, noise of scale 1, or as it says."""
+    """Released sums of one group whose total weight is public.
+
+    All are in nats, over records of weight w and value z; Laplace noise has scale 1 unless stated otherwise.
+    """
 
     values: float
-    """Of w z."""
+    """Sum of w z."""
 
     spread: float
-    """Of w (1 - z**2); noise of scale 2."""
+    """Sum of w (1 - z**2); its noise has scale 2."""
 
     missing: float
-    """Of w over missing values."""
+    """Sum of w over missing values."""
 
     below: Floats
-    """By far cell: of w over values there, times their distance over the largest of that cell."""
+    """By far cell: the sum of w d over its values, where d is the distance over the cell's outer edge."""
 
     above: Floats
+    """Like `below`, for values above the clip."""
+
     far_weight: float = 1.0
-    """The weight behind far cells, over that behind the other sums."""
+    """Weight behind far cells, over that behind the other sums."""
 
     far_people: float = 1.0
-    """The same of people that would have the same sampling error."""
+    """Effective number of people behind far cells, over that behind the other sums."""
 
     def present(self, total: float) -> float:
-        """About the weight that is not missing."""
+        """An estimate of the weight that is not missing, given the total."""
         return total - max(self.missing, 0.0)
 
     def row(self, total: float, missing: float, far: float) -> _Row:
-        """Weight that is neither missing nor far is inside."""
+        """The sums in common form; weight that is neither missing nor far is inside."""
         inside = max(total - missing - far, _LEAST_NATS)
         return _Row(self.values, self.spread, inside, (1.0, 0.0, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
 class PrivateTotal:
-    """The same where the total weight is private, with u = (z + 1) / 2; all with noise of scale 1."""
+    """Released sums of one group whose total weight is private, with u = (z + 1) / 2.
+
+    All are in nats, and all Laplace noise has scale 1. Fields without a description are as in `PublicTotal`.
+    """
 
     low: float
-    """Of w (1 - u)**2."""
+    """Sum of w (1 - u)**2."""
 
     middle: float
-    """Of 2 w u (1 - u)."""
+    """Sum of 2 w u (1 - u)."""
 
     high: float
-    """Of w u**2."""
+    """Sum of w u**2."""
 
     missing: float
     below: Floats
@@ -81,11 +92,11 @@ class PrivateTotal:
     far_people: float = 1.0
 
     def present(self, total: float) -> float:  # noqa: ARG002
-        """About the weight that is neither missing nor far."""
+        """An estimate of the weight that is neither missing nor far."""
         return self.low + self.middle + self.high
 
     def row(self, total: float, missing: float, far: float) -> _Row:  # noqa: ARG002
-        """The three add up to the weight inside, so that its noise is part of theirs."""
+        """The sums in common form; the three add up to the weight inside, so its noise is made of theirs."""
         inside = max(self.low + self.middle + self.high, _LEAST_NATS)
         values = self.high - self.low
         mean = min(max(values / (inside + far), -1.0), 1.0)
@@ -93,7 +104,7 @@ class PrivateTotal:
 
 
 class _Row(NamedTuple):
-    """One group."""
+    """The sums of one group, in the form that is common to both models."""
 
     values: float
     """Sum of w z."""
@@ -102,72 +113,79 @@ class _Row(NamedTuple):
     """Sum of w (1 - z**2)."""
 
     inside: float
-    """Weight within the clip, or a little beyond it."""
+    """Weight within the clip, or beyond it but before the first far cell."""
 
     noise: tuple[float, float, float]
-    """Scales of Laplace noise, in nats, that the sum of w (z - mean) has."""
+    """Scales, in nats, of the independent Laplace variables in the sum of w (z - mean)."""
 
 
 class Sums(NamedTuple):
-    """Released sums by group."""
+    """The released sums of many groups; the first axis is the group, and weights are in nats."""
 
     values: Floats
+    """This and the next three as in `_Row`."""
+
     spread: Floats
     inside: Floats
     noise: Floats
     far: Floats
-    """By side (below, above) and far cell."""
+    """By side (below, above) and far cell: the released content."""
 
-    real: Floats
-    """The chance that each of these holds something."""
+    occupied_probability: Floats
+    """By side and far cell: the probability that the cell holds something."""
 
-    far_weight: Floats
-    """Weight in those that count."""
+    measured_far_weight: Floats
+    """Weight in far cells that are measured."""
 
     missing: Nodes
-    """The missing weight."""
+    """Posterior of the missing weight."""
 
     total: Floats
-    """All weight, as it was thought to be."""
+    """All weight, as known before the sums were released."""
 
     total_std: Floats
+    """Standard deviation of the total; 0 where it is public."""
+
     people: Floats
-    more_behind_far: Floats
-    """How much more weight is behind far cells than behind the other sums."""
+    """How many equally weighted records would have the same sampling error."""
+
+    far_weight_ratio: Floats
+    """Weight behind far cells, over that behind the other sums."""
 
     far_people: Floats
+    """Like `people`, for far cells."""
 
     @property
     def is_measured(self) -> Bools:
-        """Far cells that count."""
-        return self.real > LIKELY
+        """By side and far cell: whether the cell probably holds something, and is added to the mean."""
+        return self.occupied_probability > LIKELY
 
     @property
     def present(self) -> Floats:
-        """Weight of all that is not missing."""
-        return self.inside + self.far_weight
+        """Weight of all values that are not missing."""
+        return self.inside + self.measured_far_weight
 
     @property
-    def behind_far(self) -> Floats:
-        """The same, as far cells count it."""
-        return self.present * self.more_behind_far
+    def present_behind_far(self) -> Floats:
+        """Weight of all values that are not missing, in the weights that far cells use."""
+        return self.present * self.far_weight_ratio
 
     @property
     def is_public(self) -> bool:
-        """Whether the total weight is."""
+        """Whether the total weight is public."""
         return not self.noise[:, 1:].any()
 
 
 def stack_far(
     sums: Sequence[PublicTotal | PrivateTotal], clips: Sequence[tuple[float, float]], bounds: tuple[float, float]
 ) -> Floats:
-    """By group, side and far cell; nothing is far on a side where the clip ends at a bound."""
+    """The far cells by group, side and cell; 0 on a side where the clip ends at a bound, since nothing is beyond."""
     far: Floats = np.array([(group.below, group.above) for group in sums]) * _may_be_far(clips, bounds)[..., None]
     return far
 
 
 def weights_behind_far(sums: Sequence[PublicTotal | PrivateTotal], summed: Sequence[Counted]) -> Floats:
-    """By group: about the weight of what far cells are a part of, as they count it."""
+    """By group: an estimate of the weight behind far cells, in nats, before it is known which of them are measured."""
     weights = [group.far_weight * group.present(counted.nats) for group, counted in zip(sums, summed, strict=True)]
     return np.clip(weights, _LEAST_NATS, _MOST_NATS)
 
@@ -177,20 +195,18 @@ def stack_sums(
     summed: Sequence[Counted],
     readings: Sequence[Reading],
     far: Floats,
-    real: Floats,
+    occupied_probability: Floats,
 ) -> Sums:
-    """The sums of all groups, which are of one model; far cells, and the chances that they hold something."""
+    """The sums of all groups, which must be of one kind, with their far cells as `stack_far` gives them."""
     total, people, total_std = np.array(summed, dtype=np.float64).T
     total = np.clip(total, _LEAST_NATS, _MOST_NATS)
-    more_behind_far, more_people = np.array([(group.far_weight, group.far_people) for group in sums]).T
-    counts = np.where(real > LIKELY, np.maximum(far, 0.0), 0.0).sum(axis=(1, 2))
-    far_weight = counts / FAR_PLACE / more_behind_far
+    far_weight_ratio, far_people_ratio = np.array([(group.far_weight, group.far_people) for group in sums]).T
+    measured = np.where(occupied_probability > LIKELY, np.maximum(far, 0.0), 0.0).sum(axis=(1, 2))
+    measured_far_weight = measured / FAR_PLACE / far_weight_ratio
     earlier = np.array([(reading.missing, reading.nats) for reading in readings]).T
     missing = missing_nodes(np.array([group.missing for group in sums]), total, *earlier)
-    rows = [
-        group.row(*numbers)
-        for group, *numbers in zip(sums, total.tolist(), missing.means.tolist(), far_weight.tolist(), strict=True)
-    ]
+    columns = (total.tolist(), missing.means.tolist(), measured_far_weight.tolist())
+    rows = [group.row(*numbers) for group, *numbers in zip(sums, *columns, strict=True)]
     values, spread, inside, noise = zip(*rows, strict=True)
     return Sums(
         values=np.array(values),
@@ -198,19 +214,19 @@ def stack_sums(
         inside=np.array(inside),
         noise=np.array(noise),
         far=far,
-        real=real,
-        far_weight=far_weight,
+        occupied_probability=occupied_probability,
+        measured_far_weight=measured_far_weight,
         missing=missing,
         total=total,
         total_std=total_std,
         people=np.clip(people, 1.0, _MOST_NATS),
-        more_behind_far=more_behind_far,
-        far_people=np.clip(people * more_people, 1.0, _MOST_NATS),
+        far_weight_ratio=far_weight_ratio,
+        far_people=np.clip(people * far_people_ratio, 1.0, _MOST_NATS),
     )
 
 
 def _may_be_far(clips: Sequence[tuple[float, float]], bounds: tuple[float, float]) -> Bools:
-    """By group and side."""
+    """By group and side: whether values can lie beyond that end of the clip."""
     low, high = np.array(clips).T
-    least = _AT_A_BOUND * (high / 2 - low / 2)
-    return np.stack([low > bounds[0] + least, high < bounds[1] - least], axis=1)
+    margin = _AT_A_BOUND * (high / 2 - low / 2)
+    return np.stack([low > bounds[0] + margin, high < bounds[1] - margin], axis=1)

@@ -1,4 +1,7 @@
-"""Whether the pieces of a histogram add up: to a population, to nothing but its anchor, or not at all."""
+"""The verdict on a histogram: whether it shows a population, nothing but its anchor, or too little of the weight.
+
+A reading that does not find a population is no basis for an estimate, so the result says so instead.
+"""
 
 from __future__ import annotations
 
@@ -14,38 +17,58 @@ from pdpmean.laws.two_point import Bools
 __all__ = ["Finding", "findings_of"]
 
 Finding = Literal["found", "nothing", "unseen", "too far"]
+"""What a histogram shows.
 
-_ALL_BUT = 7.0  # nats of noise
-_UNSEEN = 0.2  # of the weight may be nowhere to be seen,
-_BY_CHANCE = 3.3  # or so many standard deviations
-_PLAINLY_FAR = 7.0  # nats beyond the last cell
-_SURELY = 0.01  # chance of nothing on either side, below which something was found
-_LOCATED = 0.98  # chance that the bulk lies where it seems to
-_INWARD, _OUTWARD = 10, 6  # half octaves around a scale in which nearly all of a side lies
+- found: a population.
+- nothing: all weight seems to be at the anchor, or noise hides where the rest lies.
+- unseen: the cells hold too little, or too much, of the total weight.
+- too far: much weight lies beyond the last cell, or the anchor is far from all values.
+"""
+
+_NOISE_NATS = 7.0  # nats that noise may add to a number or take from it
+
+# Weight that may be nowhere to be seen: more is "unseen" only if it exceeds both limits.
+_UNSEEN = 0.2  # share of the total
+_UNSEEN_STDS = 3.3  # standard deviations of the noise
+
+_CLEARLY_FAR = 7.0  # nats beyond the last cell
+
+# A population is found if both hold:
+_MOST_EMPTY = 0.01  # largest probability that nothing lies on either side
+_LEAST_LOCATED = 0.98  # least probability that the bulk lies where it seems to
+
+# Half octaves around the scale of a side in which nearly all of its weight lies.
+_INWARD = 10
+_OUTWARD = 6
 
 
-def _missed(cells: Cells, nats: Floats) -> Bools:
-    """Whether all weight lies in two neighbouring cells of one side: the anchor is no median, but far off for once."""
+def _anchor_missed(cells: Cells, nats: Floats) -> Bools:
+    """By group: whether all weight lies in two neighbouring cells of one side.
+
+    Then the anchor is no median. A private median lies far from its population once in a while.
+    """
     pairs = (cells.sides[..., 1:] + cells.sides[..., :-1]).max(axis=(1, 2))
-    missed: Bools = (pairs > (1 - _UNSEEN) * nats) & (pairs > nats - _ALL_BUT) & (cells.center < _ALL_BUT)
+    nearly_all = (pairs > (1 - _UNSEEN) * nats) & (pairs > nats - _NOISE_NATS)
+    missed: Bools = nearly_all & (cells.center < _NOISE_NATS)
     return missed
 
 
 def findings_of(
     cells: Cells, sides: Sides, fit: TailFit, seen: Bools, located: Floats, *, may_miss: Bools
 ) -> list[Finding]:
-    """What each group's pieces add up to: cells that stand out are `seen`, `located` is the chance of the bulk's place.
+    """The verdict on each group's histogram.
 
-    An anchor that is a bound cannot miss its population; a private median may.
+    `seen` marks cells that stand out from the noise. `located` is the probability that the bulk lies where it seems to.
+    `may_miss` says whether the anchor may miss its population: a private median may, a bound cannot.
     """
-    missed = _missed(cells, sides.nats) & may_miss
+    missed = _anchor_missed(cells, sides.nats) & may_miss
     window = _window(fit, seen)
-    found = cells.center + (cells.sides * window).sum(axis=(1, 2))
-    noise = np.sqrt(2 * (2 + window.sum(axis=(1, 2))) + sides.nats_std**2)
-    off = np.abs(sides.nats - found)
-    unseen = (off > _UNSEEN * sides.nats) & (off > _BY_CHANCE * noise)
-    far = cells.far.max(axis=1) > np.maximum(_PLAINLY_FAR, 0.05 * sides.nats)
-    nothing = (fit.nothing > _SURELY) | (located < _LOCATED)
+    explained = cells.center + (cells.sides * window).sum(axis=(1, 2))
+    noise_std = np.sqrt(2 * (2 + window.sum(axis=(1, 2))) + sides.nats_std**2)
+    discrepancy = np.abs(sides.nats - explained)
+    unseen = (discrepancy > _UNSEEN * sides.nats) & (discrepancy > _UNSEEN_STDS * noise_std)
+    far = cells.far.max(axis=1) > np.maximum(_CLEARLY_FAR, 0.05 * sides.nats)
+    nothing = (fit.nothing > _MOST_EMPTY) | (located < _LEAST_LOCATED)
     mostly_center = cells.center > 0.5 * sides.nats
     codes = np.select([far | missed, nothing & mostly_center, unseen, nothing], [3, 1, 2, 1], 0)
     names: tuple[Finding, ...] = ("found", "nothing", "unseen", "too far")
@@ -53,7 +76,7 @@ def findings_of(
 
 
 def _window(fit: TailFit, seen: Bools) -> Bools:
-    """The cells in which the fit expects weight, and those that stand out."""
+    """By group, side and cell: whether the fit expects weight there, or the cell lies between two that stand out."""
     cell = np.arange(CELLS)
     weight = fit.weight / np.maximum(fit.weight.sum(axis=-1, keepdims=True), 1e-300)
     middle = (weight * fit.scale).sum(axis=-1, keepdims=True)

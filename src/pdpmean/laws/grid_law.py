@@ -1,4 +1,4 @@
-"""A law on a grid: where the true mean lies, where that has no formula."""
+"""A distribution of the true mean on a grid, for where it has no formula."""
 
 from __future__ import annotations
 
@@ -13,65 +13,70 @@ from pdpmean.core.types import Floats
 
 __all__ = ["GridLaw"]
 
-_HUGE, _DOWN = 2.0**900, 2.0**200  # slopes between points beyond the first might overflow; over the second, they do not
+# Slopes between points larger than the first might overflow, so such points are divided by the second.
+_HUGE = 2.0**900
+_HUGE_UNIT = 2.0**200
 
 
 @dataclass(frozen=True, eq=False)
 class GridLaw:
-    """Where the true mean lies, given all released numbers: chances at points, linear in between.
+    """Where the true mean lies, given all released numbers: a distribution function, linear between points.
 
-    There are two of them at each point, since counts are discrete: no interval for a share covers exactly 95 % whatever
-    the share is, and one from a single law would cover less by turns. So the lower end of an interval is read off
-    chances that lean downwards a little, the upper end off chances that lean upwards.
+    There are two distribution functions, since counts are discrete. No interval for a share covers the truth with
+    exactly 95 % probability for every true share, and with a single function the coverage would fall below that for
+    some. So the lower end of an interval is read off a distribution that is tilted downwards a little, and the upper
+    end off one that is tilted upwards. The two are the same where no counts are involved.
     """
 
     points: Floats
     low_chances: Floats
-    """At least the chance that the true mean is below a point."""
+    """At each point: at least the probability that the true mean lies below it."""
 
     high_chances: Floats
-    """At most that chance."""
+    """At each point: at most that probability."""
 
     mean: float
+    """The estimate."""
+
     noise_std: float
     """Standard deviation of the noise."""
 
     sampling_std: float
-    """Standard deviation from who happens to be in the sample."""
+    """Standard deviation of the sampling error."""
 
     tails_std: float = 0.0
-    """Standard deviation of the rest, from what may lie where nothing released could show it."""
+    """Standard deviation of the rest of the error, due to tails that no released number could show."""
 
     @quietly
     def cdf(self, x: float) -> float:
-        """P(true mean <= x): half way between the two chances."""
+        """P(true mean <= x): the average of the two distribution functions."""
         below = np.interp(x, self.points, self.low_chances) + np.interp(x, self.points, self.high_chances)
         return float(below) / 2
 
     @quietly
     def interval(self, level: float) -> tuple[float, float]:
-        """Holds the true mean with at least the probability `level`, and always the estimate.
+        """An interval that contains the true mean with probability at least `level`, and always the estimate.
 
-        An estimate beyond a bound is answered with that bound, where the law need not have any of its chances.
+        It is extended to the estimate because one beyond a bound is moved there, where the law may have no weight.
         """
-        unit = _DOWN if float(np.abs(self.points).max()) > _HUGE else 1.0
+        unit = _HUGE_UNIT if float(np.abs(self.points).max()) > _HUGE else 1.0
         low = unit * float(np.interp((1 - level) / 2, self.low_chances, self.points / unit))
         high = unit * float(np.interp((1 + level) / 2, self.high_chances, self.points / unit))
         return min(low, self.mean), max(high, self.mean)
 
     @quietly
     def with_tails(self) -> GridLaw:
-        """The same, where all of its error that is due neither to noise nor to the sample is due to unseen tails."""
+        """The same law, with `tails_std` set to whatever error neither noise nor sampling explains."""
         largest = max(self._error_std, self.noise_std, self.sampling_std) or 1.0
         error, noise, sampling = (std / largest for std in (self._error_std, self.noise_std, self.sampling_std))
         return replace(self, tails_std=largest * math.sqrt(max(error**2 - noise**2 - sampling**2, 0.0)))
 
     @property
     def _error_std(self) -> float:
-        """How far the true mean lies from the estimate, in the mean square.
+        """Root mean square distance of the true mean from the estimate.
 
-        What is further off than twice the ends of the 95 % interval counts as that: so rare and large an error would
-        make the standard deviation say nothing of all others.
+        Distances beyond twice those of the 95 % interval count as that much: rare, huge errors would otherwise hide all
+        others.
         """
         low, high = (end - self.mean for end in self.interval(0.95))
         reach = max(high, -low)
@@ -84,7 +89,7 @@ class GridLaw:
 
     @quietly
     def scaled(self, low: float, width: float) -> GridLaw:
-        """The law of ``low + width * mean``; both are finite, and the width is positive."""
+        """The law of ``low + width * mean``, for a finite `low` and a finite, positive `width`."""
         return GridLaw(
             points=low + width * self.points,
             low_chances=self.low_chances,

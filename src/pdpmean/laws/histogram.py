@@ -1,4 +1,8 @@
-"""A noisy histogram of distances from an anchor: what is known of a column before it is clipped."""
+"""Noisy histograms of distances from an anchor: what is known about a column before it is clipped.
+
+Cells are half octaves of the distance: each ends at sqrt(2) times where it begins. So the cells cover all sizes of
+numbers with the same relative resolution, and nothing need be known about the scale of a column.
+"""
 
 from __future__ import annotations
 
@@ -13,28 +17,35 @@ from pdpmean.laws.two_point import Bools
 __all__ = ["CELLS", "Cells", "Histogram"]
 
 CELLS = 192
-"""Half octaves of the distance on each side of the anchor."""
+"""Cells, each half an octave wide, on each side of the anchor."""
 
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """Weight in nats by side of the anchor and half octave of the distance, each with Laplace noise of scale 1.
+    """The released histogram of one group: weight in nats by cell, each with Laplace noise of scale 1.
 
-    A record lies in exactly one of these, so all of them together cost what one would.
+    A record lies in exactly one cell (or at the anchor, or among the missing values), so all these numbers together
+    cost no more privacy than one of them.
     """
 
     anchor: float
-    """A private median, or a known bound."""
+    """Where distances are measured from: a private median, or a known bound."""
 
     first: int
-    """Cell j of a side holds distances from ``2**((first + j) / 2)`` on, up to where the next one begins."""
+    """Cell j of a side holds distances from ``2**((first + j) / 2)`` up to where the next cell begins."""
 
     below: Floats
+    """By cell: weight of values below the anchor."""
+
     above: Floats
+    """By cell: weight of values above the anchor."""
+
     far_below: float
-    """Weight beyond the last cell."""
+    """Weight below the anchor and beyond the last cell."""
 
     far_above: float
+    """Weight above the anchor and beyond the last cell."""
+
     center: float
     """Weight at the anchor, or nearer to it than the first cell."""
 
@@ -44,20 +55,23 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Cells:
-    """Histograms of many groups as arrays; the sides are below (0) and above (1)."""
+    """The histograms of many groups as arrays; sides are below (0) and above (1) the anchor."""
 
     sides: Floats
-    """By group, side and cell; a side on which nothing can lie has no weight."""
+    """By group, side and cell: the weight; 0 on closed sides."""
 
     far: Floats
-    """By group and side."""
+    """By group and side: the weight beyond the last cell; 0 on closed sides."""
 
     center: Floats
+    """By group: the weight at the anchor."""
+
     missing: Floats
+    """By group: the weight of missing values."""
 
     @classmethod
     def stack(cls, histograms: Sequence[Histogram], closed: Bools) -> Cells:
-        """Of histograms with some sides `closed`, by group and side: beyond a bound there are no values."""
+        """The histograms as arrays; `closed` says, by group and side, where a bound excludes all values."""
         sides = np.array([(group.below, group.above) for group in histograms], dtype=np.float64)
         far = np.array([(group.far_below, group.far_above) for group in histograms], dtype=np.float64)
         return cls(

@@ -1,12 +1,12 @@
-"""The finite doubles as ordered integers, and measures on them: where a private choice of a number is made.
+"""The finite doubles as ordered integers, and prior measures on them: the candidates of the exponential mechanism.
 
-Every finite double has a *key*, an integer in the same order: its bit pattern, negated for negative ones. A
-`Lattice` gives every key in its pieces a positive integer *multiplicity*, so that a private choice prefers some
-numbers beforehand, at no cost in privacy.
+Every finite double has a *key*, an integer in the same order: its bit pattern, negated for negative numbers. A
+`Lattice` is a range of keys, cut into pieces. It counts every key of a piece with a positive integer *multiplicity*, so
+that a private choice prefers some numbers beforehand, at no cost in privacy.
 
-Over all doubles, numbers of ordinary size count most: 256 times where the exponent is at most 24 in size, then 64, 16
-and 4 times, and once beyond 192. Against a uniform measure that saves 3.3 nats of some 14 for ordinary data, and costs
-2.3 where numbers are astronomical.
+Over all doubles, numbers of ordinary size count most: 256 times where the binary exponent is at most 24 in absolute
+value, then 64, 16 and 4 times, and once beyond 192. Compared with a uniform measure, that saves 3.3 of some 14 nats for
+ordinary data, and costs 2.3 nats where numbers are astronomical.
 """
 
 from __future__ import annotations
@@ -28,20 +28,24 @@ __all__ = ["Lattice", "double_of", "everywhere", "keys_of", "linear", "positive"
 _LARGEST_KEY = int(np.float64(np.finfo(np.float64).max).view(np.int64))
 _BELOW_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 
-# Multiplicity by |exponent|: 4 times more for each of these limits that an exponent stays within. Knowing nothing, a
-# number of ordinary size is likelier than one of 1e200.
+# Limits of |exponent|: the multiplicity is 4 times larger for each of these that an exponent stays within. Without any
+# knowledge, a number of ordinary size is likelier than one of 1e200.
 _ORDINARY = (24, 48, 96, 192)
-_AROUND_ZERO = 2**40  # so are as many of the smallest doubles: zero is an ordinary number
 
+# This many of the smallest doubles have the largest multiplicity, too: zero is an ordinary number.
+_AROUND_ZERO = 2**40
 
-_ROUND = 2**42  # keys: what is a multiple of it has 10 bits beyond the first, as all whole numbers to 2048 have
-# What 0 counts more, in keys: 16 octaves of them, about a twelfth of all. Where many values are 0, the doubles between
-# it and the next value, most of them tiny, would be found instead.
+# Keys that are multiples of this are *round*: their numbers need at most 10 bits beyond the first, as all whole numbers
+# up to 2048 do.
+_ROUND = 2**42
+
+# By how much more 0 counts among round numbers, in keys: 16 octaves of them, about a twelfth of all. Otherwise, where
+# many values are 0, one of the many tiny doubles between it and the next value would be chosen instead.
 _ZERO = 2**56
 
 
 def _rounded_up(keys: Any) -> Any:
-    """The next round key."""
+    """The smallest round key that is not below the key."""
     return -(-keys // _ROUND) * _ROUND
 
 
@@ -59,25 +63,29 @@ def double_of(key: int) -> float:
 
 @dataclass(frozen=True)
 class Lattice:
-    """Keys ``starts[j] <= key < starts[j + 1]`` count `multiplicities[j]` times each; nothing lies outside."""
+    """A measure on keys: those with ``starts[j] <= key < starts[j + 1]`` count `multiplicities[j]` times each.
+
+    Keys outside all pieces do not count. `total`, `below` and `key_at` compute in integers, and so are exact.
+    """
 
     starts: tuple[int, ...]
     multiplicities: tuple[int, ...]
     with_round: bool = False
-    """Whether round numbers, a key in 2**42, count 2**42 times more: together as much as all others. And 0 itself."""
+    """Whether round numbers count `_ROUND` times more, so together as much as all others, and 0 by `_ZERO` more."""
 
     def with_round_numbers(self) -> Lattice:
-        """The same, half of whose measure is that of round numbers.
+        """The same lattice with half of its measure on round numbers.
 
-        Where one number is frequent, it mostly is a round one: the doubles next to it are so many that they would
-        outweigh it, though few values lie there.
+        If one number is frequent in a column, it is usually round. Without extra measure it would be outweighed by the
+        many doubles next to it, though few values lie there.
         """
         return replace(self, with_round=True)
 
     def within(self, low: float, high: float) -> Lattice:
-        """What lies between two numbers, which may be infinite."""
+        """The part of the lattice between two numbers, inclusive; they may be infinite."""
         first, last = (int(key) for key in keys_of(np.array([low, high])))
-        first, end = max(first, self.starts[0]), min(last + 1, self.starts[-1])
+        first = max(first, self.starts[0])
+        end = min(last + 1, self.starts[-1])
         pieces = [
             (max(start, first), count)
             for start, stop, count in zip(self.starts, self.starts[1:], self.multiplicities, strict=False)
@@ -87,21 +95,22 @@ class Lattice:
 
     @cached_property
     def _measures(self) -> list[int]:
-        """The measure below each start."""
-        total, measures = 0, [0]
+        """The measure of all keys below each start."""
+        total = 0
+        measures = [0]
         for low, high, count in zip(self.starts, self.starts[1:], self.multiplicities, strict=False):
             total += (self._position(high) - self._position(low)) * count
             measures.append(total)
         return measures
 
     def _position(self, key: int) -> int:
-        """How many keys there are below, from 0 on, each as often as it is counted in a piece of multiplicity 1."""
+        """The measure of the keys from 0 up to this one, in a piece of multiplicity 1; negative below 0."""
         if not self.with_round:
             return key
         return key + int(_rounded_up(key)) + (_ZERO if key > 0 else 0)
 
     def _key(self, position: int) -> int:
-        """The key at this position."""
+        """The key whose measure covers this position: the inverse of `_position`."""
         if not self.with_round:
             return position
         if position > 0:  # beyond the start of key 0
@@ -111,7 +120,7 @@ class Lattice:
 
     @property
     def total(self) -> int:
-        """The measure of everything."""
+        """The measure of the whole lattice."""
         return self._measures[-1]
 
     def below(self, key: int) -> int:
@@ -125,13 +134,13 @@ class Lattice:
         return self._measures[piece] + passed * self.multiplicities[piece]
 
     def key_at(self, position: int) -> int:
-        """The key whose measure covers `position`, counted from the first."""
+        """The key whose measure covers `position`, counted from the lattice's first key."""
         piece = bisect_right(self._measures, position) - 1
         passed = (position - self._measures[piece]) // self.multiplicities[piece]
         return self._key(self._position(self.starts[piece]) + passed)
 
     def log_measures(self, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> Floats:
-        """Logarithms of the measures from each low key to the high one, both within the lattice."""
+        """Logarithms of the measures of ``low <= key < high``, for each low and high within the lattice."""
         stops, counts = self._pieces
         pieces = np.searchsorted(stops[:-1], lows, side="right")
         measures = (highs.view(np.uint64) - lows.view(np.uint64)).astype(np.float64)
@@ -141,29 +150,29 @@ class Lattice:
         measures *= counts[pieces]
         with np.errstate(divide="ignore"):
             logs = np.log(measures, out=measures)
-        # The few that reach over the end of a piece are measured in integers.
+        # The few ranges that reach beyond the end of their piece are measured in exact integers.
         for index in np.flatnonzero(highs > stops[pieces]).tolist():
             logs[index] = math.log(self.below(int(highs[index])) - self.below(int(lows[index])))
         return logs
 
     @cached_property
     def _pieces(self) -> tuple[NDArray[np.int64], Floats]:
-        """Where each piece ends, and the multiplicities."""
+        """Where each piece ends, and its multiplicity, as arrays."""
         return np.array(self.starts[1:], dtype=np.int64), np.array(self.multiplicities, dtype=np.float64)
 
 
 @lru_cache(maxsize=1)
 def everywhere() -> Lattice:
-    """All finite doubles, ordinary exponents first."""
+    """All finite doubles, with more measure on numbers of ordinary size."""
     half = positive()
     mirrored = [1 - start for start in reversed(half.starts)]
-    # Key 0 is both zeros; it belongs to the positive half.
+    # Key 0 stands for both zeros; it belongs to the positive half.
     return Lattice((*mirrored[:-1], *half.starts), (*reversed(half.multiplicities), *half.multiplicities))
 
 
 @lru_cache(maxsize=1)
 def positive() -> Lattice:
-    """All finite doubles from 0 on, ordinary exponents first."""
+    """All finite doubles from 0 on, with more measure on numbers of ordinary size."""
     limits = [-limit for limit in reversed(_ORDINARY)] + [limit + 1 for limit in _ORDINARY]
     starts = [0, _AROUND_ZERO, *(int(keys_of(np.array([2.0**limit]))[0]) for limit in limits), _LARGEST_KEY + 1]
     tiers = [4**tier for tier in range(len(_ORDINARY) + 1)]
@@ -171,10 +180,13 @@ def positive() -> Lattice:
 
 
 def linear(low: float, high: float) -> Lattice:
-    """The doubles of [low, high], each as often as it is wide, down to 2**-30 of the widest: nearly uniform."""
+    """The doubles of [low, high] with a nearly uniform measure.
+
+    Each double counts in proportion to the width that it stands for, down to 2**-30 of the widest.
+    """
     first, last = (int(key) for key in keys_of(np.array([low, high])))
     widest = math.frexp(max(abs(low), abs(high)))[1]
-    # From 2**-1021 down all doubles are equally wide; the largest double is below 2**1024, which is none.
+    # Below 2**-1021 all doubles are equally wide; and 2**1024 is no double, so exponents stay below the widest.
     exponents = sorted({max(widest - step, -1021) for step in range(30, 0, -1)})
     upward = [0, *(int(key) for key in keys_of(np.ldexp(1.0, np.array(exponents))))]
     cuts = sorted(
@@ -186,4 +198,5 @@ def linear(low: float, high: float) -> Lattice:
 
 
 def _middle(low: int, high: int) -> int:
+    """A key in the middle of ``low <= key < high``."""
     return (low + high - 1) // 2

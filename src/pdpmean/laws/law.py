@@ -1,4 +1,4 @@
-"""Law: what an estimate knows of where the true mean lies, whatever it was found by."""
+"""Law: the interface of all distributions of the true mean, however they were computed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Law"]
 
 
 class Law(Protocol):
-    """Where the true mean lies, given all released numbers."""
+    """The distribution of the true mean, given all released numbers."""
 
     @property
     def noise_std(self) -> float:
@@ -16,14 +16,14 @@ class Law(Protocol):
 
     @property
     def sampling_std(self) -> float:
-        """Standard deviation of the error due to who is in the sample."""
+        """Standard deviation of the sampling error."""
 
     @property
     def tails_std(self) -> float:
-        """Standard deviation of the error due to tails that nothing released could show."""
+        """Standard deviation of the error due to tails that no released number could show."""
 
     def cdf(self, x: float) -> float:
         """P(true mean <= x)."""
 
     def interval(self, level: float) -> tuple[float, float]:
-        """The interval that holds the true mean with probability `level`."""
+        """The interval that contains the true mean with probability `level`."""

@@ -1,7 +1,8 @@
-"""What is left over: the total is known, so what plainly lies in some cells cannot lie elsewhere.
+"""The weight that a noisy histogram leaves unaccounted for, and a penalty for claims that exceed it.
 
-Noise in one of some hundred empty cells looks like a little weight. But the weight of all cells adds up to the total:
-where what plainly is there leaves nothing over, there is nothing more, whatever a single cell seems to hold.
+Every cell of a released histogram has Laplace noise, so among a few hundred empty cells some seem to hold a little
+weight. But the total weight is known. If the weight at the anchor and in the clearly occupied cells adds up to the
+total, nothing can lie elsewhere, whatever a single noisy cell suggests. `LeftOver` turns that argument into numbers.
 """
 
 from __future__ import annotations
@@ -13,53 +14,64 @@ import numpy as np
 from pdpmean.core.types import Floats
 from pdpmean.laws.two_point import Bools
 
-__all__ = ["PLAIN", "LeftOver"]
+__all__ = ["OCCUPIED_NATS", "LeftOver"]
 
-PLAIN = 9.0
-"""Nats: what no empty cell of some hundred reaches but once in a hundred histograms."""
+OCCUPIED_NATS = 9.0
+"""A cell with more weight than this, in nats, is clearly occupied.
 
-_TWO_MORE = 2.0  # noisy numbers besides the cells: the weight at the anchor, and that of missing values
-_LEAST = 1e-9
+The noise alone lifts any of some hundred empty cells above it in about one histogram out of a hundred.
+"""
+
+# Noisy numbers besides the cells that enter the balance: the weight at the anchor and the weight of missing values.
+_OTHER_NOISY_NUMBERS = 2.0
+
+_LEAST_EXCESS = 1e-9  # nats; avoids a division by zero
 
 
 class LeftOver(NamedTuple):
-    """By group: the weight that is not plainly anywhere, and how much noise there is in it."""
+    """The weight of each group that no clearly occupied cell accounts for, and the noise in that number."""
 
     nats: Floats
-    plain: Bools
-    """By group, side and cell: which of them plainly hold something."""
+    """By group: total weight minus the weight at the anchor and in occupied cells, in nats, at least 0."""
+
+    is_occupied: Bools
+    """By group, side and cell: whether the cell clearly holds something."""
 
     cells: Floats
-    """Weight by group, side and cell."""
+    """By group, side and cell: the noisy weight, in nats."""
 
-    noises: Floats
-    """How many Laplace variables of scale 1 there are in it."""
+    noise_count: Floats
+    """By group: how many Laplace variables of scale 1 `nats` contains; an uncertain total counts by its variance."""
 
     @classmethod
-    def of(cls, cells: Floats, rest: Floats, nats: Floats, nats_std: Floats) -> LeftOver:
-        """Of a total, of which the rest is at the anchor; the total may itself be known with an error."""
-        plain = cells > PLAIN
-        noises = plain.sum(axis=(1, 2)) + _TWO_MORE + nats_std**2 / 2
-        left = np.maximum(nats - rest - np.where(plain, cells, 0.0).sum(axis=(1, 2)), 0.0)
-        return cls(left, plain, cells, noises)
+    def from_cells(cls, cells: Floats, rest: Floats, nats: Floats, nats_std: Floats) -> LeftOver:
+        """The balance of each group: `nats` in total, of which `rest` lies at the anchor.
+
+        `nats_std` is the standard deviation of the total, 0 where it is public.
+        """
+        is_occupied = cells > OCCUPIED_NATS
+        noise_count = is_occupied.sum(axis=(1, 2)) + _OTHER_NOISY_NUMBERS + nats_std**2 / 2
+        left_over = nats - rest - np.where(is_occupied, cells, 0.0).sum(axis=(1, 2))
+        return cls(np.maximum(left_over, 0.0), is_occupied, cells, noise_count)
 
     @property
-    def elsewhere(self) -> Floats:
-        """By group, side and cell: the weight in cells that do not plainly hold something."""
-        return np.where(self.plain, 0.0, self.cells)
+    def unoccupied_cells(self) -> Floats:
+        """By group, side and cell: the noisy weight, with 0 in place of clearly occupied cells."""
+        return np.where(self.is_occupied, 0.0, self.cells)
 
-    def for_sides(self) -> Floats:
-        """By group and side: all that can lie there."""
-        own: Floats = self.nats[:, None] + np.where(self.plain, self.cells, 0.0).sum(axis=-1)
-        return own
+    def available_to_sides(self) -> Floats:
+        """By group and side: the most weight the side can hold, its occupied cells plus everything left over."""
+        available: Floats = self.nats[:, None] + np.where(self.is_occupied, self.cells, 0.0).sum(axis=-1)
+        return available
 
-    def against(self, beyond: Floats) -> Floats:
-        """How much speaks against weight that exceeds what is left over by so much, in nats; groups come first.
+    def penalty(self, excess: Floats) -> Floats:
+        """How much the balance speaks against weight that exceeds what is left over by `excess`; both in nats.
 
-        Chernoff's bound for a sum of Laplace variables.
+        The first axis of `excess` is the group. This is Chernoff's bound: noise makes a sum of Laplace variables as
+        large as the excess with probability at most ``exp(-penalty)``.
         """
-        over = np.maximum(beyond, _LEAST)
-        count = self.noises.reshape(-1, *(1,) * (beyond.ndim - 1))
-        rate = (np.sqrt(count**2 + over**2) - count) / over
-        against: Floats = rate * over + count * np.log1p(-(rate**2))
-        return np.where(beyond > 0, against, 0.0)
+        positive = np.maximum(excess, _LEAST_EXCESS)
+        count = self.noise_count.reshape(-1, *(1,) * (excess.ndim - 1))
+        rate = (np.sqrt(count**2 + positive**2) - count) / positive
+        penalty: Floats = rate * positive + count * np.log1p(-(rate**2))
+        return np.where(excess > 0, penalty, 0.0)

@@ -1,7 +1,7 @@
-"""Lower bounds: an error that no private estimator of the mean stays below.
+"""Lower bounds on the error of every private estimator of the mean.
 
-Both functions are theorems about every mechanism at once. Their proofs, and the test that pins each step,
-are in ``docs/lower-bound.md``; the names below (splits, free records, steps) are used there in the same sense.
+Both functions are theorems about all mechanisms at once. Their proofs, and the test that pins each step, are in
+``docs/lower-bound.md``, which uses the names below (splits, free records, steps) in the same sense.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from pdpmean.errors import InvalidInputError
 
 __all__ = ["lower_bound", "stepwise_lower_bound"]
 
-# How many steps change one value: replace it, or remove it and add the new one.
+# How many steps between neighbours change one value: replace it, or remove it and add the new one.
 _STEPS = {"bounded": 1, "unbounded": 2}
 
-# In units of sigma. Two normal samples this far apart are told apart with certainty, to the last bit.
+# In units of sigma. Normal samples with means this far apart are told apart with certainty, to the last bit.
 _BEYOND = 64.0
 
 # Bisection ends at this relative width, far below anything the bound is used for.
 _WIDTH = 1e-12
 
-# Up to so many splits all are tried; beyond, only those with distinct sizes of the free part, to this ratio.
+# Up to this many splits, all are tried. Of more, only those whose numbers of free records differ by this ratio.
 _ALL_SPLITS = 8192
 _RATIO = 1.002
 
 
 class _Splits(NamedTuple):
-    """Ways to cut the records, budgets ascending, into k that pay and n - k that are free; one entry a way."""
+    """Ways to split the n records, budgets ascending, into k that pay and n - k that are free; one entry per split."""
 
     paid: Floats
-    """What the first k budgets add up to, twice that if a replacement takes two steps."""
+    """The sum of the first k budgets; twice that if a replacement takes two steps."""
     free: Floats
-    """n - k, the records whose privacy is given up."""
+    """The number n - k of records whose privacy is given up."""
     step: Floats
-    """The largest privacy loss of one step among the first k, or inf to forgo that knowledge."""
+    """The largest privacy loss of one step among the first k records; inf where the bound does not use it."""
 
 
 @quietly
@@ -151,7 +151,7 @@ def _tiers(budgets: ArrayLike | Mapping[float, int]) -> tuple[Floats, Floats]:
 
 
 def _exact_budgets(budgets: ArrayLike) -> Floats:
-    """Checked budgets, as given: checking rounds the extremes down, and less budget is more lower bound."""
+    """The budgets as given, once checked. Checking rounds extreme budgets down, which would raise the lower bound."""
     check_budgets(budgets)
     return np.atleast_1d(np.asarray(budgets, dtype=np.float64))
 

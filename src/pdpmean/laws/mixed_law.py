@@ -1,4 +1,8 @@
-"""A mixture of laws, each widened by what it does not know: where the mean lies if several things may be true."""
+"""Mixtures of error distributions: where the mean lies if one of several hypotheses holds.
+
+Each hypothesis (a `Part`) has a distribution of the mean, a further normal error and a probability. Levels of budgets
+that may or may not agree (`pooling.py`) are the main use.
+"""
 
 from __future__ import annotations
 
@@ -18,70 +22,77 @@ from pdpmean.laws.law import Law
 
 __all__ = ["Part", "mix"]
 
-_NODES = 24  # equally likely values of a normal number
-_POINTS = 400  # of a grid over a law that has a formula,
-_MOST_POINTS = 500  # and over a mixture
+_NODES = 24  # equally likely values that stand for a normal variable
+_POINTS = 400  # grid points for a law that has a formula
+_MOST_POINTS = 500  # grid points for a mixture
 _LARGEST = float(np.finfo(np.float64).max)
-_ALL = 1 - 1e-7  # of the chances of a law: what its grid spans
-_DEVIATES = ndtri((np.arange(_NODES) + 0.5) / _NODES)
-_STANDARD = _DEVIATES / math.sqrt(float(np.mean(_DEVIATES**2)))
+_ALL = 1 - 1e-7  # the probability that the grid of a law spans
+
+# The nodes: normal quantiles, rescaled so that their variance is exactly 1.
+_QUANTILES = ndtri((np.arange(_NODES) + 0.5) / _NODES)
+_NORMAL_NODES = _QUANTILES / math.sqrt(float(np.mean(_QUANTILES**2)))
 
 
 class Part(NamedTuple):
-    """One thing that may be true, where the mean then lies, and the chances of that."""
+    """One hypothesis of a mixture: where the mean lies if it holds, and its probabilities."""
 
     law: Law
     mean: float
+    """The estimate under this hypothesis."""
     widening: float
-    """Standard deviation of a normal error beside those of the law."""
+    """Standard deviation of a further, independent normal error."""
     in_estimate: float
+    """Weight of `mean` in the estimate of the mixture."""
     in_interval: float
+    """Probability of the hypothesis in the distribution of the mixture."""
 
 
 @quietly
 def mix(parts: Sequence[Part], bounds: tuple[float, float]) -> GridLaw:
-    """Where the mean lies, within the bounds; its estimate is the mean of the parts' own."""
-    low, high = max(bounds[0], -_LARGEST), min(bounds[1], _LARGEST)
+    """The mixture, within the bounds; its estimate is the weighted mean of those of the parts."""
+    low = max(bounds[0], -_LARGEST)
+    high = min(bounds[1], _LARGEST)
     mean = min(max(sum(part.in_estimate * part.mean for part in parts), low), high)
-    grids = [_grid(part.law) for part in parts]
-    shifts = [part.widening * _STANDARD for part in parts]
+    grids = [_on_grid(part.law) for part in parts]
+    shifts = [part.widening * _NORMAL_NODES for part in parts]
+    lowest_middle_highest = [0, _NODES // 2, -1]
     points = _thinned(
         np.concatenate(
-            [(grid.points[:, None] + by[[0, _NODES // 2, -1]]).ravel() for grid, by in zip(grids, shifts, strict=True)]
+            [(grid.points[:, None] + by[lowest_middle_highest]).ravel() for grid, by in zip(grids, shifts, strict=True)]
         )
     )
 
     def below(chances: Sequence[Floats]) -> Floats:
+        """The distribution function of the mixture at `points`, from that of each part on its grid."""
         sums = sum(
-            part.in_interval * _widened(grid.points, own, points, by)
-            for part, grid, own, by in zip(parts, grids, chances, shifts, strict=True)
+            part.in_interval * _widened(grid.points, of_part, points, by)
+            for part, grid, of_part, by in zip(parts, grids, chances, shifts, strict=True)
         )
         return np.maximum.accumulate(sums)
 
     low_chances = below([grid.low_chances for grid in grids])
     is_one = all(grid.low_chances is grid.high_chances for grid in grids)
     high_chances = low_chances if is_one else below([grid.high_chances for grid in grids])
-    chances = [math.sqrt(part.in_interval) for part in parts]
+    roots = [math.sqrt(part.in_interval) for part in parts]
     errors = [
-        chance * error
-        for chance, part in zip(chances, parts, strict=True)
+        root * error
+        for root, part in zip(roots, parts, strict=True)
         for error in (part.law.sampling_std, part.widening, part.mean - mean)
     ]
+    noise_std = math.hypot(*(root * part.law.noise_std for root, part in zip(roots, parts, strict=True)))
     mixed = GridLaw(
         points=np.clip(points, low, high),
         low_chances=low_chances,
         high_chances=high_chances,
         mean=mean,
-        noise_std=finite(
-            math.hypot(*(chance * part.law.noise_std for chance, part in zip(chances, parts, strict=True)))
-        ),
+        noise_std=finite(noise_std),
         sampling_std=finite(math.hypot(*errors)),
     )
     return mixed.with_tails() if any(part.law.tails_std for part in parts) else mixed
 
 
 def _thinned(points: Floats) -> Floats:
-    """In order, and no more of them than a law needs: the first, the last, and some evenly in between."""
+    """The points in order; if there are too many, the first, the last, and an even selection in between."""
     ordered = np.unique(points)
     if ordered.size <= _MOST_POINTS:
         return ordered
@@ -89,15 +100,15 @@ def _thinned(points: Floats) -> Floats:
 
 
 def _widened(points: Floats, chances: Floats, at: Floats, shifts: Floats) -> Floats:
-    """The chances below each point, of the law with a normal error beside it."""
+    """The distribution function, given by `chances` at `points`, with an error of equally likely `shifts` added."""
     if not shifts.any():
         return np.interp(at, points, chances)
     widened: Floats = np.mean(np.interp(at - shifts[:, None], points, chances), axis=0)
     return widened
 
 
-def _grid(law: Law) -> GridLaw:
-    """The law on a grid."""
+def _on_grid(law: Law) -> GridLaw:
+    """The law as a `GridLaw`."""
     if isinstance(law, GridLaw):
         return law
     assert isinstance(law, ErrorLaw)

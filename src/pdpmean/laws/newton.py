@@ -1,4 +1,4 @@
-"""Newton's method, as far as every use of it is alike: step until the steps are small."""
+"""The loop of Newton's method, which all its uses share: step until the steps are small."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ State = TypeVar("State")
 def step_until_small(
     step: Callable[[State], tuple[State, Any]], start: State, *, most_steps: int, smallest: float
 ) -> State:
-    """The state after so many steps, or after one that changes nothing by as much as `smallest`.
+    """The state after the first step whose changes are all smaller than `smallest`, or after `most_steps`.
 
-    A step takes a state and gives the next one, and the change, an array.
+    `step` takes a state, and returns the next one and an array of changes.
     """
     state = start
     for _ in range(most_steps):

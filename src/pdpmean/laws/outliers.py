@@ -1,4 +1,4 @@
-"""Cells that stand out of noise, alone or in runs."""
+"""Cells of a histogram that stand out from its noise: runs of occupied cells, and lumps of nearly equal values."""
 
 from __future__ import annotations
 
@@ -10,27 +10,33 @@ from pdpmean.core.types import Floats
 
 __all__ = ["LONGEST_RUN", "Lumps", "Runs", "evidence", "find_lumps", "sums_of_runs"]
 
-LONGEST_RUN = 4  # cells: two octaves, as wide as a second population commonly is
-_GAP = 3  # cells around a lump that one family of tails could explain with it
-_MUCH = 0.1  # of the weight, elsewhere than in lumps
-_RARELY = 3.0  # standard deviations
-_NOISE = 2.2  # standard deviations of a window's noise
-_MANY = 6.3  # nats: the largest of some hundred empty cells, and a little more
-_WINDOWS = (1, 2, 4, 8, 16)
+LONGEST_RUN = 4
+"""Cells of the longest run considered: two octaves, the usual width of a second population."""
+
+# A narrow window is a lump only if more weight than this lies elsewhere:
+_MUCH = 0.1  # share of the total
+_RARELY = 3.0  # standard deviations of the noise
+
+_GAP = 3  # cells around a lump whose weight one family of tails could explain together with the lump
+
+# A window stands out if its weight exceeds `_NOISE_STDS` standard deviations of its noise plus `_LARGEST_NOISE`.
+_NOISE_STDS = 2.2
+_LARGEST_NOISE = 6.3  # nats: a little more than the largest of some hundred empty cells
+_WIDTHS = (1, 2, 4, 8, 16)  # of windows, in cells
 
 
 class Runs(NamedTuple):
-    """Runs of 1, 2 ... cells that end in each cell, along the last axis."""
+    """All runs of cells, by their last cell and, along the last axis, their length: 1, 2, ... `LONGEST_RUN`."""
 
     log_odds: Floats
-    """Log-likelihood that all cells of the run have weight, alike, over that of noise."""
+    """Log likelihood, in nats, that all cells of the run hold the same weight, minus that of noise alone."""
 
     level: Floats
-    """That weight."""
+    """The weight that each cell of the run is then estimated to hold, in nats."""
 
 
 def evidence(cells: Floats) -> Runs:
-    """For each cell and length of a run."""
+    """How much each run of cells stands out from Laplace noise of scale 1."""
     before = _earlier_cells(cells)
     runs = Runs(*(np.empty((*cells.shape, LONGEST_RUN)) for _ in Runs._fields))
     for length in range(1, LONGEST_RUN + 1):
@@ -42,13 +48,13 @@ def evidence(cells: Floats) -> Runs:
 
 
 def _earlier_cells(cells: Floats) -> list[Floats]:
-    """The cells themselves, those one before, two before ...; before the first there is nothing."""
+    """The cells themselves, the cells one before, two before, etc.; 0 before the first cell."""
     padded = np.concatenate([np.zeros((*cells.shape[:-1], LONGEST_RUN)), cells], axis=-1)
     return [padded[..., LONGEST_RUN - back : padded.shape[-1] - back] for back in range(LONGEST_RUN)]
 
 
 def sums_of_runs(cells: Floats) -> Floats:
-    """Of runs of 1, 2 ... cells that end in each cell."""
+    """The sum over each run, by last cell and length as in `Runs`."""
     total = np.cumsum(np.pad(cells, ((0, 0), (0, 0), (LONGEST_RUN, 0))), axis=-1)
     return np.stack(
         [total[..., LONGEST_RUN:] - total[..., LONGEST_RUN - n : -n] for n in range(1, LONGEST_RUN + 1)], axis=-1
@@ -56,17 +62,21 @@ def sums_of_runs(cells: Floats) -> Floats:
 
 
 class Lumps(NamedTuple):
-    """Most values of a side may be (nearly) equal, and others lie farther out: no family of tails has both."""
+    """A split of the sides into lumps and the rest.
+
+    On some sides most values are (nearly) equal, a *lump*, and others lie farther out. No family of tails has both, so
+    lumps are taken out before tails are fitted.
+    """
 
     others: Floats
-    """The sides' cells without lumps."""
+    """By group, side and cell: the weight without lumps."""
 
     inside: Floats
-    """Weight in lumps, by group."""
+    """By group: the weight in lumps."""
 
 
 def find_lumps(sides: Floats, center: Floats, nats: Floats) -> Lumps:
-    """Narrow windows that stand out, where much of the weight is neither at the anchor nor near them."""
+    """The lumps of each group: narrow windows that stand out, if much weight is neither at the anchor nor near them."""
     bulk = _best_window(sides)
     distance = np.abs(np.arange(sides.shape[-1]) - (bulk.end - (bulk.width - 1) / 2)[..., None])
     narrow = (bulk.score > 0) & (bulk.width <= 2)
@@ -79,22 +89,31 @@ def find_lumps(sides: Floats, center: Floats, nats: Floats) -> Lumps:
 
 
 class _Window(NamedTuple):
+    """One window of neighbouring cells, by group and side."""
+
     score: Floats
+    """Nats above what noise explains."""
+
     end: Floats
+    """Its last cell."""
+
     width: Floats
+    """In cells."""
+
     inside: Floats
+    """Its weight in nats."""
 
 
 def _best_window(sides: Floats) -> _Window:
-    """The window that stands out most, over all widths."""
+    """By group and side: the window that stands out most, over all widths."""
     total = np.cumsum(np.pad(sides, ((0, 0), (0, 0), (1, 0))), axis=-1)
-    found = []
-    for width in _WINDOWS:
+    windows = []
+    for width in _WIDTHS:
         sums = total[..., width:] - total[..., :-width]
-        at = sums.argmax(axis=-1)
-        inside = np.take_along_axis(sums, at[..., None], axis=-1)[..., 0]
-        score = inside - _NOISE * np.sqrt(2 * width) - _MANY
-        found.append(np.stack([score, at + width - 1.0, np.full(at.shape, float(width)), inside]))
-    every = np.stack(found)
-    best = every[:, 0].argmax(axis=0)
-    return _Window(*np.take_along_axis(every, best[None, None], axis=0)[0])
+        start = sums.argmax(axis=-1)
+        inside = np.take_along_axis(sums, start[..., None], axis=-1)[..., 0]
+        score = inside - _NOISE_STDS * np.sqrt(2 * width) - _LARGEST_NOISE
+        windows.append(np.stack([score, start + width - 1.0, np.full(start.shape, float(width)), inside]))
+    stacked = np.stack(windows)
+    best = stacked[:, 0].argmax(axis=0)
+    return _Window(*np.take_along_axis(stacked, best[None, None], axis=0)[0])

@@ -1,4 +1,8 @@
-"""The tails that readings leave possible, of many groups at once, and what they have beyond a distance."""
+"""The posterior tails of many groups as arrays, and the weight and excess they have beyond a distance.
+
+An *atom* is one tail of a reading's posterior: a family, a scale, a mass and a probability. The *excess* beyond a
+distance d is the mean of max(distance - d, 0) over all values: what a clip at d cuts off the mean.
+"""
 
 from __future__ import annotations
 
@@ -15,36 +19,45 @@ from pdpmean.laws.two_point import Bools
 
 __all__ = ["Beyond", "TailAtoms", "half_octaves", "stack_atoms"]
 
-_NO_DISTANCE = 1e-300
+_TINY = 1e-300  # in place of 0 in logarithms and divisions
 
 
 class Beyond(NamedTuple):
-    """What lies beyond a distance, by group, side, atom and distance."""
+    """What a tail has beyond a distance, by group, side, atom and distance."""
 
     weight: Floats
-    """As a share of all."""
+    """Share of all weight that lies beyond."""
 
     excess: Floats
-    """The mean of what values are farther out than that; 0 for the others."""
+    """The mean, over all weight, of how far values lie beyond; 0 for values that do not."""
 
 
 class TailAtoms(NamedTuple):
-    """Tails by group, side (below, above) and atom; distances from the anchor are in a unit of each group's own."""
+    """Tails by group, side (below, above) and atom.
+
+    Distances from the anchor are in a unit that each group has for itself; see `stack_atoms`.
+    """
 
     family: Ints
+    """Index in the tables of `tails.py`."""
+
     log_scale: Floats
-    """In half octaves."""
+    """Scale of the tail, in half octaves from the unit."""
 
     mass: Floats
+    """Share of all weight that lies on this side."""
+
     weight: Floats
-    """Chances; they and `empty` add up to 1."""
+    """Probability of the atom; these and `empty` add up to 1."""
 
     empty: Floats
+    """By group and side: the probability that nothing lies there."""
+
     limit: Floats
-    """By group and side: the distance to a bound; there are no values beyond."""
+    """By group and side: the distance to the bound, beyond which there are no values; may be infinite."""
 
     def beyond(self, distances: Floats) -> Beyond:
-        """For distances by group, side and number."""
+        """Weight and excess beyond distances that are given by group, side and number."""
         if not np.isfinite(self.limit).any():
             return self._beyond(distances)
         near = self._beyond(distances)
@@ -52,9 +65,9 @@ class TailAtoms(NamedTuple):
         return Beyond(near.weight * inside, self._up_to_limit(near.excess) * inside)
 
     def excess_at(self, points: Ints) -> Floats:
-        """The excess beyond distances by group, side and number: so many of the tables' points from the unit.
+        """The excess beyond distances that are points of the tables, counted from the unit; faster than `beyond`.
 
-        Scales must be whole half octaves, as cells are.
+        `points` are given by group, side and number. Scales must be whole half octaves from the unit, as cells are.
         """
         scales = self.log_scale.astype(np.int64)[..., None]
         excess = tails().beyond_points(self.family[..., None], points[:, :, None] - FINE * scales)
@@ -64,16 +77,17 @@ class TailAtoms(NamedTuple):
         return self._up_to_limit(excess)
 
     def _up_to_limit(self, excess: Floats) -> Floats:
-        """Without what would lie beyond the limit; nothing there."""
+        """The excess of the tails if what would lie beyond the limit lies at the limit; 0 at the limit itself."""
         return np.maximum(excess - self._beyond(self.limit[..., None]).excess, 0)
 
     def beyond_like_a_power(self, seen: Floats, distances: Floats, power: float) -> Beyond:
-        """The same if tails fall like a power of the distance from where they were last `seen`, by group and side.
+        """Weight and excess if tails fall like ``distance**-power`` from the distance up to which they were `seen`.
 
-        There they have the weight of their family and, at first, its mean excess.
+        `seen` is given by group and side. At that distance, the tails have the weight and the mean excess of their
+        family.
         """
         start = self._beyond(seen[..., None])
-        scale = power * np.maximum(start.excess / np.maximum(start.weight, _NO_DISTANCE), _NO_DISTANCE)
+        scale = power * np.maximum(start.excess / np.maximum(start.weight, _TINY), _TINY)
         farther = 1 + np.maximum(distances - seen[..., None], 0)[:, :, None] / scale
         weight = start.weight * farther**-power
         excess = weight * farther * scale / (power - 1)
@@ -85,36 +99,40 @@ class TailAtoms(NamedTuple):
         return Beyond(weight * inside, np.maximum(excess - at_limit, 0) * inside)
 
     def within(self, distances: Floats) -> Beyond:
-        """The same of what lies nearer than a distance: the mean of what values are nearer by."""
+        """Weight nearer than a distance, and in place of the excess the mean of how much nearer values lie."""
         d = np.maximum(distances, 0)[:, :, None]
         beyond = self._beyond(distances)
-        size = self.mass * 2 ** (self.log_scale / 2) * tails().mean[self.family]
+        mean_distance = self.mass * 2 ** (self.log_scale / 2) * tails().mean[self.family]
         mass = self.mass[..., None]
         return Beyond(
             np.clip(mass - beyond.weight, 0, 1) * (d > 0),
-            np.maximum(mass * d - size[..., None] + beyond.excess, 0) * (d > 0),
+            np.maximum(mass * d - mean_distance[..., None] + beyond.excess, 0) * (d > 0),
         )
 
     def from_other_side(self, where: Bools) -> TailAtoms:
-        """By group and side: where a clip begins beyond the anchor, it cuts what lies on the other side of that."""
+        """The atoms with sides exchanged `where` a group and side is marked.
+
+        An end of a clip that lies past the anchor cuts into the tail of the other side.
+        """
         return TailAtoms(
             *(np.where(where.reshape(where.shape + (1,) * (array.ndim - 2)), array[:, ::-1], array) for array in self)
         )
 
     def likeliest(self, number: int) -> TailAtoms:
-        """That many atoms on each side, which stand for all."""
+        """The `number` likeliest atoms of each side, rescaled so that they stand for all."""
         best = np.argpartition(self.weight, -number, axis=-1)[..., -number:]
         weight = np.take_along_axis(self.weight, best, axis=-1)
         return TailAtoms(
             family=np.take_along_axis(self.family, best, axis=-1),
             log_scale=np.take_along_axis(self.log_scale, best, axis=-1),
             mass=np.take_along_axis(self.mass, best, axis=-1),
-            weight=weight * ((1 - self.empty) / np.maximum(weight.sum(axis=-1), _NO_DISTANCE))[..., None],
+            weight=weight * ((1 - self.empty) / np.maximum(weight.sum(axis=-1), _TINY))[..., None],
             empty=self.empty,
             limit=self.limit,
         )
 
     def _beyond(self, distances: Floats) -> Beyond:
+        """Weight and excess beyond distances, without regard to the limit."""
         steps = half_octaves(distances)[:, :, None] - self.log_scale[..., None]
         survival, integral = tails().at(self.family[..., None], steps)
         mass = self.mass[..., None]
@@ -122,12 +140,12 @@ class TailAtoms(NamedTuple):
 
 
 def half_octaves(distances: Floats) -> Floats:
-    """Twice the binary logarithm; that of the smallest number for none."""
-    return 2 * np.log2(np.maximum(distances, _NO_DISTANCE))
+    """Distances in half octaves: ``2 log2(distance)``, with a tiny distance in place of 0."""
+    return 2 * np.log2(np.maximum(distances, _TINY))
 
 
 def stack_atoms(readings: Sequence[Reading], log_unit: Floats, limit: Floats) -> TailAtoms:
-    """With units given in half octaves from each reading's first cell."""
+    """The atoms of all readings; `log_unit` is each group's unit, in half octaves from its histogram's first cell."""
     scale = np.array([reading.scale for reading in readings])
     return TailAtoms(
         family=np.array([reading.family for reading in readings]),

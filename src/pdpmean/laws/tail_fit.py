@@ -1,8 +1,10 @@
-"""Which tails a noisy histogram allows: a posterior over family, scale and mass of each side.
+"""Posterior over the tails that fit a noisy histogram: the family, scale and mass of each side.
 
-All families at all scales are scored at once by a normal approximation, which is two matrix products. The best of them
-are then weighed by the Laplace law of the noise, for all masses, and the two sides together: their scales are likely
-near each other, and their masses and the weight at the anchor add up to the total.
+Families are those of `tails.py`; a scale is a cell of the histogram, and a mass the share of the weight on that side.
+First, all families at all scales are scored at once by a normal approximation, which takes two matrix products. The
+best pairs of family and scale are then weighted by the exact Laplace likelihood, for all masses. Finally, both sides
+are considered jointly: their scales are probably close to each other, and their masses and the weight at the anchor
+must add up to the total.
 """
 
 from __future__ import annotations
@@ -15,145 +17,171 @@ from numpy.typing import NDArray
 
 from pdpmean.core.types import Floats
 from pdpmean.laws.histogram import CELLS
-from pdpmean.laws.left_over import PLAIN, LeftOver
+from pdpmean.laws.left_over import OCCUPIED_NATS, LeftOver
 from pdpmean.laws.tails import AFTER, BEFORE, tails
 
 __all__ = ["Sides", "TailFit", "fit_tails"]
 
-_PAIRS = 96  # (family, scale) that are weighed exactly
-_SCALES = 40  # at these scales at most
-_EVERY = 5  # of the families, which are sorted by kind, one stands for so many at first
+_PAIRS = 96  # pairs of family and scale, per side, that get an exact likelihood
+_SCALES = 40  # scales, per side, that all families are tried at
+_EVERY = 5  # families are sorted by kind, so the first, rough scores take only every fifth
+
+# Masses that are tried, as shares of the total weight, and the least mass that each of them stands for.
 _MASSES = np.array([0.03, 0.07, 0.12, 0.18, 0.25, 0.33, 0.41, 0.5, 0.59, 0.7, 0.85, 1.0])
-_LEAST_MASSES = np.append(_MASSES[0] / 2, (_MASSES[1:] + _MASSES[:-1]) / 2)  # that each of these stands for
-_SURPLUS = 1.04  # masses of both sides may add up to this: they are on a grid
-_EMPTY = np.log(1.5 / 2.5)  # prior of a side without any weight
-_SAME_SCALE = 0.3  # prior: nats per half octave between the scales of the two sides
-_TOGETHER = np.exp(-_SAME_SCALE * np.arange(CELLS)) * np.tanh(_SAME_SCALE / 2)
-_OTHER_SCALE = 0.003  # and that they have nothing to do with each other
-_MISFIT = 0.3  # no family is exact: its outer cells are off by this fraction,
-_MISFIT_INWARD = 0.15  # and so much more per half octave further in: tails are read off the outer cells
+_LEAST_MASSES = np.append(_MASSES[0] / 2, (_MASSES[1:] + _MASSES[:-1]) / 2)
+
+# Since masses are on a grid, those of both sides may add up to a little more than 1, and to the total only roughly.
+_LARGEST_SUM = 1.04
+_GRID_ERROR = 0.03  # of the total
+
+_LOG_PRIOR_OF_EMPTY = np.log(1.5 / 2.5)  # of a side without any weight
+
+# Prior of the distance between the scales of the two sides: it falls by this many nats per half octave, or, with a
+# small weight, the scales are independent.
+_NATS_PER_CELL_APART = 0.3
+_PRIOR_OF_DISTANCE = np.exp(-_NATS_PER_CELL_APART * np.arange(CELLS)) * np.tanh(_NATS_PER_CELL_APART / 2)
+_INDEPENDENT_SCALES = 0.003
+
+# No family is exact. The weight of an outer cell may be wrong by the first fraction, and by the second more for each
+# half octave further in, up to the third: tails are to be read off the outer cells.
+_MISFIT = 0.3
+_MISFIT_PER_CELL_INWARD = 0.15
 _LARGEST_MISFIT = 1.0
-_OUTER = 1  # half octaves: further in, an empty cell says no more than one that holds much; whole numbers leave gaps
-_ADDING_UP = 0.03  # of the total: masses on a grid add up no better
+
+# Half octaves. Further in, an empty cell says no more against a family than one with much weight: whole numbers leave
+# gaps between them.
+_GAPS_COUNT_UP_TO = 1
+
 _ALL_CELLS = np.ones(BEFORE + AFTER, dtype=np.float32)
 
 Ints = NDArray[np.integer[Any]]
 
 
 class Sides(NamedTuple):
-    """What the fit is to explain, by group."""
+    """The histograms that are to be explained, with what is known beforehand; the first axis is the group."""
 
     cells: Floats
-    """Weight by side and cell."""
+    """Noisy weight by side and cell, in nats."""
 
     rest: Floats
-    """Weight that lies on neither side."""
+    """Weight on neither side, in nats: at the anchor, or in lumps."""
 
     nats: Floats
-    """The total of both."""
+    """Total weight in nats."""
 
     nats_std: Floats
+    """Standard deviation of the total; 0 where it is public."""
+
     people: Floats
-    log_place: Floats
-    """Prior of a scale, by cell."""
+    """How many equally weighted records would have the same sampling error."""
+
+    log_prior: Floats
+    """Log prior probability of a scale, by cell."""
 
     closed: NDArray[np.bool_]
-    """Sides where nothing can lie."""
+    """By side: whether no values can lie there."""
 
 
 class TailFit(NamedTuple):
-    """The likeliest tails, by group and side."""
+    """The posterior, by group and side, on its likeliest tails (the last axis of the first four fields)."""
 
     family: Ints
     scale: Floats
     """In cells."""
 
     mass: Floats
-    """As a share of the total."""
+    """Posterior mean of the weight on this side, as a share of the total."""
 
     weight: Floats
-    """Chances; they and `empty` add up to 1."""
+    """Posterior probability; these and `empty` add up to 1."""
 
     empty: Floats
-    """The chance that there is nothing on this side."""
+    """The probability that there is nothing on this side."""
 
     nothing: Floats
-    """The chance that there is nothing on either side."""
+    """By group: the probability that there is nothing on either side."""
 
 
 def fit_tails(sides: Sides) -> TailFit:
-    """The posterior of both sides."""
+    """The joint posterior of both sides of each group."""
     pairs = _shortlist(sides)
-    log = _log_likelihoods(sides, _inward(sides), pairs)
-    place = np.take_along_axis(sides.log_place[:, None], pairs.scale, axis=-1)
-    log += (tails().log_prior[pairs.family] + place - np.log(_MASSES.size))[..., None]
-    log -= _more_than_is_left(sides)[:, :, None]
-    log = np.where(sides.closed[..., None, None], -np.inf, log)
-    weight, empty, nothing = _together(sides, log, pairs)
-    return _without_masses(pairs, weight, empty, nothing)
+    log_weight = _log_likelihoods(sides, _cells_inward(sides), pairs)
+    log_prior_of_scale = np.take_along_axis(sides.log_prior[:, None], pairs.scale, axis=-1)
+    log_weight += (tails().log_prior[pairs.family] + log_prior_of_scale - np.log(_MASSES.size))[..., None]
+    log_weight -= _penalty_of_masses(sides)[:, :, None]
+    log_weight = np.where(sides.closed[..., None, None], -np.inf, log_weight)
+    weight, empty, nothing = _joint_posterior(sides, log_weight, pairs)
+    return _averaged_over_masses(pairs, weight, empty, nothing)
 
 
-def _inward(sides: Sides) -> Ints:
-    """How many half octaves a cell lies before the outer ones, which are the last that plainly hold something."""
-    plain = sides.cells > PLAIN
-    last = np.where(plain.any(axis=-1), CELLS - 1 - np.argmax(plain[..., ::-1], axis=-1), 0)
+def _cells_inward(sides: Sides) -> Ints:
+    """By group, side and cell: how many half octaves the cell lies before the outer ones.
+
+    The outer cells are the last one that is clearly occupied, the two before it, and all beyond.
+    """
+    is_occupied = sides.cells > OCCUPIED_NATS
+    last = np.where(is_occupied.any(axis=-1), CELLS - 1 - np.argmax(is_occupied[..., ::-1], axis=-1), 0)
     inward: Ints = np.maximum(last[..., None] - np.arange(CELLS) - 2, 0)
     return inward
 
 
 def _misfits(sides: Sides, inward: Ints) -> Floats:
-    """By which fraction of its weight a cell may differ from a family: by sampling, and as no family is exact."""
-    misfit = np.minimum(_MISFIT + _MISFIT_INWARD * inward, _LARGEST_MISFIT)
+    """By cell: the fraction by which its weight may differ from a family's, by sampling or as no family is exact."""
+    misfit = np.minimum(_MISFIT + _MISFIT_PER_CELL_INWARD * inward, _LARGEST_MISFIT)
     sampling = np.sqrt(0.5 * (sides.nats / sides.people)[:, None, None] / np.maximum(sides.cells, 1.0))
-    off: Floats = np.hypot(misfit, sampling)
-    return off
+    both: Floats = np.hypot(misfit, sampling)
+    return both
 
 
 class _Pairs(NamedTuple):
-    """Families and scales that are weighed, by group and side."""
+    """The shortlist of families and scales, by group and side."""
 
     family: Ints
     scale: Ints
     scales: Ints
-    """All scales there are among them,"""
+    """The distinct scales that occur in pairs."""
 
     number: Ints
-    """and which of these each pair has."""
+    """For each pair, the index of its scale in `scales`."""
 
 
 def _windows(cells: Floats) -> NDArray[np.float32]:
-    """By group, side and scale: the cells around it; nothing is known beyond the ends."""
+    """By group, side and scale: the cells around that scale; 0 beyond the ends of the histogram."""
     padded = np.zeros((*cells.shape[:-1], BEFORE + CELLS + AFTER - 1), dtype=np.float32)
     padded[..., BEFORE : BEFORE + CELLS] = cells
     return sliding_window_view(padded, BEFORE + AFTER, axis=-1)
 
 
-_KNOWN = _windows(np.ones(CELLS))  # by scale: which of the cells around it there are
+_IS_IN_HISTOGRAM = _windows(np.ones(CELLS))  # by scale: 1 for cells around it that exist, 0 for those beyond the ends
 
 
 def _shortlist(sides: Sides) -> _Pairs:
-    """The best families and scales by a normal law, whose variance lets a large cell say no more than Laplace noise.
+    """The best families and scales by a normal approximation of the likelihood.
 
-    A few families say which scales are worth trying with all of them.
+    Its variance grows with the weight of a cell, so that a large cell says no more than under Laplace noise. A few
+    families decide which scales are worth trying with all of them.
     """
     size = np.abs(sides.cells)
     precision = 1 / np.maximum(2.0, size / 2)
     nats = sides.nats[:, None, None]
     linear = _windows(nats * sides.cells * precision)
     square = _windows(nats**2 * precision)
-    place = sides.log_place.astype(np.float32)[:, None]
+    log_prior = sides.log_prior.astype(np.float32)[:, None]
     few = slice(None, None, _EVERY)
-    roughly = _scores(np.ascontiguousarray(linear), np.ascontiguousarray(square), few).max(axis=-1) + place
-    scales = np.argpartition(roughly, -_SCALES, axis=-1)[..., -_SCALES:]
-    near = (np.arange(size.shape[0])[:, None, None], np.arange(2)[:, None], scales)
-    score = _scores(linear[near], square[near], slice(None)) + np.take_along_axis(place, scales, axis=-1)[..., None]
+    rough = _scores(np.ascontiguousarray(linear), np.ascontiguousarray(square), few).max(axis=-1) + log_prior
+    scales = np.argpartition(rough, -_SCALES, axis=-1)[..., -_SCALES:]
+    kept = (np.arange(size.shape[0])[:, None, None], np.arange(2)[:, None], scales)
+    score = _scores(linear[kept], square[kept], slice(None)) + np.take_along_axis(log_prior, scales, axis=-1)[..., None]
     best = np.argpartition(score.reshape(*size.shape[:2], -1), -_PAIRS, axis=-1)[..., -_PAIRS:]
     number, family = np.divmod(best, score.shape[-1])
     return _Pairs(family, np.take_along_axis(scales, number, axis=-1), scales, number)
 
 
 def _scores(linear: NDArray[np.float32], square: NDArray[np.float32], families: slice) -> NDArray[np.float32]:
-    """By group, side, scale and family, each with its best mass."""
+    """Log posterior by group, side, scale and family, each with its best mass; up to a constant.
+
+    The log likelihood is a parabola in the mass, ``slope * mass - curvature * mass**2 / 2``.
+    """
     weight = tails().cells[families].T.astype(np.float32)
     slope = linear @ weight
     curvature = square @ weight**2
@@ -165,84 +193,92 @@ def _scores(linear: NDArray[np.float32], square: NDArray[np.float32], families: 
 
 
 def _log_likelihoods(sides: Sides, inward: Ints, pairs: _Pairs) -> Floats:
-    """By group, side, pair and mass: over that of noise alone. Of all that is done here, this takes longest."""
+    """By group, side, pair and mass: the log likelihood minus that of noise alone.
+
+    This is the slowest part of a reading, hence single precision and arrays that are reused.
+    """
     group, side = np.ogrid[: pairs.scale.shape[0], :2]
     around = group[..., None], side[..., None], pairs.scale
     window = _windows(sides.cells)[around]
-    inexact = _windows(_misfits(sides, inward))[around]
+    misfit = _windows(_misfits(sides, inward))[around]
     expected = tails().cells.astype(np.float32)[pairs.family]
     expected *= sides.nats.astype(np.float32)[:, None, None, None]
-    expected *= _KNOWN[pairs.scale]
-    held = _windows(np.where(inward > _OUTER, np.inf, np.maximum(sides.cells, 0)))[around]
-    nothing = np.abs(window) @ _ALL_CELLS
+    expected *= _IS_IN_HISTOGRAM[pairs.scale]
+    # The misfit is a fraction of what is expected, but in outer cells of no more than what the cell holds.
+    largest_base = _windows(np.where(inward > _GAPS_COUNT_UP_TO, np.inf, np.maximum(sides.cells, 0)))[around]
+    noise_alone = np.abs(window) @ _ALL_CELLS
     log = np.empty((*pairs.family.shape, _MASSES.size))
-    here, off = np.empty_like(window), np.empty_like(window)
+    scale = np.empty_like(window)  # holds the expected weight first, then the scale of the error
+    distance = np.empty_like(window)
     for number, mass in enumerate(_MASSES.astype(np.float32)):
-        np.multiply(expected, mass, out=here)
-        np.abs(np.subtract(window, here, out=off), out=off)
-        np.multiply(np.minimum(here, held, out=here), inexact, out=here)
-        here += 1
-        off /= here
-        log[..., number] = nothing - off @ _ALL_CELLS
+        np.multiply(expected, mass, out=scale)
+        np.abs(np.subtract(window, scale, out=distance), out=distance)
+        np.multiply(np.minimum(scale, largest_base, out=scale), misfit, out=scale)
+        scale += 1
+        distance /= scale
+        log[..., number] = noise_alone - distance @ _ALL_CELLS
     return log
 
 
-def _more_than_is_left(sides: Sides) -> Floats:
-    """By group, side and mass: how much speaks against so much, since the other side and the anchor have the rest."""
-    left = LeftOver.of(sides.cells, sides.rest, sides.nats, sides.nats_std)
-    return left.against(sides.nats[:, None, None] * _LEAST_MASSES - left.for_sides()[..., None])
+def _penalty_of_masses(sides: Sides) -> Floats:
+    """By group, side and mass, in nats: how much speaks against that mass, given what lies elsewhere."""
+    left_over = LeftOver.from_cells(sides.cells, sides.rest, sides.nats, sides.nats_std)
+    return left_over.penalty(sides.nats[:, None, None] * _LEAST_MASSES - left_over.available_to_sides()[..., None])
 
 
-def _together(sides: Sides, log: Floats, pairs: _Pairs) -> tuple[Floats, Floats, Floats]:
-    """Chances of all pairs and masses, of either side's being empty, and of both: what one side says of the other."""
-    top = np.maximum(log.max(axis=(2, 3)), 0)
-    likely = np.exp(log - top[..., None, None])
-    empty = np.exp(_EMPTY - top)
-    fits = _adding_up(sides)
-    near = _near(sides, pairs.scales)
-    by_scale = pairs.number[..., None] == np.arange(_SCALES)
-    weight = np.empty_like(likely)
+def _joint_posterior(sides: Sides, log_weight: Floats, pairs: _Pairs) -> tuple[Floats, Floats, Floats]:
+    """Probabilities of all pairs and masses, of each side being empty, and of both being empty.
+
+    The two sides form a chain, so each side's marginal is its own likelihood times a message from the other side.
+    """
+    top = np.maximum(log_weight.max(axis=(2, 3)), 0)
+    likelihood = np.exp(log_weight - top[..., None, None])
+    empty = np.exp(_LOG_PRIOR_OF_EMPTY - top)
+    mass_link = _mass_link(sides)
+    scale_link = _scale_link(sides, pairs.scales)
+    has_scale = pairs.number[..., None] == np.arange(_SCALES)
+    weight = np.empty_like(likelihood)
     alone = np.empty_like(empty)
-    for own, other, link in ((0, 1, near), (1, 0, near.transpose(0, 2, 1))):
-        of_scales = by_scale[:, other].transpose(0, 2, 1).astype(np.float64) @ likely[:, other]
-        message = (link @ of_scales) @ fits[:, :-1, :-1]
-        message += (empty[:, other, None] * fits[:, -1, :-1])[:, None]
-        weight[:, own] = likely[:, own] * np.take_along_axis(message, pairs.number[:, own, :, None], axis=1)
-        if_empty = np.einsum("gm,gm->g", likely[:, other].sum(axis=1), fits[:, :-1, -1])
-        alone[:, own] = empty[:, own] * (if_empty + empty[:, other] * fits[:, -1, -1])
+    for this, other, link in ((0, 1, scale_link), (1, 0, scale_link.transpose(0, 2, 1))):
+        by_scale = has_scale[:, other].transpose(0, 2, 1).astype(np.float64) @ likelihood[:, other]
+        message = (link @ by_scale) @ mass_link[:, :-1, :-1]
+        message += (empty[:, other, None] * mass_link[:, -1, :-1])[:, None]
+        weight[:, this] = likelihood[:, this] * np.take_along_axis(message, pairs.number[:, this, :, None], axis=1)
+        if_empty = np.einsum("gm,gm->g", likelihood[:, other].sum(axis=1), mass_link[:, :-1, -1])
+        alone[:, this] = empty[:, this] * (if_empty + empty[:, other] * mass_link[:, -1, -1])
     total = weight.sum(axis=(2, 3)) + alone
-    nothing = empty[:, 0] * empty[:, 1] * fits[:, -1, -1] / total[:, 0]
+    nothing = empty[:, 0] * empty[:, 1] * mass_link[:, -1, -1] / total[:, 0]
     return weight / total[..., None, None], alone / total, nothing
 
 
-def _near(sides: Sides, scales: Ints) -> Floats:
-    """How much likelier two scales are together than if they had nothing to do with each other."""
-    likelier: Floats = _TOGETHER.take(np.abs(scales[:, 0, :, None] - scales[:, 1, None, :]))
-    likelier /= np.exp(sides.log_place.max(axis=1))[:, None, None]
-    likelier += _OTHER_SCALE
-    return likelier
+def _scale_link(sides: Sides, scales: Ints) -> Floats:
+    """By group, scale below and scale above: how much likelier the two are together than if they were independent."""
+    ratio: Floats = _PRIOR_OF_DISTANCE.take(np.abs(scales[:, 0, :, None] - scales[:, 1, None, :]))
+    ratio /= np.exp(sides.log_prior.max(axis=1))[:, None, None]
+    ratio += _INDEPENDENT_SCALES
+    return ratio
 
 
-def _adding_up(sides: Sides) -> Floats:
-    """By masses of the two sides, the last of which is 0: how well they and the rest add up to the total."""
+def _mass_link(sides: Sides) -> Floats:
+    """By group and the masses of both sides: how well these and the rest add up to the total; the last mass is 0."""
     masses = np.append(_MASSES, 0.0)
     both = masses[:, None] + masses
     nats = sides.nats[:, None, None]
-    spread = np.sqrt(1 + (_ADDING_UP * sides.nats) ** 2 + sides.nats_std**2)[:, None, None]
-    off = np.abs(sides.rest[:, None, None] - (1 - both) * nats) / spread
-    off = off - off.min(axis=(1, 2), keepdims=True)
-    fits: Floats = np.exp(-np.minimum(off, 100.0) - 750 * np.maximum(both - _SURPLUS, 0))
-    return fits
+    spread = np.sqrt(1 + (_GRID_ERROR * sides.nats) ** 2 + sides.nats_std**2)[:, None, None]
+    distance = np.abs(sides.rest[:, None, None] - (1 - both) * nats) / spread
+    distance = distance - distance.min(axis=(1, 2), keepdims=True)
+    link: Floats = np.exp(-np.minimum(distance, 100.0) - 750 * np.maximum(both - _LARGEST_SUM, 0))
+    return link
 
 
-def _without_masses(pairs: _Pairs, weight: Floats, empty: Floats, nothing: Floats) -> TailFit:
-    """One atom a pair, with its mean mass: to keep the likeliest masses instead would lose the less likely tails."""
-    chances = weight.sum(axis=-1)
+def _averaged_over_masses(pairs: _Pairs, weight: Floats, empty: Floats, nothing: Floats) -> TailFit:
+    """One atom per pair, with its mean mass: keeping only the likeliest masses would lose the less likely tails."""
+    probability = weight.sum(axis=-1)
     return TailFit(
         family=pairs.family,
         scale=pairs.scale.astype(np.float64),
-        mass=(weight @ _MASSES) / np.maximum(chances, 1e-300),
-        weight=chances,
+        mass=(weight @ _MASSES) / np.maximum(probability, 1e-300),
+        weight=probability,
         empty=empty,
         nothing=nothing,
     )

@@ -1,9 +1,9 @@
-"""Families of tails: how the weight on one side of an anchor may fall with the distance, beyond what can be seen.
+"""Families of tails: how the weight on one side of an anchor may fall with the distance.
 
-Whatever was released, nothing says what lies beyond it. Here is what is assumed: each side falls like one of these.
-They are survival functions of the distance at scale 1, all with a finite variance, with a prior weight each. Kinds that
-people meet every day (bells, exponential, even) have most of it; the others bracket columns of money, counts and
-durations.
+No released number says what lies beyond the visible values, so something must be assumed: that each side falls like
+one of these families. They are survival functions of the distance d at scale 1, all with a finite variance, and each
+has a prior weight. Everyday kinds (normal, exponential, uniform) have most of it; the others bracket columns of money,
+counts and durations. `tails()` tabulates them all.
 """
 
 from __future__ import annotations
@@ -20,11 +20,17 @@ from pdpmean.core.types import Floats
 
 __all__ = ["AFTER", "BEFORE", "FINE", "WINDOW", "Tails", "tails"]
 
-BEFORE, AFTER = 14, 20  # half octaves of a family around its scale that are compared with cells
+BEFORE, AFTER = 14, 20
+"""Half octaves of a family before and after its scale that are compared with the cells of a histogram."""
+
 WINDOW = BEFORE + AFTER
-FINE = 4  # points of the tables per half octave
-_REACH = 52  # half octaves after the scale in the tables; a power of 2.3 has lost all but 1e-9 of its mean there
-_NODES = 16  # of the integral between two points
+"""Half octaves of a family that are compared with cells."""
+
+FINE = 4
+"""Points of the tables per half octave."""
+
+_REACH = 52  # half octaves after the scale in the tables; beyond lies 1e-9 of the mean of the power 2.3
+_NODES = 16  # nodes of the integral between two points of the tables
 
 Survival = Callable[[Floats], Floats]
 Places = NDArray[np.integer[Any]]
@@ -35,7 +41,7 @@ def _log_normal(spread: float, d: Floats, median: float = 1.0) -> Floats:
 
 
 def _folded_log_normal(spread: float, d: Floats) -> Floats:
-    """Falls like a log-normal far out, and from the anchor on: a skewed column seen from its median."""
+    """Falls from the anchor on, and like a log-normal far out: a skewed column seen from its median."""
     return np.asarray(2 * ndtr(-np.log1p(d) / spread))
 
 
@@ -48,7 +54,7 @@ def _student(power: float, d: Floats) -> Floats:
 
 
 def _log_logistic(power: float, d: Floats) -> Floats:
-    """A bulk away from the anchor, and a power of the distance."""
+    """A bulk away from the anchor, and a power of the distance beyond it."""
     return np.asarray(1 / (1 + d**power))
 
 
@@ -61,42 +67,48 @@ def _stretched(power: float, d: Floats) -> Floats:
 
 
 def _even(power: float, d: Floats) -> Floats:
-    """To an end: evenly, or ever fewer."""
+    """Ends at the scale: a uniform distribution for a power of 1, thinning out towards the end for a larger one."""
     return np.asarray(np.clip(1 - d, 0, 1) ** power)
 
 
 def _counts(unit: float, ratio: float, d: Floats) -> Floats:
-    """Whole numbers from 1 on, each as often as the one before times a ratio; the anchor lies a little beside 0."""
+    """Geometric: whole numbers from 1, each `ratio` times as frequent as the one before.
+
+    The `unit` is a little off 1 because the anchor lies a little beside 0.
+    """
     return np.asarray(ratio ** np.maximum(np.floor(d / unit) - 1, 0))
 
 
 def _poisson(unit: float, mean: float, d: Floats) -> Floats:
-    """Whole numbers from 1 on, with a Poisson law: they thin out faster and faster."""
+    """Poisson: whole numbers from 1 that thin out faster and faster."""
     return np.asarray(gammainc(np.maximum(np.floor(d / unit), 1), mean) / gammainc(1.0, mean))
 
 
 def _one_cell(more: float, d: Floats) -> Floats:
-    """All alike, and perhaps some a little farther out: without those, a bunched column would be cut at its bunch."""
+    """Nearly equal values, and a share of `more` a little farther out.
+
+    Without that share, a column of bunched values would be clipped right at its bunch.
+    """
     return np.where(d < 0.75, 1.0, more * np.clip((1.9 - d) / 1.15, 0, 1) ** 1.5)
 
 
 def _with_second(first: Survival, share: float, ratio: float, d: Floats) -> Floats:
-    """A second population, so many times as far away: it is as common as it is hard to see."""
+    """A second population that is `ratio` times as far away: common, and hard to see."""
     return (1 - share) * first(d) + share * _log_normal(0.4, d, median=ratio)
 
 
-def _bell(d: Floats) -> Floats:
+def _normal(d: Floats) -> Floats:
     return np.asarray(erfc(d / np.sqrt(2)))
 
 
 def _families() -> Iterator[tuple[float, Survival]]:
-    """Prior weights and survival functions."""
-    yield 0.22, _bell
+    """Prior weight (relative) and survival function of each family, sorted by kind."""
+    yield 0.22, _normal
     yield 0.12, partial(_stretched, 1.0)
     yield 0.06, partial(_stretched, 0.7)
     for weight, spread in ((0.045, 0.25), (0.045, 0.5), (0.045, 0.8), (0.045, 1.1), (0.045, 1.5), (0.03, 2.0)):
         yield weight, partial(_log_normal, spread)
-    for median in (1.05, 1.16, 1.29):  # narrow, somewhere within a half octave: far from a bound for its width
+    for median in (1.05, 1.16, 1.29):  # narrow for its distance from the anchor, anywhere within a half octave
         yield 0.02, partial(_log_normal, 0.07, median=median)
         yield 0.02, partial(_log_normal, 0.14, median=median)
     for weight, spread in ((0.045, 0.4), (0.045, 0.7), (0.045, 1.0), (0.045, 1.4), (0.03, 1.8)):
@@ -115,7 +127,7 @@ def _families() -> Iterator[tuple[float, Survival]]:
             yield 0.012, partial(_counts, unit, ratio)
         for mean in (1.0, 2.5, 5.0):
             yield 0.012, partial(_poisson, unit, mean)
-    for first in (_bell, partial(_log_normal, 0.4), partial(_one_cell, 0.0)):
+    for first in (_normal, partial(_log_normal, 0.4), partial(_one_cell, 0.0)):
         for share in (0.08, 0.2):
             for ratio in (4.0, 9.0):
                 yield 0.006, partial(_with_second, first, share, ratio)
@@ -124,52 +136,57 @@ def _families() -> Iterator[tuple[float, Survival]]:
 
 
 class Tails(NamedTuple):
-    """Tables of all families at scale 1; distances count in fine steps from `BEFORE` half octaves before it."""
+    """Tables of all families at scale 1.
+
+    In `survival` and `beyond`, the points are distances in steps of ``1 / FINE`` half octaves, from `BEFORE` half
+    octaves before the scale.
+    """
 
     cells: Floats
-    """Weight by family and half octave; the first and the last cell hold all before and after, too."""
+    """Weight by family and half octave; the first and the last also hold everything before and after."""
 
     survival: Floats
-    """Weight beyond a distance."""
+    """Weight beyond a distance, by family and point."""
 
     beyond: Floats
-    """The integral of the survival from a distance on: what a clip there cuts off the mean."""
+    """Integral of the survival from a distance on, by family and point: what a clip there cuts off the mean."""
 
     mean: Floats
-    """Of the distance, by family."""
+    """Mean distance, by family."""
 
     log_prior: Floats
+    """Log prior probability, by family."""
 
     def beyond_points(self, family: Places, steps: Places) -> Floats:
-        """The integral so many of the tables' points after the scale."""
+        """The integral of `beyond` at points of the tables; `steps` counts them from the scale."""
         points = self.beyond.shape[1]
         place = np.clip(steps + BEFORE * FINE, 0, points - 1)
         place += family * points
         return self.beyond.take(place)
 
     def at(self, family: Places, steps: Floats) -> tuple[Floats, Floats]:
-        """Survival and integral at a distance so many half octaves after the scale."""
+        """Survival and its integral at any distances; `steps` are half octaves from the scale."""
         points = self.survival.shape[1]
         position = np.clip((steps + BEFORE) * FINE, 0, points - 1.001)
         place = position.astype(np.int64)
-        part = np.subtract(position, place, out=position)
+        fraction = np.subtract(position, place, out=position)
         place += family * points
-        return _between(self.survival, place, part), _between(self.beyond, place, part)
+        return _between(self.survival, place, fraction), _between(self.beyond, place, fraction)
 
 
-def _between(table: Floats, place: Places, part: Floats) -> Floats:
-    """Linear between a place of the flat table and the next one."""
+def _between(table: Floats, place: Places, fraction: Floats) -> Floats:
+    """Linear interpolation between places of the flattened table and the next ones."""
     before = table.take(place)
     between = table.ravel()[1:].take(place)
     between -= before
-    between *= part
+    between *= fraction
     between += before
     return between
 
 
 @lru_cache(maxsize=1)
 def tails() -> Tails:
-    """The tables, computed once."""
+    """The tables of all families, computed once."""
     weights, survivals = zip(*_families(), strict=True)
     half_octaves = np.arange(-BEFORE, AFTER + 1) / 2
     points = 2.0 ** (np.arange(-BEFORE * FINE, _REACH * FINE + 1) / (2 * FINE))
@@ -185,13 +202,13 @@ def tails() -> Tails:
 
 
 def _cell_weights(survival: Floats) -> Floats:
-    """Between edges; what lies outside counts in the outermost cells."""
+    """Weight between neighbouring edges, given the survival there; all outside is in the outermost cells."""
     inner = survival[1:-1]
     return -np.diff(np.concatenate([[1.0], inner, [0.0]]))
 
 
 def _integral_beyond(survival: Survival, points: Floats) -> Floats:
-    """By midpoints of equal steps of the logarithm."""
+    """Integral of the survival from each point to the last, by the midpoint rule in equal steps of the logarithm."""
     edges = np.geomspace(points[0], points[-1], (points.size - 1) * _NODES + 1)
     middles = np.sqrt(edges[1:] * edges[:-1])
     areas = (survival(middles) * np.diff(edges)).reshape(-1, _NODES).sum(axis=1)
