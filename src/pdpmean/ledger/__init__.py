@@ -1,4 +1,6 @@
-"""Ledger: what each person grants, what each release cost them, and proof that no grant is exceeded.
+"""Ledger: a database of what each person grants and what each release cost them, which lets nobody exceed their grant.
 
-Holds ids and budgets, never values. May import: core, errors.
+Privacy losses add up over releases, so somebody has to keep count. `ledger.py` is the class that users hold,
+`charge.py` is how an estimate pays, `reservation.py` is the transaction that charges people, and `verify.py` is the
+audit. It stores ids and budgets, never values. May import: core, errors.
 """
