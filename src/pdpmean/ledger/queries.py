@@ -179,7 +179,7 @@ COUNT_ABOVE_GRANT = (
     f"SELECT COUNT(*) {_ASKED_BALANCES} WHERE ({columns('budget')}) > ({columns('granted')}) AND people.withdrawn = 0"
 )
 
-# Rows of people who pay nothing say nothing.
+# Costs of zero are not kept.
 FORGET_NOTHING = "DELETE FROM costs WHERE release = ? AND cost_infinite = 0 AND cost_nats = 0 AND cost_units = 0"
 
 # The position of a record may reveal something about its value, as in a sorted table.

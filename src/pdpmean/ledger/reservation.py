@@ -65,7 +65,7 @@ class Reservation:
     def commit(
         self, details: Mapping[str, Any], part: Fraction = Fraction(1), spared: NDArray[np.bool_] | None = None
     ) -> str:
-        """Record that the release was made; returns the hash of the log entry.
+        """Record that the release was made, even if it was settled meanwhile; returns the hash of the log entry.
 
         If it ended early, only the fraction `part` of the cost is charged, rounded up. This holds for everybody or, if
         `spared` is given, for the people of those records; all others then pay in full.
