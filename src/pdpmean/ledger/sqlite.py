@@ -29,7 +29,7 @@ _SETTINGS = (
     "PRAGMA synchronous = FULL",  # a reservation must survive a power cut
     "PRAGMA cache_size = -131072",  # KiB
     "PRAGMA temp_store = FILE",
-    "PRAGMA secure_delete = FAST",  # deleted values, such as positions of records, do not remain in the file
+    "PRAGMA secure_delete = FAST",  # what is erased before a commit (places of records) is nowhere in the file
 )
 # What to tell the user, by the beginning of SQLite's name for the error.
 _ADVICE = {
