@@ -1,11 +1,11 @@
-"""How good the estimate is, and what else one could have done.
+"""Accuracy: the error of the estimate and the coverage of its intervals, next to other methods on the same data.
 
     python benchmarks/accuracy.py [--quick | --coverage] [--write]
 
 Normal data with standard deviation 1, fresh for every run; all methods see the same values. The error that one run in
-four exceeds is divided by the oracle's, which is told mean and scale, and by the lower bound. `--quick` runs a few
-cells, `--coverage` ten cells 1000 times each. `--write` keeps the tables in benchmarks/results/accuracy.md and draws
-accuracy.svg.
+four exceeds is divided by that of the oracle, which is told mean and scale, and by the lower bound. A cell is one
+population of budgets at one size. `--quick` runs a few cells, `--coverage` runs ten cells 1000 times each. `--write`
+keeps the tables in benchmarks/results/accuracy.md and draws accuracy.svg.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ LARGEST_PROFILES = ("all 0.1", "log-uniform [0.01, 1]", "all 0.01", "1 % at 5, 9
 
 @dataclass
 class Population:
-    """Budgets, drawn once, that any number of samples of values come to."""
+    """People with fixed budgets, for whom any number of samples of values can be drawn."""
 
     model: str
     profile: str
@@ -71,22 +71,22 @@ class Population:
 
     @property
     def seed(self) -> int:
-        """Another one for every cell, and the same in every run of this script."""
+        """The seed: different for every cell, and the same in every run of this script."""
         return zlib.crc32(f"{self.model} {self.profile} {self.n}".encode())
 
     @cached_property
     def budgets(self) -> Floats:
-        """One a person."""
+        """One budget per person."""
         return ALL_PROFILES[self.profile](self.n, np.random.default_rng(self.seed))
 
     @property
     def budget_range(self) -> tuple[float, float] | None:
-        """What is public in the unbounded model."""
+        """The public range of budgets in the unbounded model."""
         return RANGES.get(self.profile, (0.01, 1.0)) if self.model == "unbounded" else None
 
     @cached_property
     def total(self) -> float:
-        """What they add up to, public people left aside."""
+        """The total budget, without people whose value is public."""
         return float(self.budgets[np.isfinite(self.budgets)].sum())
 
     @cached_property
@@ -103,7 +103,7 @@ class Population:
 
     @cached_property
     def estimate(self) -> Callable[[Floats, Randomness], MeanEstimate]:
-        """`estimate_mean`; where the budgets are public, the plan is made once, since it does not change."""
+        """The result of `estimate_mean`; with public budgets the plan is made only once, since it does not change."""
         if self.model == "unbounded":
             return lambda values, randomness: estimate_mean(
                 values,
@@ -127,12 +127,12 @@ class Population:
         return run
 
     def other(self, name: str, values: Floats, randomness: Randomness) -> float:
-        """Another method's estimate."""
+        """The estimate of another method."""
         return method(name, self.budgets, make_model(self.model, self.budget_range), mean=math.nan)(values, randomness)
 
 
 def simulate(people: Population, ratios: tuple[float, ...], runs: int, other_runs: int) -> dict[object, Runs]:
-    """The runs at each ratio |mu|/sigma, and those of the other methods, at the last but one ratio."""
+    """The runs at each ratio |mu|/sigma, and those of the other methods at the second-to-last ratio."""
     rng = np.random.default_rng((people.seed, runs))
     found: dict[object, Runs] = {key: Runs() for key in (*ratios, *OTHERS)}
     at = ratios[max(len(ratios) - 2, 0)]
@@ -145,7 +145,7 @@ def simulate(people: Population, ratios: tuple[float, ...], runs: int, other_run
             except InsufficientBudgetError:
                 found[ratio].refuse()
         for name in OTHERS if run < other_runs else ():
-            if found[name].refused == run >= 5:  # refused so far: it would go on
+            if found[name].refused == run >= 5:  # it has refused every run so far, and would refuse the others
                 found[name].refuse()
                 continue
             try:
@@ -157,7 +157,7 @@ def simulate(people: Population, ratios: tuple[float, ...], runs: int, other_run
 
 
 def cells(quick: bool) -> Iterator[Population]:
-    """Profiles at the sizes whose total budgets come near to those wanted."""
+    """The cells to run: profiles at sizes whose total budgets are close to `TOTALS`."""
     rng = np.random.default_rng(1)
     for model, totals in TOTALS.items():
         for profile, draw in ALL_PROFILES.items():
@@ -176,7 +176,7 @@ def cells(quick: bool) -> Iterator[Population]:
 
 @dataclass
 class Row:
-    """A line of the main table."""
+    """A row of the main table."""
 
     people: Population
     ratio: float
@@ -185,11 +185,11 @@ class Row:
 
     @property
     def over_oracle(self) -> float:
-        """The error over the oracle's."""
+        """The error, divided by the oracle's."""
         return self.runs.quantile / self.people.oracle
 
     def text(self) -> str:
-        """As a line of Markdown."""
+        """The row in Markdown."""
         people, runs = self.people, self.runs
         others = [show(self.others[name].quantile / people.bound) if self.others else "" for name in OTHERS]
         parts = [
@@ -235,7 +235,7 @@ def main_table(quick: bool) -> tuple[list[Row], list[str]]:
 
 
 def cell_rows(quick: bool, people: Population) -> list[Row]:
-    """The lines of one population; the other methods are in one of them."""
+    """The rows of one population; one of them also has the other methods."""
     warnings.simplefilter("ignore")
     ratios = RATIOS[2:] if people.n > LARGE else (RATIOS[1:] if quick else RATIOS)
     few = people.n > LARGEST
@@ -253,7 +253,7 @@ def cell_rows(quick: bool, people: Population) -> list[Row]:
 
 
 def verdicts(rows: list[Row]) -> list[str]:
-    """The targets of the accuracy issue, and what was measured."""
+    """The accuracy targets, and the measured numbers."""
     lines = []
     for model in TOTALS:
         mine = [row for row in rows if row.people.model == model and row.runs.errors]
@@ -290,7 +290,7 @@ def verdicts(rows: list[Row]) -> list[str]:
 
 
 def beyond_noise(row: Row, name: str) -> bool:
-    """Whether another method's error quantile is smaller on the same samples, at a level of 1 % by the bootstrap."""
+    """Whether another method has a smaller error quantile on the same samples; a bootstrap test at the 1 % level."""
     other = np.array(row.others[name].all_errors)
     mine = np.array(row.runs.all_errors[: other.size])
     drawn = np.random.default_rng(0).integers(0, other.size, (2000, other.size))
@@ -328,7 +328,7 @@ def coverage_line(runs: int, people: Population) -> str:
 
 
 def draw_figure(rows: list[Row], path: Path) -> None:
-    """Error over the lower bound against total budget, a line a method through its median over the profiles."""
+    """Draw the error over the lower bound against the total budget: per method, the median over the profiles."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -372,7 +372,7 @@ def _over_bound(row: Row, method: str) -> float:
 
 
 def write(rows: list[Row], table: list[str], covered: list[str]) -> None:
-    """Keep everything in benchmarks/results."""
+    """Write the tables and the figure to benchmarks/results."""
     parts = [
         "75 % quantile of |error|, normal data; made by benchmarks/accuracy.py.\n",
         "![error over the lower bound against total budget](accuracy.svg)\n",

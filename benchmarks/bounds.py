@@ -1,7 +1,7 @@
-"""Known bounds: how far off the mean is, and how often its intervals hold: ``python benchmarks/bounds.py --write``.
+"""Known bounds: the error of the mean and the coverage of its intervals: ``python benchmarks/bounds.py --write``.
 
-Errors are compared with those of a direct sum that is told that nothing is missing and spends every budget on the sum;
-where the total weight is private, it releases the sums of both halves. Coverage is that of the population's mean.
+Errors are compared with those of a direct sum, which is told that no value is missing and spends every budget on the
+sum. Where the total weight is private, it releases the sums of both halves. Coverage is that of the population mean.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Population:
     missing: float = 0.0
 
     def values(self, rng: Generator, people: int) -> Floats:
-        """What so many people hold."""
+        """The values of `people` people."""
         values = self.draw(rng, people)
         return np.where(rng.random(people) < self.missing, np.nan, values)
 
@@ -69,7 +69,7 @@ POPULATIONS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One population, total budget, way to grant it, and model."""
+    """One case to run: a population, a total budget, how it is distributed over people, and a model."""
 
     population: str
     total: int
@@ -93,14 +93,14 @@ class Cell:
         return [self.model, granted, self.total, self.population, over, *(100 * part for part in held)]
 
     def budgets(self, rng: Generator) -> Floats:
-        """What each person grants."""
+        """The budget of each person."""
         if not self.tiers:
             return np.full(round(self.total / 0.1), 0.1)
         people = round(self.total / np.dot(TIERS, PARTS))
         return np.array(rng.choice(TIERS, people, p=PARTS), dtype=np.float64)
 
     def _estimate(self, population: Population, seed: int) -> tuple[float, list[tuple[float, float]]] | None:
-        """The mean and its intervals; None where the tiers that were drawn grant too little."""
+        """The mean and its intervals; None if the budgets drawn are not enough."""
         rng = np.random.default_rng(seed)
         budgets = self.budgets(rng)
         public = (TIERS[0], TIERS[-1]) if self.model == "unbounded" else None
@@ -118,10 +118,11 @@ class Cell:
         return estimate.mean, [estimate.interval(level) for level in LEVELS]
 
     def _direct(self, population: Population, deviation: float) -> float:
-        """The error that a direct sum exceeds one time in four, at the weights of the bounded model's plan."""
+        """The error that a direct sum exceeds in one run out of four, with the weights of the bounded model's plan."""
         plan = plan_mean(self.budgets(np.random.default_rng(1)), bounds=population.bounds)
         half = (population.bounds[1] - population.bounds[0]) / 2
-        weight = plan.mean.weight * (1 if self.model == "bounded" else 2)  # replacing a value is two steps
+        # In the bounded model, replacing a value removes one record and adds another, so weights are half as large.
+        weight = plan.mean.weight * (1 if self.model == "bounded" else 2)
         noise = half / weight * (1 if self.model == "bounded" else math.sqrt(2))
         return half_width(0.75, noise, deviation * math.sqrt(plan.mean.square) / plan.mean.weight)
 
@@ -141,7 +142,7 @@ def table(rows: list[list[object]]) -> str:
 
 
 def summary(rows: list[list[object]]) -> str:
-    """What to remember of all cells."""
+    """The main findings over all cells."""
     ratios, held = np.array([[row[4], row[6]] for row in rows], dtype=float).T
     return (
         f"Error over the direct sum's: median {np.median(ratios):.2f}, largest {ratios.max():.2f}. "

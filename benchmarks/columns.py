@@ -1,9 +1,9 @@
-"""Real columns: is the answer right, and how far off is it? With the defaults, and with what is publicly known.
+"""Real columns: error and coverage with the default options, and with publicly known bounds.
 
     python benchmarks/columns.py [--runs 200] [--columns wages prices] [--write]
 
-Every run draws as many rows as a column has, with replacement, so that the mean of the column is that of the
-population; and everybody's tier anew: 0.1, 0.5 or 1 for 54, 37 and 9 % of the people. `--write` keeps the table in
+Every run draws as many rows as a column has, with replacement, so that the mean of the column is the population mean.
+It also draws everybody's tier: 0.1, 0.5 or 1 for 54, 37 and 9 % of the people. `--write` writes the table to
 benchmarks/results/columns.md and draws columns.svg. The columns come with packages: pip install 'pdpmean[benchmarks]'.
 """
 
@@ -46,7 +46,7 @@ class Column:
     others: float | None = None
 
     def values(self) -> Floats:
-        """Its entries as numbers; yes is 1 and no is 0."""
+        """The entries as numbers; yes is 1 and no is 0."""
         found = self.load()
         return np.asarray(found == "yes" if found.dtype.kind not in "biuf" else found, dtype=np.float64)
 
@@ -116,18 +116,18 @@ def entries(name: str) -> Floats:
 
 @dataclass
 class Runs:
-    """What came of a column's runs in one way to ask."""
+    """The results of many runs on a column, with the same options."""
 
     truth: float
     errors: list[float] = field(default_factory=list)
-    """Run by run; infinite where there was no answer."""
+    """The error of each run; infinite if there was no answer."""
     answers: list[MeanEstimate] = field(default_factory=list)
     refused: int = 0
     contradicted: int = 0
     warned: int = 0
 
     def add(self, values: Floats, budgets: Floats, seed: int, bounds: Bounds | None) -> None:
-        """Ask once."""
+        """Run the estimate once, and record the result."""
         try:
             found: MeanEstimate = estimate_mean(
                 values,
@@ -149,24 +149,24 @@ class Runs:
 
     @property
     def error(self) -> float:
-        """What one run in four exceeds."""
+        """The error that one run in four exceeds."""
         return float(np.quantile(self.errors, ONE_IN_FOUR, method="higher"))
 
     @property
     def covered(self) -> float:
-        """The part of the answers whose interval holds the truth."""
+        """The fraction of answers whose interval contains the truth."""
         ends = [answer.interval(LEVEL) for answer in self.answers]
         return float(np.mean([low <= self.truth <= high for low, high in ends])) if ends else math.nan
 
     @property
     def typical(self) -> MeanEstimate | None:
-        """The answer of median error."""
+        """The answer with the median error."""
         ranked = sorted(self.answers, key=lambda answer: abs(answer.mean - self.truth))
         return ranked[len(ranked) // 2] if ranked else None
 
 
 class Row(NamedTuple):
-    """One column, asked in one way."""
+    """A row of the table: one column with one set of options."""
 
     column: str
     people: int
@@ -186,7 +186,7 @@ class Row(NamedTuple):
 
 
 def measure(name: str, bounds: Bounds | None, count: int) -> Row | None:
-    """So many runs; None where this way to ask is not known yet."""
+    """The row from `count` runs; None if `estimate_mean` does not accept these bounds."""
     values = entries(name)
     truth = float(np.nanmean(values))
     runs = Runs(truth)
@@ -226,11 +226,11 @@ def _answer(found: MeanEstimate | None) -> str:
     return f"{found.mean:.5g} ({low:.5g} to {high:.5g})"
 
 
-# What is written
+# Tables and figures
 
 
 def ways(names: Sequence[str]) -> list[tuple[str, Bounds | None]]:
-    """Each column with the defaults, and with its bounds if some are known."""
+    """Each column with the default options and, if bounds are known, with those."""
     known = [(name, COLUMNS[name].bounds) for name in names]
     return [(name, way) for name, bounds in known for way in dict.fromkeys((None, bounds))]
 
@@ -285,7 +285,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """What the table comes to, for each way to ask."""
+    """A summary of the table, for each set of options."""
     lines = []
     for name, asked in {
         "With the defaults": [row for row in rows if row.bounds is None],
@@ -315,7 +315,7 @@ def text(rows: Sequence[Row], runs: int) -> str:
 
 
 def draw_figure(rows: Sequence[Row], path: Path) -> None:
-    """The error over that of the non-private mean, by column: dots with the defaults, squares with bounds."""
+    """Draw the error over that of the non-private mean, by column: dots are the defaults, squares are with bounds."""
     from pdpmean.show.panels import ACCENT, INK, empty_figure, label_axes, log_axis, write_beside
 
     names = list(dict.fromkeys(row.column for row in rows))[::-1]

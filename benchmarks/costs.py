@@ -1,4 +1,4 @@
-"""What records cost by many plans of the planner, over what they granted: at most 1, and hardly less.
+"""Costs: the exact privacy loss of records over their budget, for many plans: at most 1, and only slightly less.
 
     python benchmarks/costs.py [--plans 20000] [--write]
 
@@ -22,12 +22,12 @@ from audit.costs import COSTED, Audit, audit_drawn
 from audit.scenarios import KINDS, Kind
 
 RESULTS = Path(__file__).parent / "results/costs.md"
-TOGETHER = 25  # scenarios that a process audits at once
+TOGETHER = 25  # scenarios that a process audits per task
 
 
 @dataclass
 class Tally:
-    """What came of the audits of one kind of scenario."""
+    """The results of the audits of one kind of scenario."""
 
     plans: int = 0
     refused: int = 0
@@ -39,7 +39,7 @@ class Tally:
     wrong: list[str] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
-        """Note what another tally has."""
+        """Add the results of another tally."""
         for name in ("plans", "refused", "spared", "in_part", "thinned", "records"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.used |= {name: max(used, self.used.get(name, 0.0)) for name, used in other.used.items()}
@@ -47,7 +47,7 @@ class Tally:
 
 
 def tally_one(audit: Audit) -> Tally:
-    """What came of one audit."""
+    """The results of one audit."""
     return Tally(
         plans=len(audit.plans),
         refused=audit.refused,
@@ -61,7 +61,7 @@ def tally_one(audit: Audit) -> Tally:
 
 
 def tally_some(kind: Kind, first: int) -> Tally:
-    """The audits of some scenarios, from the first on."""
+    """The audits of `TOGETHER` scenarios, starting with number `first`."""
     tally = Tally()
     for number in range(first, first + TOGETHER):
         tally.add(tally_one(audit_drawn(kind, number)))
@@ -69,7 +69,7 @@ def tally_some(kind: Kind, first: int) -> Tally:
 
 
 def tally_plans(kind: Kind, plans: int, executor: Executor) -> Tally:
-    """The audits of so many plans, or some more."""
+    """The audits of at least `plans` plans."""
     total, first = Tally(), 0
     while total.plans < plans:
         batches = range(first, first + 8 * TOGETHER, TOGETHER)

@@ -1,4 +1,4 @@
-"""How fast is an estimate from a file, against a weighted mean by DuckDB? Ratios within one run, medians.
+"""Files: the time of an estimate from a file, over that of a weighted mean by DuckDB. Medians of ratios within a run.
 
     python benchmarks/files.py [--rows 2e7 1e8] [--repeats 5] [--write]
 
@@ -47,7 +47,7 @@ def write_parquet(tables: list[pa.Table], path: str) -> None:
 
 def write_one_group(tables: list[pa.Table], path: str) -> None:
     with pq.ParquetWriter(path, tables[0].schema) as writer:
-        writer.write_table(pa.concat_tables(tables), row_group_size=2**26)  # the most that Arrow writes
+        writer.write_table(pa.concat_tables(tables), row_group_size=2**26)  # the largest row group that Arrow writes
 
 
 def write_csv(tables: list[pa.Table], path: str) -> None:
@@ -70,7 +70,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def measure(path: str, repeats: int) -> tuple[float, float, float, float]:
-    """Seconds by DuckDB and by `estimate_mean`, their ratio, and megabytes."""
+    """The seconds of DuckDB and of `estimate_mean`, their ratio, and the memory in megabytes."""
     engine = duckdb.connect()
     engine.execute("set enable_progress_bar = false")
 
@@ -111,7 +111,7 @@ def make(name: str, rows: int, path: str) -> None:
 
 
 def apart(work: Callable[..., Result], *arguments: object) -> Result:
-    """What the work gives, done in a process of its own, which has the memory of no other."""
+    """The result of `work`, run in a process of its own, so that its memory can be measured."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
 

@@ -1,4 +1,4 @@
-"""What do a thousand groups cost, against one estimate of all? Ratios within one run, medians.
+"""Groups: the time of estimates for a thousand groups, over that of a single one. Medians of ratios within a run.
 
     python benchmarks/groups.py [--rows 1e7 1e8] [--groups 1000] [--repeats 3] [--write]
 
@@ -43,7 +43,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def measure(path: Path, groups: int, repeats: int) -> tuple[float, float, float]:
-    """Seconds for one estimate and for one per group, and their ratio."""
+    """The seconds of a single estimate and of one estimate per group, and their ratio."""
 
     def one() -> object:
         return pdpmean.estimate_mean(path, value="value", budget="epsilon")

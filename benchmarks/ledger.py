@@ -1,14 +1,15 @@
-"""What does a ledger cost, and what does it survive? Times as ratios within one run; races and deaths in full.
+"""Ledger: the time that a ledger costs, and whether it survives concurrent processes and sudden deaths.
 
     python benchmarks/ledger.py [--people 1e6] [--spends 1e5] [--kills 1000] [--largest 1e7] [--write]
 
-Reserving and committing a release take turns with one bulk upsert of as many rows by hand, in the same kind of
-database, each in one transaction; the fastest of each are compared. The upsert adds to what a table with a row per
-person holds: what anybody would do who keeps a balance and nothing else. Each step of the largest ledger is in a
-process of its own, whose peak memory is told. PostgreSQL is a server that this starts, with its usual settings.
+Times are ratios within one run. Reserving and committing a release alternate with a hand-written bulk upsert of as
+many rows, in the same kind of database, each in one transaction; the fastest of each are compared. The upsert adds to a
+table with one row per person, as anybody would do who keeps a balance and nothing else. Each step of the largest ledger
+runs in a process of its own, whose peak memory is reported. The script starts its own PostgreSQL server, with default
+settings.
 
-A spend in a race is two transactions, a reservation and its end, each of which waits until the disk has it. Since only
-one process writes at a time, a spend takes at least as long as two such waits, which are told beside it.
+In a race, a spend is two transactions, a reservation and its end, each of which waits until it is on disk. Since only
+one process writes at a time, a spend takes at least as long as two such waits, which are reported beside it.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def timed(work: Callable[[], Any]) -> float:
 
 
 def wait_for_disk(folder: Path) -> float:
-    """The seconds that it takes until the disk has a page."""
+    """The seconds until a page is written to disk."""
     start = time.perf_counter()
     with (folder / "page").open("wb", buffering=0) as file:
         for _ in range(FLUSHES):

@@ -1,4 +1,4 @@
-"""How good are the paper's estimators? 75 % quantile of the error over the sharper lower bound.
+"""Paper: the error of the paper's estimators, as the 75 % quantile over the sharper lower bound.
 
     python benchmarks/paper.py [--quick] [--write]
 
@@ -24,7 +24,7 @@ RESULTS = Path(__file__).parent / "results" / "paper.md"
 
 
 def error_quantiles(profile: str, n: int, runs: int) -> tuple[float, float, float, float]:
-    """Error over the lower bound, bounded and unbounded, then the two lower bounds."""
+    """The error over the lower bound in the bounded and in the unbounded model, then the two lower bounds."""
     rng = np.random.default_rng(n)
     errors = np.empty((runs, 2))
     bounds = np.empty((runs, 2))
@@ -38,7 +38,7 @@ def error_quantiles(profile: str, n: int, runs: int) -> tuple[float, float, floa
         if run < 3:  # the bound hardly varies between draws of the same profile
             bounds[run] = [pdpmean.lower_bound(budgets, STD, model=model) for model in ("bounded", "unbounded")]
     bound = np.median(bounds[: min(3, runs)], axis=0)
-    # An answer of NaN (nobody counted) is an error without limit.
+    # NaN, the answer if nobody counts, is an infinite error.
     quantile = np.quantile(np.where(np.isnan(errors), np.inf, errors), 0.75, axis=0, method="higher")
     return float(quantile[0] / bound[0]), float(quantile[1] / bound[1]), float(bound[0]), float(bound[1])
 
@@ -59,7 +59,7 @@ def seconds(profile: str, n: int, repeats: int = 3) -> tuple[float, float]:
 
 
 def show(ratio: float, bound: float) -> str:
-    """The ratio, unless the error is that of somebody who has not found the data at all."""
+    """The ratio as text, unless the error is so large that the method has not located the data at all."""
     return "no answer" if not ratio * bound < STD else f"{ratio:.1f}"
 
 

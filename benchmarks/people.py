@@ -1,11 +1,11 @@
-"""The mean of the people in a table, between known bounds: against one epsilon for all, which must be the lowest.
+"""People: the error of the mean of the people in a table, against a library with one epsilon for everybody.
 
     python benchmarks/people.py [--runs 400] [--write]
 
-Other libraries have one epsilon, so that everybody's is that of the strictest, 0.1: a sum of values between the bounds
-with Laplace noise, over the public number of people. We know everybody's tier: 0.1, 0.5 or 1 for 54, 37 and 9 % of the
-people, drawn anew in every run. `--write` keeps the table in benchmarks/results/people.md. The columns come with
-packages: pip install 'pdpmean[benchmarks]'.
+Values have known bounds. With one epsilon for all it must be that of the strictest person, 0.1: a sum of values between
+the bounds, with Laplace noise, over the public number of people. Here everybody has a tier: 0.1, 0.5 or 1 for 54, 37
+and 9 % of the people, drawn anew in every run. `--write` keeps the table in benchmarks/results/people.md. The columns
+come with packages: pip install 'pdpmean[benchmarks]'.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def late_flights() -> Any:
 
 
 def affairs() -> Any:
-    """Whether there was any."""
+    """Whether there was any affair."""
     return marriages("affairs")() > 0
 
 
@@ -49,7 +49,7 @@ COLUMNS: dict[str, tuple[Any, tuple[float, float]]] = {
 
 
 def row(name: str, runs: int) -> str:
-    """One column: errors in thousandths of a standard deviation of its values, and what intervals hold."""
+    """The row of one column: errors in thousandths of a standard deviation of its values, and the coverage."""
     load, bounds = COLUMNS[name]
     values: Floats = np.asarray(load().dropna(), dtype=np.float64)
     truth, unit = float(values.mean()), float(values.std()) / 1000
@@ -73,7 +73,7 @@ def row(name: str, runs: int) -> str:
 
 
 def main() -> None:
-    """All columns."""
+    """Run all columns, and print or write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--write", action="store_true")

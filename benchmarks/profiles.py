@@ -1,4 +1,4 @@
-"""Budget profiles that the benchmarks share: how a population of n people might grant privacy."""
+"""Profiles: the distributions of budgets that the benchmarks use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def constant(budget: float) -> Profile:
 
 
 def tiers(levels: dict[float, float]) -> Profile:
-    """Each budget held by the given part of the people, in a random order."""
+    """Each budget is granted by the given fraction of people, in random order."""
     return lambda n, rng: rng.choice(list(levels), size=n, p=list(levels.values()))
 
 
@@ -29,12 +29,12 @@ def log_uniform(low: float, high: float) -> Profile:
 
 
 def pareto(least: float, shape: float, most: float) -> Profile:
-    """A few grant far more than the others."""
+    """A Pareto distribution, capped at `most`: a few people grant far more than the others."""
     return lambda n, rng: np.minimum(least * (1 + rng.pareto(shape, n)), most)
 
 
 def mixed(levels: dict[float, float]) -> Profile:
-    """Each budget held by exactly the given part of the people, up to rounding; the last one by whoever is left."""
+    """Each budget is granted by exactly the given fraction of people, up to rounding; the last one by all the rest."""
 
     def draw(n: int, rng: np.random.Generator) -> Floats:
         counts = [round(n * part) for part in levels.values()][:-1]
@@ -50,7 +50,7 @@ PROFILES: dict[str, Profile] = {
     "log-uniform [0.01, 1]": log_uniform(0.01, 1.0),
     "all 0.01": constant(0.01),
 }
-"""Name -> profile: the ones of the design's table."""
+"""The profiles of the main table, by name."""
 
 MORE_PROFILES: dict[str, Profile] = {
     "all 1": constant(1.0),
@@ -59,4 +59,4 @@ MORE_PROFILES: dict[str, Profile] = {
     "2 % public, 98 % at 0.1": mixed({np.inf: 0.02, 0.1: 0.98}),
     "70 % zeros, 0.2 and 1": mixed({0.0: 0.7, 0.2: 0.15, 1.0: 0.15}),
 }
-"""Name -> profile: harder ones, with few generous people, public ones, or many who take no part."""
+"""Harder profiles, by name: a few generous people, people whose value is public, or many who take no part."""

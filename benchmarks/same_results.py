@@ -1,4 +1,4 @@
-"""Seeded results of two commits, compared to the last bit: ``python benchmarks/same_results.py BEFORE AFTER``.
+"""Same results: compare seeded results of two commits bit by bit: ``python benchmarks/same_results.py BEFORE AFTER``.
 
 Both models, both shapes, with groups and without, from every kind of source. For changes that are to preserve
 behaviour; only public names are used, so that either commit may have any structure inside.
@@ -30,7 +30,7 @@ GROUPS: dict[str, dict[str, Any]] = {"": {}, "by region": {"by": "region", "grou
 
 
 def people(count: int) -> pa.Table:
-    """Made-up people, the same each time."""
+    """Simulated people, the same in every run."""
     rng = np.random.default_rng(count)
     values = np.where(rng.random(count) < 0.02, np.nan, rng.normal(38, 6, count) + rng.exponential(2, count))
     budgets = rng.choice([0.1, 0.5, 1.0], count)
@@ -38,7 +38,7 @@ def people(count: int) -> pa.Table:
 
 
 def written(table: pa.Table, folder: Path) -> dict[str, Any]:
-    """The same table, in every form that is read."""
+    """The same table in every format that can be read."""
     pq.write_table(table, folder / "people.parquet", row_group_size=40_000)
     pyarrow.csv.write_csv(table, folder / "people.csv")
     pyarrow.feather.write_feather(table, folder / "people.feather", chunksize=50_000)
@@ -54,7 +54,7 @@ def written(table: pa.Table, folder: Path) -> dict[str, Any]:
 
 
 def spark_frame(table: pa.Table) -> Any:
-    """The same in Spark."""
+    """The table as a Spark data frame."""
     from pyspark.sql import SparkSession
 
     session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
@@ -62,7 +62,7 @@ def spark_frame(table: pa.Table) -> Any:
 
 
 def numbers(result: Any) -> Any:
-    """What a result says, without its words."""
+    """The numbers of a result, without its texts."""
     if hasattr(result, "rows"):
         names = ("group", "mean", "low", "high", "std", "noise_std", "sampling_std", "scale")
         return [[row[name] for name in names] for row in result.rows()]
@@ -94,7 +94,7 @@ def cases(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def run() -> None:
-    """Print the numbers of every case, a line each."""
+    """Print the numbers of every case, one line each."""
     from pdpmean import InsufficientBudgetError
 
     warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Whose mean: whether the answer is right when budgets go with values, and what that costs when they do not.
+"""Selection: whether the mean is right if budgets correlate with values, and what that costs if they do not.
 
     python benchmarks/selection.py [--runs 40] [--models bounded] [--data normal prices] [--totals 500 5000] [--write]
 
@@ -112,11 +112,11 @@ def population(name: str) -> Population:
 
 
 def budgets_beside(values: Floats, correlation: float, kind: str, rng: np.random.Generator) -> Floats:
-    """Budgets whose ranks correlate so with those of the values; equal values are ranked at random."""
+    """Budgets with this rank correlation with the values; equal values are ranked at random."""
     shuffled = rng.permutation(values.size)
     ranks = np.empty(values.size)
     ranks[shuffled] = rankdata(values[shuffled], method="ordinal")
-    normal = 2 * math.sin(math.pi * correlation / 6)  # of normal numbers whose ranks correlate so
+    normal = 2 * math.sin(math.pi * correlation / 6)  # the correlation of normals with this rank correlation
     scores = normal * norm.ppf((ranks - 0.5) / values.size)
     ranked = norm.cdf(scores + math.sqrt(1 - normal**2) * rng.normal(size=values.size))
     if kind == "tiers":
@@ -125,7 +125,7 @@ def budgets_beside(values: Floats, correlation: float, kind: str, rng: np.random
 
 
 class Cell(NamedTuple):
-    """What is run again and again."""
+    """One case, which is run many times."""
 
     data: str
     model: str
@@ -136,24 +136,24 @@ class Cell(NamedTuple):
 
 @dataclass
 class Outcome:
-    """What came of the runs of a cell."""
+    """The results of the runs of a cell."""
 
     errors: list[float] = field(default_factory=list)
-    """Of the answers."""
+    """The errors of the answers."""
     errors_by_budgets: list[float] = field(default_factory=list)
-    """The same with ``weighting="budgets"``."""
+    """The errors with ``weighting="budgets"``."""
     covered: list[bool] = field(default_factory=list)
     unwarned: list[bool] = field(default_factory=list)
-    """Whether there was no warning."""
+    """Whether each answer came without a warning."""
     differs: list[bool] = field(default_factory=list)
-    """Whether the answer says that levels differ."""
+    """Whether each answer says that levels differ."""
     far_off: int = 0
-    """Wrong by more than three half widths without a warning."""
+    """The number of answers that are wrong by more than three half widths, without a warning."""
     refused: int = 0
-    """There was no answer, before anything was released or because that was contradictory."""
+    """The number of runs without an answer: refused, or the released numbers contradicted the assumptions."""
 
     def add(self, found: MeanEstimate, truth: float) -> None:
-        """Note one answer."""
+        """Record one answer."""
         if found.contradicted:
             self.refused += 1
             return
@@ -167,7 +167,7 @@ class Outcome:
 
 
 def run_cell(cell: Cell, runs: int) -> Outcome:
-    """All runs of a cell, always the same."""
+    """All runs of a cell, with fixed seeds."""
     warnings.simplefilter("ignore")
     outcome = Outcome()
     rng = np.random.default_rng(zlib.crc32(repr(cell).encode()))
@@ -193,7 +193,7 @@ Results = dict[Cell, Outcome]
 
 
 def run_all(cells: Sequence[Cell], runs: int, workers: int) -> Results:
-    """All cells, side by side."""
+    """All cells, in parallel."""
     with ProcessPoolExecutor(workers) as pool:
         return dict(zip(cells, pool.map(run_cell, cells, [runs] * len(cells)), strict=True))
 
@@ -208,13 +208,13 @@ def _joined(results: Results, **wanted: Any) -> list[Outcome]:
 
 
 def _costs(outcomes: Sequence[Outcome]) -> list[float]:
-    """The error that one run in four exceeds, over that of counting by budgets; of each cell."""
+    """For each cell, the error that one run in four exceeds, over that with ``weighting="budgets"``."""
     found = [o for o in outcomes if o.errors_by_budgets]
     return [float(np.quantile(o.errors, ONE_IN_FOUR) / np.quantile(o.errors_by_budgets, ONE_IN_FOUR)) for o in found]
 
 
 def coverage_table(results: Results) -> list[str]:
-    """By kind of budgets, total and correlation, over all data: what intervals hold, and what is said of levels."""
+    """By kind of budgets, total and correlation, over all data: coverage, and how often levels are said to differ."""
     lines = [
         "| model | budgets | total | correlation | runs | covered | covered, no warning | far off, unwarned "
         "| levels differ |",
@@ -236,7 +236,7 @@ def coverage_table(results: Results) -> list[str]:
 
 
 def cost_table(results: Results) -> list[str]:
-    """Without correlation: the error over that of counting by budgets."""
+    """Without correlation: the error over that with ``weighting="budgets"``."""
     lines = ["| model | budgets | total | cost, median over the data | largest |", "|---|---|---|---|---|"]
     for model, kind, total in sorted({(cell.model, cell.kind, cell.total) for cell in results}):
         costs = _costs(_joined(results, model=model, kind=kind, total=total, correlation=0.0))
@@ -246,7 +246,7 @@ def cost_table(results: Results) -> list[str]:
 
 
 def data_table(results: Results) -> list[str]:
-    """By data: what intervals hold, over everything else."""
+    """Coverage by data set, over everything else."""
     lines = ["| data | runs | covered | far off, unwarned | refused |", "|---|---|---|---|---|"]
     for name in dict.fromkeys(cell.data for cell in results):
         found = _joined(results, data=name)
@@ -257,7 +257,7 @@ def data_table(results: Results) -> list[str]:
 
 
 def page(results: Results, runs: int) -> str:
-    """The tables as a page."""
+    """All tables as one Markdown page."""
     parts = [
         "# Whose mean",
         f"`python benchmarks/selection.py --write`: {runs} runs per cell; the mean of everyone, nominal 95 %.",
@@ -270,7 +270,7 @@ def page(results: Results, runs: int) -> str:
 
 
 def main() -> None:
-    """Run what is asked for, and print or keep it."""
+    """Run the requested cells, and print or write the tables."""
     every = [*POPULATIONS, *COLUMNS]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=40)

@@ -1,4 +1,4 @@
-"""How often an estimate warns of the shape, where it should and where it should not.
+"""Shape warnings: how often an estimate warns about the shape of the population, rightly or wrongly.
 
     python benchmarks/shape_warnings.py [--runs 400] [--write]
 
@@ -56,7 +56,7 @@ POPULATIONS: dict[str, Draw] = {
 
 
 def warned(draw: Draw, total: int, model: ModelName, runs: int) -> tuple[float, float]:
-    """Percent of the runs that warn, and that do so without a doubt about rounding."""
+    """The percentage of runs that warn, and of runs that warn without the reservation "unless"."""
     found = (run(draw, total, model, seed) for seed in range(runs))
     said = [(*estimate.contradictions, *estimate.warnings) for estimate in found if estimate]
     texts = [first for first, *_ in filter(None, said)]

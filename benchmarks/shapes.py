@@ -1,8 +1,8 @@
-"""Populations of many shapes: error and coverage by default, and with bounds: ``python benchmarks/shapes.py --write``.
+"""Shapes: error and coverage for many populations, with and without bounds: ``python benchmarks/shapes.py --write``.
 
-Errors are the 75 % quantile of the size of the error, over that of the best clip in hindsight. That one is told the
-population, spends every budget on the sum, and may not let what is cut on one side make up for the other. The method
-was tuned on the first populations alone; nothing was changed after the others had been looked at.
+Errors are the 75 % quantile of the absolute error, over that of the best clip in hindsight. That clip is told the
+population and spends every budget on the sum, but the biases of its two ends may not cancel. The method was tuned only
+on the first populations (`TUNED`); nothing was changed after looking at the others (`FRESH`).
 """
 
 from __future__ import annotations
@@ -31,37 +31,37 @@ from pdpmean.laws.error_law import half_width
 
 RESULTS = Path(__file__).parent / "results" / "shapes.md"
 TIERS, PARTS = (0.1, 0.5, 1.0), (0.54, 0.37, 0.09)
-EQUAL = 0.5  # what everybody grants, where all grant the same
+EQUAL = 0.5  # the budget of everybody, where all grant the same
 TOTALS = {"none": (500, 1_000, 5_000, 50_000), "one": (250, 500, 1_000, 5_000, 50_000), "two": (250, 1_000, 5_000)}
-# Of a tail that may be cut off in hindsight.
+# The fractions of a tail that the best clip may cut off.
 CUTS = np.array([0, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1])
 
 _DRAWS = 20
 
-Draw = Callable[[Generator, int], Any]  # doubles, whatever NumPy calls them
+Draw = Callable[[Generator, int], Any]  # returns an array of doubles
 MODELS: tuple[ModelName, ...] = ("bounded", "unbounded")
 
 
 @dataclass(frozen=True)
 class Population:
-    """How values are drawn, and what is publicly known of them."""
+    """How values are drawn, and which bounds of them are publicly known."""
 
     draw: Draw
     low: float | None = None
     high: float | None = None
 
     def bounds(self, known: str) -> tuple[float | None, float | None] | None:
-        """What is said: nothing, the lower bound, or both."""
+        """The bounds that the estimate is given: none, the lower one, or both."""
         return {"none": None, "one": (self.low, None), "two": (self.low, self.high)}[known]
 
     def has(self, known: str) -> bool:
-        """Whether so much can be known."""
+        """Whether the population has these bounds."""
         needed = {"none": (), "one": (self.low,), "two": (self.low, self.high)}[known]
         return None not in needed
 
 
 def mixed(part: float, some: Draw, others: Draw) -> Draw:
-    """So many of the one, and the rest of the other."""
+    """A mixture: the fraction `part` of values drawn by `some`, all others by `others`."""
     return lambda rng, n: np.where(rng.random(n) < part, some(rng, n), others(rng, n))
 
 
@@ -114,16 +114,16 @@ POPULATIONS = TUNED | FRESH
 
 @lru_cache(maxsize=8)
 def truth(name: str) -> tuple[float, float, Floats]:
-    """Mean, standard deviation, and many sorted values."""
+    """The mean, the standard deviation, and many sorted values of a population."""
     rng = np.random.default_rng(5)
     draws = [POPULATIONS[name].draw(rng, 1_000_000) for _ in range(_DRAWS)]
-    # Of so many that their own error is small beside that of half a million people.
+    # So many draws that their own sampling error is small compared with that of half a million people.
     return float(np.mean([values.mean() for values in draws])), float(draws[0].std()), np.sort(draws[0])
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One population, what is known of it, total budget, way to grant it, and model."""
+    """One case to run: a population, known bounds, a total budget, how it is distributed over people, and a model."""
 
     population: str
     known: str
@@ -132,7 +132,7 @@ class Cell:
     model: ModelName
 
     def run(self, runs: int) -> dict[str, Any]:
-        """What came of it."""
+        """The results of this cell."""
         warnings.simplefilter("ignore")
         mean, std, _ = truth(self.population)
         found, contradicted, seconds = Runs(), 0, 0.0
@@ -169,7 +169,7 @@ class Cell:
         }
 
     def budgets(self, rng: Generator) -> Floats:
-        """What each person grants."""
+        """The budget of each person."""
         if not self.tiers:
             return np.full(round(self.total / EQUAL), EQUAL)
         people = round(self.total / np.dot(TIERS, PARTS))
@@ -180,7 +180,7 @@ class Cell:
         return make_model(self.model, (TIERS[0], TIERS[-1])) if self.model == "unbounded" else BOUNDED
 
     def in_hindsight(self) -> float:
-        """The error that the best clip exceeds one time in four."""
+        """The error that the best clip exceeds in one run out of four."""
         _, _, values = truth(self.population)
         levels, counts = np.unique(self._chosen.allowances(self.budgets(np.random.default_rng(1))), return_counts=True)
         profile = Profile.of(levels, counts.astype(np.float64))
@@ -197,7 +197,7 @@ class Cell:
 
 
 def cells(quick: bool) -> Iterable[Cell]:
-    """All that are run."""
+    """All cells to run."""
     for known, totals in TOTALS.items():
         for total, tiers, model, name in product(totals, (False, True), MODELS, POPULATIONS):
             if not POPULATIONS[name].has(known) or (quick and (tiers or total > 5_000)):
@@ -213,7 +213,7 @@ def _of(ratios: Sequence[float], covered: Sequence[float]) -> str:
 
 
 def summary(found: dict[Cell, dict[str, Any]]) -> list[str]:
-    """Over the populations of each set that are answered in at least half of the runs."""
+    """A summary over the populations of each set that get an answer in at least half of the runs."""
     lines = [
         "| bounds known | total | model | set | error over the best clip's: median / largest | 95 % intervals hold, % "
         "| not answered |\n|" + "---|" * 7
@@ -235,7 +235,7 @@ def summary(found: dict[Cell, dict[str, Any]]) -> list[str]:
 
 
 def table(found: dict[Cell, dict[str, Any]]) -> list[str]:
-    """Every cell."""
+    """The table of all cells."""
     lines = [
         "| bounds | total | model | budgets | population | error over the best clip's | 80 / 95 / 99 % | worst, std "
         "| answered | contradicted |\n|" + "---|" * 10

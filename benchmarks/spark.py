@@ -1,4 +1,4 @@
-"""How fast is an estimate on Spark, against Spark's own average of the two columns? Ratios within one run, medians.
+"""Spark: the time of an estimate on Spark, over that of Spark's own average. Medians of ratios within a run.
 
     python benchmarks/spark.py [--rows 2e7] [--repeats 5] [--write]
 

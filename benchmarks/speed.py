@@ -1,4 +1,4 @@
-"""How fast is an estimate, against what one would use without privacy? Ratios within one run, medians.
+"""Speed: the time of an estimate, over that of the same mean without privacy. Medians of ratios within a run.
 
     python benchmarks/speed.py [--rows 1e8] [--repeats 5] [--write]
 
@@ -40,7 +40,7 @@ def measure(rows: int, repeats: int) -> str:
         "unbounded": lambda: pdpmean.estimate_mean(values, budgets, model="unbounded", budget_range=(0.01, 1.0)),
     }
     for name in ("bounded", "unbounded"):
-        tasks[name]()  # compiles, or loads what was compiled
+        tasks[name]()  # so that compiling, or loading compiled code, is not measured
     before = peak_megabytes()
     times = np.array([[seconds(task) for task in list(tasks.values())[1:]] for _ in range(repeats)])
     grown = peak_megabytes() - before

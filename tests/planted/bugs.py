@@ -207,8 +207,8 @@ BUGS = (
     Bug(
         name="a ledger is written under two names",
         file="ledger/file.py",
-        text="if found.st_nlink > 1:",
-        replacement="if found.st_nlink > 2:",
+        text="if status.st_nlink > 1:",
+        replacement="if status.st_nlink > 2:",
         caught_by=(f"{FAULTS}test_a_file_with_a_second_name_is_refused",),
     ),
     Bug(

@@ -1,6 +1,7 @@
-"""The command line, one module per command.
+"""The command line ``pdpmean``, one module per command.
 
-May import: every other room; estimate, plan. Each command imports what it needs when it runs, so that help is quick.
+`options.py` declares the options, and `console.py` turns errors into messages and exit codes. Each command imports what
+it needs only when it runs, so that ``--help`` is fast. May import: every other room; estimate, plan.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ for command in (estimate.estimate, plan.plan, compare.compare, demo.demo):
 app.add_typer(ledger.app, name="ledger")
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    """Print the version and exit, if ``--version`` is given."""
+    if requested:
         typer.echo(f"pdpmean {__version__}")
         raise typer.Exit
 
@@ -37,7 +39,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def everything(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """The mean of a population in which every person sets their own privacy budget."""

@@ -1,4 +1,4 @@
-"""``pdpmean compare``: this estimator, the paper's and others, simulated side by side."""
+"""``pdpmean compare``: simulates this estimator, the paper's and others on the same samples, and compares errors."""
 
 from __future__ import annotations
 
@@ -40,19 +40,21 @@ def compare(
     Example: pdpmean compare --tiers 0.1:5400,0.5:3700,1:900 --runs 200
     """
     listed = read_tiers(tiers)
-    people, public = people_of(listed), budget_range(model, budget_min, budget_max, listed)
+    people = people_of(listed)
+    public = budget_range(model, budget_min, budget_max, listed)
     with wanted(plot, FIGURES) as figure, progress(quiet=quiet, unit="runs") as hook:
         from pdpmean.study.compare import compare as simulate
 
-        found = simulate(people, runs=runs, model=model, budget_range=public, mean=mean, seed=seed, progress=hook)
+        comparison = simulate(people, runs=runs, model=model, budget_range=public, mean=mean, seed=seed, progress=hook)
         if figure:
             from pdpmean import plot as draw
 
-            draw(found).savefig(figure)
-    typer.echo(as_json(found.to_dict()) if json else _text(found))
+            draw(comparison).savefig(figure)
+    typer.echo(as_json(comparison.to_dict()) if json else _text(comparison))
 
 
-def _text(found: Comparison) -> str:
+def _text(comparison: Comparison) -> str:
+    """The comparison as a table, one line per method."""
     from pdpmean.study.compare import METHODS
 
     head = ("", "error", "95 % interval", "over bound", "misses", "refused")
@@ -65,12 +67,13 @@ def _text(found: Comparison) -> str:
             _percent(row["misses"]),
             _percent(row["refused"]),
         )
-        for row in found.rows()
+        for row in comparison.rows()
     ]
-    bound = ("lower bound: no private method does better", _number(found.lower_bound, ".4g"), "", "1.00", "", "")
+    bound = ("lower bound: no private method does better", _number(comparison.lower_bound, ".4g"), "", "1.00", "", "")
     return "\n".join(
         [
-            f"{found.runs:,} simulated samples of {found.people:,} people, {found.model} model, seed {found.seed}",
+            f"{comparison.runs:,} simulated samples of {comparison.people:,} people, {comparison.model} model, "
+            f"seed {comparison.seed}",
             "error: exceeded in one run out of four, in standard deviations; a miss is an error above 1",
             "interval: the uncertainty of that error; where intervals overlap, more --runs may change the order",
             "",
@@ -80,6 +83,7 @@ def _text(found: Comparison) -> str:
 
 
 def _number(number: float, form: str) -> str:
+    """A number as text; an error is infinite if more than a quarter of the runs were refused."""
     if math.isnan(number):
         return "-"
     return "no answer" if math.isinf(number) else format(number, form)

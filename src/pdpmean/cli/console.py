@@ -1,4 +1,6 @@
-"""How the commands speak: answers on standard output; notes, warnings and errors on standard error, a line each.
+"""Console: messages and exit codes of the command line.
+
+Answers go to standard output; notes, warnings and errors go to standard error, one line each.
 
 ======  =================================================================
  exit   meaning
@@ -6,16 +8,16 @@
    0    an answer was given
    1    refused: the budgets are not enough for an answer
    2    wrong use: an option, a file, a column
-   3    no answer: what was released contradicts what was assumed
-   4    a warning, which --strict takes for an error
+   3    no answer: the released numbers contradict the assumptions
+   4    a warning, which --strict treats as an error
    5    the ledger cannot be used, or has not recorded a release
-  70    a fault of this program
+  70    an internal error of this program
  130    interrupted
  141    whoever read the output has stopped, such as head
 ======  =================================================================
 
-Only texts that are public by construction are shown: those of this library's own errors and of the command line's.
-Any other exception may quote data, so it is named and not quoted.
+Only messages that are public by construction are shown: those of this library's own errors and of the option parser.
+Any other exception may quote data, so only its type is shown.
 """
 
 from __future__ import annotations
@@ -51,12 +53,19 @@ __all__ = [
     "warn",
 ]
 
-REFUSED, WRONG_USE, CONTRADICTED, WARNED, LEDGER_FAILED, INTERNAL, INTERRUPTED, CUT_SHORT = 1, 2, 3, 4, 5, 70, 130, 141
+REFUSED = 1
+WRONG_USE = 2
+CONTRADICTED = 3
+WARNED = 4
+LEDGER_FAILED = 5
+INTERNAL = 70
+INTERRUPTED = 130
+CUT_SHORT = 141
 
 _INTERRUPTED = "interrupted; nothing was written"
 _CHARGED = ". A release that had been reserved counts as spent; see pdpmean ledger show"
 
-# What the library says to someone who writes Python, for someone who writes options.
+# The library's messages name Python arguments. These patterns replace them by command-line options.
 _OPTIONS = {
     r"budget_range goes": "--budget-min and --budget-max go",
     r"budget_range(=\(smallest, largest\))?": "--budget-min and --budget-max",
@@ -79,7 +88,7 @@ _OPTIONS = {
 }
 
 
-# What the parser of options says, for somebody who meant no option.
+# Messages of the option parser that miss the point, and what to say instead.
 _USAGE = {
     r"^Option '--bounds' requires 2 arguments\.": BOUNDS_HINT,
     r"^No such option: -[\d.].*": (
@@ -89,30 +98,30 @@ _USAGE = {
 
 
 class Command(TyperCommand):
-    """One command."""
+    """A single command, whose help shows flags without a value."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Its options, also that for help."""
-        return _flags_alone(super().get_params(ctx))
+        """The options of the command, including ``--help``."""
+        return _without_flag_values(super().get_params(ctx))
 
 
 class Group(TyperGroup):
-    """Commands that belong together."""
+    """A group of commands, such as ``pdpmean ledger``, whose help shows flags without a value."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Its options, also those for help and completion."""
-        return _flags_alone(super().get_params(ctx))
+        """The options of the group, including those for help and completion."""
+        return _without_flag_values(super().get_params(ctx))
 
 
 class Commands(Group):
-    """All commands; whatever one raises becomes a line or two on standard error and an exit code."""
+    """The whole command line. Any exception becomes a line or two on standard error and an exit code."""
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **options: Any) -> NoReturn:
-        """Run the command that `args`, or else this process's arguments, ask for."""
+        """Run the command that `args` ask for; by default, the arguments of this process."""
         words = list(sys.argv[1:] if args is None else args)
         try:
             code = super().main(words, *others, **options | {"standalone_mode": False, "obj": words})
-        except SystemExit as end:  # how typer answers when nobody reads on
+        except SystemExit as end:  # raised by Typer when the reader of the output has gone
             code = CUT_SHORT if isinstance(end.__context__, BrokenPipeError) else end.code
         except Exception as error:
             if "--debug" in words:
@@ -123,8 +132,8 @@ class Commands(Group):
         sys.exit(code or 0)
 
 
-def _flags_alone(options: list[Any]) -> list[Any]:
-    """The options, where those that take no value are shown without a word for one."""
+def _without_flag_values(options: list[Any]) -> list[Any]:
+    """The same options, changed so that help shows no placeholder for a value after a flag."""
     for option in options:
         if getattr(option, "is_flag", False):
             option.metavar = ""
@@ -132,48 +141,53 @@ def _flags_alone(options: list[Any]) -> list[Any]:
 
 
 def note(text: str) -> None:
-    """A line on standard error."""
+    """Print a line on standard error."""
     typer.secho(_line(text), err=True)
 
 
 def warn(text: str) -> None:
-    """A line on standard error that catches the eye."""
+    """Print a line on standard error in bold red."""
     typer.secho(_line(text), err=True, bold=True, fg="red")
 
 
 @contextmanager
 def told_warnings(*, strict: bool) -> Iterator[None]:
-    """In which a warning of odd budgets is a line or, if `strict`, an error; others may quote entries, so none is told.
+    """A context in which warnings about unlikely budgets are printed as a line or, if `strict`, raised as errors.
 
-    What there is to say about a population, answers say themselves.
+    All other Python warnings are silenced, since they may quote data. Warnings about the population are part of the
+    result, and are printed with it.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error" if strict else "always", BudgetWarning)
-        warnings.showwarning = _told  # type: ignore[assignment]
+        warnings.showwarning = _print_warning  # type: ignore[assignment]
         yield
 
 
-def _told(message: Warning | str, *_: Any) -> None:
+def _print_warning(message: Warning | str, *_: Any) -> None:
+    """Print a Python warning as a note, without the place in the source."""
     note(f"warning: {message}")
 
 
 def _line(text: str) -> str:
-    """Signed, and without characters that would do something to a terminal: names of columns may hold any."""
+    """The message with the program's name, in terms of options, and without control characters.
+
+    Names of columns may contain any characters, also such as would control the terminal.
+    """
     return "pdpmean: " + "".join(
         letter if letter.isprintable() or letter == "\n" else "?" for letter in in_options(text)
     )
 
 
 def in_options(text: str) -> str:
-    """The same advice, with options instead of Python arguments."""
+    """The same text, with command-line options instead of Python arguments."""
     for argument, option in _OPTIONS.items():
-        text = re.sub(argument.replace(" ", r"\s+"), option, text)  # lines may have been folded
+        text = re.sub(argument.replace(" ", r"\s+"), option, text)  # the text may be wrapped into lines
     return text
 
 
 def _explain(error: Exception) -> int:
-    """Say what was wrong; the exit code that goes with it."""
+    """Print what was wrong; returns the exit code."""
     match error:
         case typer.TyperException():
             return _explain_usage(error)
@@ -202,9 +216,10 @@ def _explain(error: Exception) -> int:
 
 
 def _explain_usage(error: typer.TyperException) -> int:
+    """Print what is wrong with the options; returns the exit code."""
     message = error.format_message().replace("Value error, ", "")
-    for said, meant in _USAGE.items():
-        message = re.sub(said, meant, message)
+    for pattern, replacement in _USAGE.items():
+        message = re.sub(pattern, replacement, message)
     context = getattr(error, "ctx", None)
     if message:
         hint = f"\nTry '{context.command_path} --help'." if context else ""

@@ -1,4 +1,4 @@
-"""``pdpmean demo``: a tour of all commands, on people it makes up."""
+"""``pdpmean demo``: a tour of the commands, on simulated people."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from pdpmean.errors import InvalidInputError
 
 __all__ = ["demo"]
 
-_PEOPLE, _STD = 20_000, 6.0
-_REGIONS = {"north": 36.0, "south": 38.0, "west": 41.0}
-_TIERS = {"strict": (0.1, 0.54), "standard": (0.5, 0.37), "open": (1.0, 0.09)}  # budget, part of the people
+_PEOPLE = 20_000
+_STD = 6.0  # hours per week, within a region
+_REGIONS = {"north": 36.0, "south": 38.0, "west": 41.0}  # mean hours per week
+_TIERS = {"strict": (0.1, 0.54), "standard": (0.5, 0.37), "open": (1.0, 0.09)}  # budget, fraction of people
 
+# The commands of the tour, by their titles.
 _TOUR = {
     "What to expect, before anything is spent": "plan people.csv --budget epsilon",
     "The mean, where participation is public and the answers are secret": (
@@ -71,12 +73,13 @@ def demo(
 
 
 def _truth() -> str:
+    """The true means, overall and by region, as text."""
     overall = sum(_REGIONS.values()) / len(_REGIONS)
     return ", ".join([f"{overall:.4g} overall", *(f"{mean:g} in the {region}" for region, mean in _REGIONS.items())])
 
 
 def _write(path: Path) -> None:
-    """Made-up people: hours, region, tier and its budget."""
+    """Write a CSV file of simulated people, with hours, region, tier and the tier's budget."""
     from pdpmean import Randomness
     from pdpmean.study.compare import standard_normals
 
@@ -94,7 +97,7 @@ def _write(path: Path) -> None:
 
 
 def _run(context: typer.Context, words: list[str]) -> None:
-    """One command of the tour, as the command line would run it."""
+    """Run one command of the tour, as the command line would."""
     commands = context.find_root().command
     with commands.make_context("pdpmean", list(words), obj=words) as inner:
         commands.invoke(inner)

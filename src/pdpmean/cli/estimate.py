@@ -1,4 +1,4 @@
-"""``pdpmean estimate``: the mean of a column, at everybody's own budget."""
+"""``pdpmean estimate``: estimates the mean of a column, with everybody protected at their own budget."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["estimate"]
 
-_NUMBERS = ("std", "noise_std", "sampling_std", "tails_std", "scale", "missing")  # in CSV, beside mean and interval
+_CSV_NUMBERS = ("std", "noise_std", "sampling_std", "tails_std", "scale", "missing")  # columns beside mean and interval
 
 
 @given.with_planning
@@ -65,7 +65,7 @@ def estimate(
     Example: pdpmean estimate people.csv --value hours --budget epsilon
     """
     check_is_new(report, overwrite=overwrite, name="report")
-    _check(level, json=json, csv=csv)
+    _check_output(level, json=json, csv=csv)
     listed = read_tiers(tiers)
     options = {
         "value": value,
@@ -87,33 +87,33 @@ def estimate(
             progress(quiet=quiet, counts=options["model"] == "bounded") as hook,
             _shown_if_not_recorded(level, json, csv),
         ):
-            found = _estimate(files, options, seed, hook, strict=strict)
-        _show(found, level, json=json, csv=csv)  # first: it is paid for, whatever becomes of the page
-        if not ledger and not quiet and found.private and is_terminal():
+            result = _estimate(files, options, seed, hook, strict=strict)
+        _show(result, level, json=json, csv=csv)  # before the report, which may fail: the answer is paid for
+        if not ledger and not quiet and result.private and is_terminal():
             note("this cost is not recorded; to record it, use --ledger people.db --person COLUMN --purpose TEXT")
         if page:
             from pdpmean.show.report import write_report
 
             command = without_password(shlex.join(["pdpmean", *context.obj]))
-            write_report(found, page, command=command, level=level, overwrite=True)
-    if code := _exit_code(found, strict=strict):
+            write_report(result, page, command=command, level=level, overwrite=True)
+    if code := _exit_code(result, strict=strict):
         raise typer.Exit(code)
 
 
-def _exit_code(found: MeanEstimate | GroupedEstimate, *, strict: bool) -> int:
-    """0 if there is an answer, of one group at least, and nothing that is taken for an error."""
+def _exit_code(result: MeanEstimate | GroupedEstimate, *, strict: bool) -> int:
+    """The exit code: 0 if there is an answer, for at least one group; with `strict`, only if there are no warnings."""
     from pdpmean import GroupedEstimate
 
-    if isinstance(found, GroupedEstimate) and not found.estimates:
+    if isinstance(result, GroupedEstimate) and not result.estimates:
         return REFUSED
-    has_answer = found.answered if isinstance(found, GroupedEstimate) else not found.contradictions
+    has_answer = result.answered if isinstance(result, GroupedEstimate) else not result.contradictions
     if not has_answer:
         return CONTRADICTED
-    return WARNED if strict and (found.warnings or found.contradictions) else 0
+    return WARNED if strict and (result.warnings or result.contradictions) else 0
 
 
-def _check(level: float, *, json: bool, csv: bool) -> None:
-    """Refuse what would otherwise show only after the budgets are spent."""
+def _check_output(level: float, *, json: bool, csv: bool) -> None:
+    """Raise if the options about output are wrong, now rather than after the budgets are spent."""
     if json and csv:
         raise InvalidInputError("--json and --csv cannot be combined", name="csv")
     if not 0 < level < 1:
@@ -125,13 +125,13 @@ def _check(level: float, *, json: bool, csv: bool) -> None:
 
 
 def is_terminal() -> bool:
-    """Whether somebody sees notes as they are written."""
+    """Whether notes on standard error go to a terminal, where somebody reads them."""
     return sys.stderr.isatty()
 
 
 @contextmanager
 def _shown_if_not_recorded(level: float, json: bool, csv: bool) -> Iterator[None]:
-    """Show an estimate that the ledger could not record: it is paid for."""
+    """A context that shows an estimate even if the ledger could not record it, since it is paid for."""
     try:
         yield
     except LedgerError as error:
@@ -141,12 +141,14 @@ def _shown_if_not_recorded(level: float, json: bool, csv: bool) -> Iterator[None
 
 
 def _ledger(where: str | None) -> dict[str, Any]:
+    """The argument `ledger` of `estimate_mean`, if there is a ledger."""
     from pdpmean.cli.ledger import open_ledger
 
     return {} if where is None else {"ledger": open_ledger(where)}
 
 
 def _budgets(column: str | None, for_all: float | None, *, in_ledger: bool) -> dict[str, Any]:
+    """The argument `budget` or `budgets` of `estimate_mean`; a ledger knows the budgets itself."""
     if column is None and for_all is None and in_ledger:
         return {}
     if (column is None) == (for_all is None):
@@ -162,22 +164,22 @@ def _estimate(
 
     randomness = None if seed is None else Randomness.seeded(seed)
     with told_warnings(strict=strict):
-        found: MeanEstimate | GroupedEstimate = estimate_mean(files, **options, randomness=randomness, progress=hook)
-    return found
+        result: MeanEstimate | GroupedEstimate = estimate_mean(files, **options, randomness=randomness, progress=hook)
+    return result
 
 
-def _show(found: MeanEstimate | GroupedEstimate, level: float, *, json: bool, csv: bool) -> None:
-    """The answer on standard output, what to know about it on standard error."""
-    if not found.private:
+def _show(result: MeanEstimate | GroupedEstimate, level: float, *, json: bool, csv: bool) -> None:
+    """Print the answer on standard output, and its warnings on standard error."""
+    if not result.private:
         warn("NOT PRIVATE: --seed is for simulations. Do not publish.")
-    rows, content = _rows_and_content(found, level)
+    rows, content = _rows_and_content(result, level)
     if csv:
         typer.echo(as_csv(rows))
     else:
-        typer.echo(as_json(content) if json else in_options(found.text(level)))
-    for text in found.contradictions:
+        typer.echo(as_json(content) if json else in_options(result.text(level)))
+    for text in result.contradictions:
         warn(f"no answer: {text}")
-    for text in found.warnings:
+    for text in result.warnings:
         note(f"warning: {text}")
     refused = [row for row in rows if row.get("refused")]
     if refused:
@@ -185,17 +187,17 @@ def _show(found: MeanEstimate | GroupedEstimate, level: float, *, json: bool, cs
 
 
 def _rows_and_content(
-    found: MeanEstimate | GroupedEstimate, level: float
+    result: MeanEstimate | GroupedEstimate, level: float
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """For CSV, one row per group, or one, that also says whether it is private; and for JSON, everything."""
+    """The rows for CSV, one per group (or a single one), and the content for JSON, which has everything."""
     from pdpmean import GroupedEstimate
 
-    marks = {"level": level, "private": found.private}
-    if isinstance(found, GroupedEstimate):
-        return [row | marks for row in found.rows(level)], found.to_dict(level)
-    low, high = (None, None) if found.contradicted else found.interval(level)
-    numbers = {name: getattr(found, name) for name in _NUMBERS}
-    texts = {"contradiction": "; ".join(found.contradictions), "warning": "; ".join(found.warnings)}
-    content = found.to_dict(level)
+    common = {"level": level, "private": result.private}
+    if isinstance(result, GroupedEstimate):
+        return [row | common for row in result.rows(level)], result.to_dict(level)
+    low, high = (None, None) if result.contradicted else result.interval(level)
+    numbers = {name: getattr(result, name) for name in _CSV_NUMBERS}
+    texts = {"contradiction": "; ".join(result.contradictions), "warning": "; ".join(result.warnings)}
+    content = result.to_dict(level)
     row = {"mean": content["mean"], "low": low, "high": high, **numbers, **texts}
-    return [row | marks], content
+    return [row | common], content

@@ -1,4 +1,4 @@
-"""``pdpmean ledger``: who grants what, what every release cost whom, and whether all of it adds up."""
+"""``pdpmean ledger``: records what people grant, shows what every release cost them, and checks that all adds up."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ app = typer.Typer(
     epilog="Example: pdpmean ledger init people.db",
 )
 
-_DUST = 1e-6  # nats, and less than that is no budget: what rounding leaves
-_SHOWN = 5  # releases that an overview lists
+_NEGLIGIBLE = 1e-6  # nats; a smaller rest of a grant is due to rounding, and does not count as budget left
+_SHOWN_RELEASES = 5  # how many releases `show` lists
 
 Db = Annotated[str, typer.Argument(metavar="DB", help="The ledger: a file, or postgresql://...")]
 Person = Annotated[str, typer.Argument(metavar="ID", help="The person's id.")]
@@ -38,7 +38,7 @@ Note = Annotated[str | None, typer.Option("--note", help="A note to record with 
 
 
 def open_ledger(where: str) -> Ledger:
-    """The ledger there; one that is not there is not made by mistake."""
+    """An existing ledger. A mistyped path is an error, and does not create a new one."""
     from pdpmean import Ledger
 
     return Ledger(where, make=False)
@@ -79,29 +79,30 @@ def import_people(
     """
     budgets = tier_budgets(read_tiers(tiers))
     with open_ledger(db) as ledger, told_warnings(strict=strict):
-        done = ledger.import_rows(_rows(files, person, budget, budgets), note=note)
-    withdrawn = f"; {done.withdrawn:,} have withdrawn and remain so" if done.withdrawn else ""
-    typer.echo(f"{done.added:,} people added, {done.changed:,} changed{withdrawn}")
+        imported = ledger.import_rows(_rows(files, person, budget, budgets), note=note)
+    withdrawn = f"; {imported.withdrawn:,} have withdrawn and remain so" if imported.withdrawn else ""
+    typer.echo(f"{imported.added:,} people added, {imported.changed:,} changed{withdrawn}")
 
 
 def _rows(files: list[str], person: str, budget: str, tiers: dict[str, float] | None) -> Iterator[tuple[Any, ...]]:
-    """What people grant: a place, an id, the name of a tier, and the columns of an amount."""
+    """The rows for `Ledger.import_rows`: a row number, an id, the name of a tier, and the columns of an amount."""
     from pdpmean.core.checks import check_budgets, in_column
     from pdpmean.ledger.amount import columns_of_budgets
     from pdpmean.sources.layout import Layout
     from pdpmean.sources.opening import open_table
 
-    budget_of = tiers or {}
-    by_budget = Counter(budget_of.values())
-    names = {held: name for name, held in budget_of.items() if by_budget[held] == 1}  # of two tiers, neither is told
+    budget_of_tier = tiers or {}
+    tiers_with = Counter(budget_of_tier.values())
+    # The tier is inferred from the budget, so its name is left out where two tiers have the same budget.
+    tier_with = {amount: name for name, amount in budget_of_tier.items() if tiers_with[amount] == 1}
     place = 0
     source = open_table(files, Layout(None, budget, tiers, person=person))
     for ids, budgets in source.people():
         with in_column(source.budget_column):
             columns = columns_of_budgets(check_budgets(budgets, place))
-        tier = (names.get(held) for held in budgets.tolist())
+        tier_names = (tier_with.get(amount) for amount in budgets.tolist())
         places = range(place, place + len(ids))
-        yield from zip(places, ids, tier, *(column.tolist() for column in columns), strict=True)
+        yield from zip(places, ids, tier_names, *(column.tolist() for column in columns), strict=True)
         place += len(ids)
 
 
@@ -142,7 +143,8 @@ def show(db: Db, json: given.Json = False) -> None:
     Example: pdpmean ledger show people.db
     """
     with open_ledger(db) as ledger:
-        left, made = ledger.remaining(), ledger.releases()
+        left = ledger.remaining()
+        made = ledger.releases()
     people = sum(left.values())
     open_ones = [release.number for release in made if release.state == "reserved"]
     if json:
@@ -150,19 +152,31 @@ def show(db: Db, json: given.Json = False) -> None:
         typer.echo(as_json(content | {"releases": len(made), "reserved": open_ones}))
         return
     facts = [
-        ("people", f"{people:,}, of whom {_with_something(left):,} have budget left"),
+        ("people", f"{people:,}, of whom {_people_with_budget(left):,} have budget left"),
         ("releases", f"{len(made):,}" + f", of which {len(open_ones)} still reserved" * bool(open_ones)),
     ]
-    typer.echo(as_facts(facts) + (f"\n\n{_table(made[-_SHOWN:])}" if made else ""))
+    typer.echo(as_facts(facts) + (f"\n\n{_table(made[-_SHOWN_RELEASES:])}" if made else ""))
 
 
-def _with_something(left: dict[float, int]) -> int:
-    return sum(people for budget, people in left.items() if budget > _DUST)
+def _people_with_budget(left: dict[float, int]) -> int:
+    """How many people have budget left, from the number of people by remaining budget."""
+    return sum(people for budget, people in left.items() if budget > _NEGLIGIBLE)
 
 
 def _table(made: list[Release]) -> str:
+    """A table of releases, one line each."""
     rows = [("release", "date", "state", "people", "total cost", "for what")]
-    rows += [(str(one.number), one.at[:10], one.state, f"{one.people:,}", str(one.total), one.purpose) for one in made]
+    rows += [
+        (
+            str(release.number),
+            release.at[:10],
+            release.state,
+            f"{release.people:,}",
+            str(release.total),
+            release.purpose,
+        )
+        for release in made
+    ]
     return as_table(rows, right_from=len(rows[0]))
 
 
@@ -173,8 +187,8 @@ def statement(db: Db, person: Person, json: given.Json = False) -> None:
     Example: pdpmean ledger statement people.db 4711
     """
     with open_ledger(db) as ledger:
-        told = ledger.statement(person)
-    typer.echo(as_json(told.to_dict()) if json else str(told))
+        letter = ledger.statement(person)
+    typer.echo(as_json(letter.to_dict()) if json else str(letter))
 
 
 @app.command("releases", cls=Command)
@@ -185,7 +199,7 @@ def releases(db: Db, json: given.Json = False) -> None:
     """
     with open_ledger(db) as ledger:
         made = ledger.releases()
-    typer.echo(as_json({"releases": [one.to_dict() for one in made]}) if json else _table(made))
+    typer.echo(as_json({"releases": [release.to_dict() for release in made]}) if json else _table(made))
 
 
 @app.command("verify", cls=Command)
@@ -195,17 +209,17 @@ def verify(db: Db, json: given.Json = False) -> None:
     Example: pdpmean ledger verify people.db
     """
     with open_ledger(db) as ledger:
-        found = ledger.verify()
+        verification = ledger.verify()
     content = {
-        "passed": found.passed,
-        "problems": list(found.problems),
-        "people": found.people,
-        "entries": found.entries,
-        "last_hash": found.last_hash,
-        "reserved": list(found.dangling),
+        "passed": verification.passed,
+        "problems": list(verification.problems),
+        "people": verification.people,
+        "entries": verification.entries,
+        "last_hash": verification.last_hash,
+        "reserved": list(verification.dangling),
     }
-    typer.echo(as_json(content) if json else str(found))
-    if not found.passed:
+    typer.echo(as_json(content) if json else str(verification))
+    if not verification.passed:
         raise typer.Exit(REFUSED)
 
 

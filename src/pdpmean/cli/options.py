@@ -1,4 +1,7 @@
-"""The options of the commands, each with its type, name and help."""
+"""Options: the type, name and help text of every command-line option, declared once and used by the commands.
+
+The options that ``estimate`` and ``plan`` share are parameters of `_planning`; `with_planning` adds them to a command.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +16,33 @@ import typer
 from pdpmean.cli.tiers import Tier, budget_range
 from pdpmean.errors import InvalidInputError
 
-Planning = Callable[..., dict[str, Any]]  # what `with_planning` hands to a command
+# What `with_planning` passes to a command: a function from the tiers to arguments of `estimate_mean` and `plan_mean`.
+Planning = Callable[..., dict[str, Any]]
 
-COLUMNS, GROUPS, MODEL = "Columns", "Groups", "Who is protected"
+# The headings under which the help shows options.
+COLUMNS = "Columns"
+GROUPS = "Groups"
+MODEL = "Who is protected"
+POPULATION = "The population"
+PLAN = "Override the plan"
+OUTPUT = "Output"
+LEDGER = "Ledger"
+
 BOUNDS_HINT = "--bounds takes two numbers, with a blank between them: --bounds 0 100, or --bounds 0 none"
-POPULATION, PLAN, OUTPUT, LEDGER = "The population", "Override the plan", "Output", "Ledger"
 
 
 def _option(name: str, help: str, panel: str | None = None, metavar: str | None = None) -> Any:  # noqa: A002
+    """The declaration of an option; `panel` is its heading in the help."""
     return typer.Option(name, help=help, rich_help_panel=panel, metavar=metavar)
 
 
 def column(name: str, help: str) -> Any:  # noqa: A002
-    """An option that names a column."""
+    """The declaration of an option that names a column of the data."""
     return _option(name, help, COLUMNS, "COLUMN")
 
 
 def _flag(name: str, help: str) -> Any:  # noqa: A002
+    """The declaration of an output option that takes no value."""
     return _option(name, help, OUTPUT)
 
 
@@ -222,7 +235,7 @@ def _planning(
     *,
     tiers: list[Tier],
 ) -> dict[str, Any]:
-    """The options that `estimate_mean` and `plan_mean` have in common, as they take them."""
+    """The arguments that `estimate_mean` and `plan_mean` have in common, from the options that the user gave."""
     from pdpmean import Choices
 
     choices = {
@@ -246,17 +259,20 @@ def _planning(
 
 
 def _bounds(texts: tuple[str, str] | None) -> tuple[Any, Any] | None:
-    """Two bounds; a comma between them is noticed, which would take the next option for the second."""
+    """The two bounds as numbers, or None for an open end.
+
+    ``--bounds 0,100 --json`` would take ``--json`` for the upper bound; the error says to write a blank instead.
+    """
     if texts is None:
         return None
     low, high = texts
     if "," in low or high.startswith("--"):
         raise InvalidInputError(BOUNDS_HINT, name="bounds", value=texts)
-    return _end(low), _end(high)
+    return _bound(low), _bound(high)
 
 
-def _end(text: str) -> float | str | None:
-    """A bound; what is no number is left as it is, to be told as it was given."""
+def _bound(text: str) -> float | str | None:
+    """One bound; a text that is no number is returned as it is, so that the error can quote it."""
     if text.lower() == "none":
         return None
     try:
@@ -266,24 +282,28 @@ def _end(text: str) -> float | str | None:
 
 
 def with_planning(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of `_planning` in the place of `planning`, which it gets to call with the tiers."""
+    """Decorate a command so that it has the options of `_planning` in place of its parameter `planning`.
+
+    The command receives `planning` as a function, which it calls with the tiers to get the arguments.
+    """
     shared = [
         parameter
         for parameter in inspect.signature(_planning, eval_str=True).parameters.values()
         if parameter.kind is not parameter.KEYWORD_ONLY
     ]
-    own = inspect.signature(command, eval_str=True)
+    signature = inspect.signature(command, eval_str=True)
 
     @wraps(command)
     def run(**given: Any) -> None:
-        chosen = {parameter.name: given.pop(parameter.name) for parameter in shared}
-        command(**given, planning=partial(_planning, **chosen))
+        shared_values = {parameter.name: given.pop(parameter.name) for parameter in shared}
+        command(**given, planning=partial(_planning, **shared_values))
 
-    everything = [
+    parameters = [
         parameter.replace(kind=parameter.KEYWORD_ONLY)
-        for name, declared in own.parameters.items()
+        for name, declared in signature.parameters.items()
         for parameter in (shared if name == "planning" else [declared])
     ]
-    run.__signature__ = own.replace(parameters=everything)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in everything}
+    # Typer reads the options from these.
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run

@@ -1,4 +1,4 @@
-"""Answers as JSON or CSV."""
+"""Output: results as JSON or CSV."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ __all__ = ["as_csv", "as_json", "wanted"]
 
 
 def as_json(content: Mapping[str, Any]) -> str:
-    """Strict JSON: what is not a finite number is null."""
+    """The content as strict JSON, which has no infinities or NaN: those become null."""
     return json.dumps(_finite(content), indent=2, allow_nan=False, ensure_ascii=False)
 
 
 def _finite(content: Any) -> Any:
+    """The same content with None in place of every number that is not finite."""
     match content:
         case float() if not math.isfinite(content):
             return None
@@ -33,7 +34,7 @@ def _finite(content: Any) -> Any:
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A header and one line per row; what is missing is empty."""
+    """The rows as CSV text, with a header; None is an empty field."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -42,5 +43,5 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def wanted(path: Path | None, kinds: Collection[str]) -> AbstractContextManager[Path | None]:
-    """What `replacing` gives for a file that was asked for; None where none was."""
+    """A context for writing an optional output file: as `replacing`, or None if no path is given."""
     return nullcontext() if path is None else replacing(path, kinds)

@@ -1,4 +1,4 @@
-"""``pdpmean plan``: what to expect before anything is spent."""
+"""``pdpmean plan``: shows the expected error before any budget is spent."""
 
 from __future__ import annotations
 
@@ -58,9 +58,13 @@ def plan(
     with wanted(plot, FIGURES) as figure:
         made: Plan | GroupedPlan
         if ledger or spend:
-            made = _of_ledger(files, ledger, options | {"spend": spend, "budget": budget})
+            made = _plan_from_ledger(files, ledger, options | {"spend": spend, "budget": budget})
         else:
-            made = _of_files(files, budget, listed, options, quiet) if files else _of_tiers(budget, listed, options)
+            made = (
+                _plan_from_files(files, budget, listed, options, quiet)
+                if files
+                else _plan_from_tiers(budget, listed, options)
+            )
         if figure:
             from pdpmean import plot as draw
 
@@ -69,23 +73,27 @@ def plan(
 
 
 def _check_plot(plot: Path | None, options: dict[str, Any]) -> None:
+    """Raise if a figure of several groups is asked for."""
     if plot is not None and "groups" in options:
         raise InvalidInputError("--plot draws one plan; leave out --by and --groups", name="plot", value=plot)
 
 
 def _content(made: Plan | GroupedPlan) -> dict[str, Any]:
+    """The plan for JSON; a single plan also says what would change its error."""
     from pdpmean import Plan, what_if
 
     return made.to_dict() | ({"what_if": what_if(made).to_list()} if isinstance(made, Plan) else {})
 
 
 def _text(made: Plan | GroupedPlan) -> str:
+    """The plan as text; a single plan also says what would change its error."""
     from pdpmean import Plan, what_if
 
     return f"{made}\n\n{what_if(made)}" if isinstance(made, Plan) else str(made)
 
 
-def _of_tiers(budget: str | None, listed: list[Tier], options: dict[str, Any]) -> Plan:
+def _plan_from_tiers(budget: str | None, listed: list[Tier], options: dict[str, Any]) -> Plan:
+    """The plan for the numbers of people in ``--tiers``."""
     from pdpmean import plan_mean
 
     for name in ("person", "rows", "by"):
@@ -99,7 +107,8 @@ def _of_tiers(budget: str | None, listed: list[Tier], options: dict[str, Any]) -
     return made
 
 
-def _of_ledger(files: list[str] | None, ledger: str | None, options: dict[str, Any]) -> Plan:
+def _plan_from_ledger(files: list[str] | None, ledger: str | None, options: dict[str, Any]) -> Plan:
+    """The plan for what people in the ledger have left: everybody, or the people in the files."""
     from pdpmean import plan_mean
     from pdpmean.cli.ledger import open_ledger
 
@@ -107,9 +116,10 @@ def _of_ledger(files: list[str] | None, ledger: str | None, options: dict[str, A
     return made
 
 
-def _of_files(
+def _plan_from_files(
     files: list[str], budget: str | None, listed: list[Tier], options: dict[str, Any], quiet: bool
 ) -> Plan | GroupedPlan:
+    """The plan for the column of budgets in the files."""
     if options["model"] == "unbounded":
         raise InvalidInputError(
             "in the unbounded model the budgets in a file are private: use --tiers with the people you expect",

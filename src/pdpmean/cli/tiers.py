@@ -1,4 +1,4 @@
-"""Lists, groups and tiers as written on the command line."""
+"""Tiers: parses lists, groups and tiers as they are written on the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Tier", "budget_range", "people_of", "read_groups", "read_list", "rea
 
 
 class Tier(NamedTuple):
-    """A tier as written, ``[NAME=]BUDGET[:PEOPLE]``."""
+    """A tier as written on the command line, ``[NAME=]BUDGET[:PEOPLE]``."""
 
     name: str | None
     budget: float
@@ -21,12 +21,12 @@ class Tier(NamedTuple):
 
 
 def read_list(texts: Iterable[str]) -> list[str]:
-    """The entries of texts such as ``a,b``; one that holds a comma goes in double quotes."""
+    """The entries of texts such as ``a,b``; an entry with a comma is written in double quotes."""
     return [entry.strip() for text in texts for line in csv.reader([text]) for entry in line]
 
 
 def read_groups(by: str | None, groups: list[str] | None) -> dict[str, Any]:
-    """The column of groups and the list of them, as options; nothing where neither is given."""
+    """The arguments `by` and `groups` of `estimate_mean`; empty if neither is given."""
     if (by is None) != (not groups):
         raise InvalidInputError(
             "--by and --groups go together: a column and the public list of its groups, --by region --groups a,b",
@@ -45,10 +45,11 @@ def read_tiers(texts: Iterable[str] | None) -> list[Tier]:
 
 
 def _read_tier(text: str) -> Tier:
-    name, named, rest = text.rpartition("=")
-    budget, counted, people = rest.partition(":")
+    """The tier that a text describes; raises if it is malformed or has a negative number."""
+    name, equals_sign, rest = text.rpartition("=")
+    budget, colon, people = rest.partition(":")
     try:
-        tier = Tier(name.strip() if named else None, float(budget), int(people) if counted else None)
+        tier = Tier(name.strip() if equals_sign else None, float(budget), int(people) if colon else None)
     except ValueError:
         tier = Tier(None, math.nan, None)
     if not tier.budget >= 0 or (tier.people or 0) < 0:
@@ -68,7 +69,7 @@ def tier_budgets(tiers: list[Tier]) -> dict[str, float] | None:
 
 
 def people_of(tiers: list[Tier]) -> dict[float, int]:
-    """How many people hold which budget."""
+    """The number of people by budget; raises unless every tier says how many people it has."""
     if not tiers or any(tier.people is None for tier in tiers):
         raise InvalidInputError("without a file, --tiers must say how many people: 0.1:5400,1:900", name="tiers")
     people: dict[float, int] = {}
@@ -78,7 +79,10 @@ def people_of(tiers: list[Tier]) -> dict[float, int]:
 
 
 def budget_range(model: str, low: float | None, high: float | None, tiers: list[Tier]) -> tuple[float, float] | None:
-    """What is public of the budgets in the unbounded model: as given or, since tiers are public, their ends."""
+    """The public range of budgets in the unbounded model; None if it is not given.
+
+    By default it is the range of the finite positive budgets of the tiers, which are public.
+    """
     finite = [tier.budget for tier in tiers if 0 < tier.budget < math.inf] if model == "unbounded" else []
     low = min(finite, default=None) if low is None else low
     high = max(finite, default=None) if high is None else high

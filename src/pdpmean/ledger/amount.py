@@ -1,4 +1,8 @@
-"""Amounts of privacy budget: whole numbers of 2**-40 nat, and infinity. No arithmetic here is in floating point."""
+"""Amount: privacy budgets and costs as whole numbers of 2**-40 nat, or infinity.
+
+Floating-point sums of costs would drift, and could exceed a grant by a rounding error. Amounts are integers, so that
+sums are exact. Numbers that come in are rounded down, and so are doubles that go out.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +34,17 @@ __all__ = [
 
 UNIT_BITS = 40
 UNITS_PER_NAT = 2**UNIT_BITS
-_LARGEST_NATS = 2**40  # of a finite amount: a larger one protects nothing
+# The largest finite amount, in nats; larger ones are lowered to it. It protects nothing anyway, and fits into 64 bits
+# even when it is multiplied by a share with a numerator up to 2**20.
+_LARGEST_NATS = 2**40
 
 
 @dataclass(frozen=True, order=True)
 class Amount:
-    """A whole number of units of 2**-40 nat, or infinity. It exists so that sums of costs are exact.
+    """An amount of privacy budget: a whole number of units of 2**-40 nat, or infinity.
 
-    Amounts are ordered like numbers, with infinity above all. A database stores one as three integers, its `columns`.
+    It exists so that sums of costs are exact. Amounts are ordered like numbers, with infinity above all others. A
+    database stores an amount as three integers, its `columns`.
     """
 
     infinite: bool = False
@@ -45,39 +52,39 @@ class Amount:
 
     @classmethod
     def rounded_down(cls, number: Any, name: str = "budget") -> Amount:
-        """The largest amount that is at most this number of nats: a Fraction, an int, a float, or text such as "0.1".
+        """The largest amount that is at most `number` nats: a Fraction, an int, a float, or a text such as "0.1".
 
-        Finite amounts are capped at 2**40 nats.
+        Finite amounts are capped at 2**40 nats. `name` is what an error message calls the number.
         """
         exact = _exact(number, name)
         return INFINITE if exact is None else cls(units=math.floor(min(exact, _LARGEST_NATS) * UNITS_PER_NAT))
 
     @classmethod
     def of_columns(cls, infinite: int, nats: int, units: int) -> Amount:
-        """The amount that three columns of a database hold."""
+        """The amount that is stored in three columns of a database."""
         return INFINITE if infinite else cls(units=int(nats) * UNITS_PER_NAT + int(units))
 
     @property
     def columns(self) -> tuple[int, int, int]:
-        """Whether it is infinite, its whole nats, and the remaining units; each fits into 64 bits."""
+        """Whether it is infinite (0 or 1), its whole nats, and the remaining units; each fits into 64 bits."""
         return int(self.infinite), self.units // UNITS_PER_NAT, self.units % UNITS_PER_NAT
 
     def __add__(self, other: Amount) -> Amount:
         return INFINITE if self.infinite or other.infinite else Amount(units=self.units + other.units)
 
     def part(self, share: Fraction) -> Amount:
-        """A share of it, rounded down; any share of infinity is infinite."""
+        """A share of the amount, rounded down; any share of infinity is infinite."""
         return INFINITE if self.infinite else Amount(units=math.floor(self.units * share))
 
     def less(self, spent: Amount) -> Amount:
-        """What is left of it after `spent`: never below nothing, and always infinite if it is infinite itself."""
+        """The amount minus `spent`, but at least zero; infinity minus anything is infinity."""
         if self.infinite:
             return INFINITE
         return NOTHING if spent.infinite else Amount(units=max(self.units - spent.units, 0))
 
     @property
     def exact(self) -> Fraction | float:
-        """The amount in nats, as a fraction; or infinity."""
+        """The amount in nats, as an exact fraction; or infinity."""
         return math.inf if self.infinite else Fraction(self.units, UNITS_PER_NAT)
 
     @property
@@ -88,12 +95,12 @@ class Amount:
         return float(budgets_of_columns(*np.array(self.columns, dtype=np.int64))[()])
 
     def __float__(self) -> float:
-        """In nats, rounded down, so that nobody gains who is granted what an export says is left."""
+        """The amount in nats, rounded down: importing an export's remaining budgets then grants nobody more."""
         nearest = float(self.exact)
         return nearest if nearest <= self.exact else math.nextafter(nearest, 0.0)
 
     def __str__(self) -> str:
-        """The amount in nats, to nine digits, so that 0.1 rounded down to units still reads as 0.1."""
+        """The amount in nats, to nine digits: 0.1 rounded down to units still reads as 0.1."""
         return f"{float(self):.9g}"
 
 
@@ -103,7 +110,7 @@ ONE_UNIT = Amount(units=1)
 
 
 def _exact(number: Any, name: str) -> Fraction | None:
-    """The number as a fraction; None if it is infinite."""
+    """The number as an exact fraction; None if it is infinite. Raises if it is negative or no number."""
     try:
         text = number.strip().lower() if isinstance(number, str) else number
         if text in ("inf", "infinity", math.inf):
@@ -117,13 +124,16 @@ def _exact(number: Any, name: str) -> Fraction | None:
 
 
 def _ratio_of(number: Any) -> Callable[[], tuple[int, int]]:
-    """What gives it as a ratio. Not by way of a double where it has one itself: that may be above a Decimal."""
+    """The method that returns a number's exact numerator and denominator.
+
+    It is the number's own where it has one. A conversion to a double first could round up, as for a Decimal.
+    """
     ratio: Callable[[], tuple[int, int]] = getattr(number, "as_integer_ratio", None) or float(number).as_integer_ratio
     return ratio
 
 
 def columns_of_budgets(budgets: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The columns of many budgets at once, rounded down like single ones.
+    """The three columns of many budgets at once, rounded down like single ones.
 
     Every step is exact: a double minus its whole part is a double, and so is that times a power of two.
     """
@@ -137,13 +147,16 @@ def columns_of_budgets(budgets: Floats) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def budgets_of_columns(infinite: NDArray[np.int64], nats: NDArray[np.int64], units: NDArray[np.int64]) -> Floats:
-    """The largest doubles that do not exceed these amounts: the budgets to use where these amounts are charged."""
+    """The largest doubles that do not exceed these amounts, in nats.
+
+    An estimate uses them as budgets, so that nobody's privacy loss exceeds what they are charged.
+    """
     import numpy as np
 
     whole = nats.astype(np.float64)
-    beyond = units.astype(np.float64) / UNITS_PER_NAT
-    nearest = whole + beyond
-    # The rounding error is computed exactly, since the whole nats are 0 or larger than the rest (Dekker's sum).
-    above = (nearest - whole) - beyond > 0
-    below: Floats = np.where(above, np.nextafter(nearest, 0.0), nearest)
-    return np.where(infinite > 0, math.inf, below)
+    fraction = units.astype(np.float64) / UNITS_PER_NAT
+    nearest = whole + fraction
+    # Dekker's fast two-sum: (nearest - whole) is exact, since the whole nats are either 0 or larger than the fraction.
+    is_above = (nearest - whole) - fraction > 0
+    rounded_down: Floats = np.where(is_above, np.nextafter(nearest, 0.0), nearest)
+    return np.where(infinite > 0, math.inf, rounded_down)

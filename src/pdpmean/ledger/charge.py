@@ -1,9 +1,11 @@
-"""Charge: how a release is charged to the ledger, so that a crash at any moment charges nobody too little.
+"""Charge: charges a release to the ledger, such that a crash at any moment charges nobody too little.
 
-1. Reserve everybody's cost, in one transaction, before anything is drawn.
-2. Announce each draw beforehand, with the largest part of the cost that it can use (`will_draw`).
-3. Commit together with the result. Without a result: cancel if nothing was drawn, commit a part of the cost if a noisy
-   census led to a refusal, and otherwise settle the whole cost as spent.
+"Drawing" means drawing the random noise of a step: from then on, something about the data may have been revealed.
+
+1. Before anything is drawn, reserve everybody's cost in one transaction.
+2. Before each draw, announce the largest fraction of the cost that may have been used once it is made (`will_draw`).
+3. Commit when there is a result. Without a result: cancel if nothing was drawn; commit only the drawn fraction if the
+   release was refused after a noisy census; otherwise settle, which counts the whole cost as spent.
 """
 
 from __future__ import annotations
@@ -42,26 +44,33 @@ class Chargeable(Protocol):
     budget_column: BudgetColumn | None
 
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
-        """The id of each record in order, None if it takes no part, and its budget in the data."""
+        """Batches of records in order: their ids (None for a record that takes no part) and budgets in the data."""
 
     def groups_of_people(self) -> Iterator[NDArray[np.int32]]:
-        """The group of each record, in the same order."""
+        """The group number of each record, in batches and in the same order."""
 
     def charged(self, budgets: Floats) -> Self:
-        """The same records at these budgets, in the same order."""
+        """The same records, with these budgets instead of their own, in the same order."""
 
 
 Records = TypeVar("Records", bound=Chargeable)
 
 
 class Charge:
-    """A running release, which keeps track of how much of its cost may have been drawn. Idle without a ledger."""
+    """The cost of one running release: reserves it, tracks how much of it is used, and closes it in the ledger.
+
+    It is a context manager, so that an exception anywhere in an estimate ends the release in the ledger as well.
+    Without a ledger all methods do nothing, so that `estimate.py` reads the same with and without one.
+    """
 
     def __init__(self) -> None:
         self._reservation: Reservation | None = None
         self._drawn = Fraction(0)
+        """The fraction of everybody's cost that announced draws may have used so far."""
         self._spared: NDArray[np.bool_] | None = None
+        """Whether each record is in a refused group; None if no group is refused."""
         self._spared_part = Fraction(0)
+        """The fraction of the cost that had been drawn when groups were refused."""
 
     def __enter__(self) -> Self:
         return self
@@ -73,7 +82,7 @@ class Charge:
             self._end_without_result(self._reservation, error)
 
     def reserve(self, source: Records, run: Run | None, options: Options, share: float | Fraction) -> Records:
-        """The records at the budgets that are reserved for them; unchanged without a ledger."""
+        """Reserve everybody's cost; returns the records with the reserved budgets, or unchanged without a ledger."""
         if options.ledger is None or run is None:
             return source
         request = _request(run, options, exact_share(share))
@@ -82,51 +91,57 @@ class Charge:
 
     @property
     def release(self) -> int | None:
-        """The number of the release in the ledger; None without one."""
+        """The number of the release in the ledger; None without a ledger."""
         return None if self._reservation is None else self._reservation.number
 
     @property
     def levels(self) -> Floats:
-        """The budgets that were reserved, each once; none without a ledger."""
+        """The distinct reserved budgets in ascending order, in nats; empty without a ledger."""
         return np.unique([] if self._reservation is None else self._reservation.budgets)
 
     def spending(self, options: Options) -> Spending | None:
-        """What the release costs people; how many have budget left only where that is public. None if nobody pays.
+        """The smallest and largest cost of the release, for its report; None if nobody is charged.
 
-        A ledger that cannot be read must not cost the answer, which is paid for. What refused groups get back is not
-        known yet, so that of them nothing is said.
+        Where balances are public, it also says how many people have budget left. That is left out if groups were
+        refused, since their refund is not booked yet, and if the ledger cannot be read: the result is paid for, and an
+        error here must not lose it.
         """
         if self._reservation is None:
             return None
         if not options.model.budgets_are_public:
             return Spending(*options.model.public_range)
         costs = self.levels[self.levels > 0]
-        if costs.size == 0:  # nobody has anything left, as in groups that are all refused
+        if costs.size == 0:  # nobody has budget left; all groups are then refused
             return None
-        told = Spending(float(costs[0]), float(costs[-1]))
+        spending = Spending(float(costs[0]), float(costs[-1]))
         with suppress(LedgerError):
             if self._spared is None:
                 left = options.ledger.remaining()
-                return replace(told, people_left=sum(left.values()) - left.get(0.0, 0), people=sum(left.values()))
-        return told
+                return replace(spending, people_left=sum(left.values()) - left.get(0.0, 0), people=sum(left.values()))
+        return spending
 
     def spare(self, source: Chargeable, refused: Sequence[bool]) -> None:
         """Note which groups are refused, before anything more is drawn from the others.
 
-        Once the release is made, people of refused groups are charged only for what had been drawn by now.
+        When the release is committed, people in refused groups are charged only for what has been drawn by now.
         """
         if self._reservation is None or not any(refused):
             return
-        spared = np.append(refused, False)  # the last entry is for records of other groups, which cost nothing
+        # The last entry is for records of groups that were not asked for, whose number is one beyond the last group.
+        # They cost nothing.
+        spared = np.append(refused, False)
         self._spared = np.concatenate([np.empty(0, np.bool_), *(spared[codes] for codes in source.groups_of_people())])
         self._spared_part = self._drawn
 
     def will_draw(self, part: Fraction = Fraction(1)) -> None:
-        """Announce a draw: from now on, this part of the cost counts as spent."""
+        """Announce a draw: from now on, this fraction of everybody's cost counts as used, even after a crash."""
         self._drawn = part
 
     def commit(self, result: Any) -> None:
-        """Record that the release was made, with its plan and the hash of its result."""
+        """Record in the ledger that the release was made, with its plan and the SHA-256 hash of its result.
+
+        If that fails, the `LedgerError` carries the result, since it is paid for.
+        """
         if self._reservation is None:
             return
         content = result.to_dict()
@@ -143,35 +158,37 @@ class Charge:
             error.args = (f"{error}. Release {self.release} is not recorded as completed, but counts as spent",)
             raise
 
-    def _end_without_result(self, held: Reservation, error: BaseException) -> None:
+    def _end_without_result(self, reservation: Reservation, error: BaseException) -> None:
         """Record why there is no result, and charge for what may have been drawn."""
-        with suppress(LedgerError):  # the release then stays reserved, which counts as spent
+        with suppress(LedgerError):  # on failure the release stays reserved, which counts as spent
             if not self._drawn:
-                held.cancel(_reason(error))
+                reservation.cancel(_reason(error))
             elif isinstance(error, InsufficientBudgetError):
-                held.commit({"outcome": "refused", "part": str(self._drawn)}, self._drawn)
+                reservation.commit({"outcome": "refused", "part": str(self._drawn)}, self._drawn)
             else:
-                settle(held.store, held.number, _reason(error))
+                settle(reservation.store, reservation.number, _reason(error))
 
 
 def _reason(error: BaseException) -> str:
-    """The type of the error only: its message may quote something private."""
+    """The type of the error. Its message is left out, since it may quote something private."""
     return type(error).__name__
 
 
 def _people(source: Chargeable, request: Request) -> Iterator[PeopleAsked]:
+    """The people in the data, in batches; with their budgets if the request says that the data has them."""
     first = 0
     for ids, budgets in source.people():
         with in_column(source.budget_column):
-            granted = _granted(budgets, first, request) if request.budgets_in_data else None
-        yield PeopleAsked(ids, granted)
+            valid_budgets = _valid_budgets(budgets, first, request) if request.budgets_in_data else None
+        yield PeopleAsked(ids, valid_budgets)
         first += len(ids)
 
 
-def _granted(budgets: Floats, first: int, request: Request) -> Floats:
-    """The budgets of the data. Invalid ones are an error where budgets are public, and 0 where they are private.
+def _valid_budgets(budgets: Floats, first: int, request: Request) -> Floats:
+    """The budgets in the data. An invalid one is an error where budgets are public, and 0 where they are private.
 
-    The database never sees an invalid budget, since its reaction would reveal it.
+    So the database never sees an invalid budget: an error of its own would reveal that there is one. `first` is the
+    position of the first record in the data, for error messages.
     """
     if request.people_are_public:
         return check_budgets(budgets, first)
@@ -179,7 +196,10 @@ def _granted(budgets: Floats, first: int, request: Request) -> Floats:
 
 
 def check_ledger(options: Options, *, private: bool) -> None:
-    """Raise unless a ledger comes with the options that it needs, and `spend` with a ledger."""
+    """Raise if a ledger lacks the options that it needs, or if `spend` is given without a ledger.
+
+    `private` is whether the randomness is secure rather than seeded.
+    """
     if options.ledger is None:
         if options.spend is not None:
             raise InvalidInputError("spend goes with a ledger; without one, use share", name="spend")
@@ -199,6 +219,7 @@ def check_ledger(options: Options, *, private: bool) -> None:
 
 
 def _request(run: Run, options: Options, share: Fraction) -> Request:
+    """What this release asks of the ledger, and what the log should say about it."""
     least, most = _range_of_costs(options, share)
     return Request(
         options.purpose or "",
@@ -208,27 +229,34 @@ def _request(run: Run, options: Options, share: Fraction) -> Request:
         least=least,
         people_are_public=options.model.budgets_are_public,
         budgets_in_data=options.budgets_given,
-        details={"run": run.id, "dataset": run.dataset, "options": _told(options, share), "versions": _versions()},
+        details={
+            "run": run.id,
+            "dataset": run.dataset,
+            "options": _logged_options(options, share),
+            "versions": _versions(),
+        },
     )
 
 
 def _range_of_costs(options: Options, share: Fraction) -> tuple[Amount, Amount]:
-    """The smallest cost other than nothing, and the largest, that a release may have for anybody.
+    """The smallest positive cost and the largest cost that the release may have for anybody.
 
-    Where budgets are private, their public range is that of possible grants. This is the range of costs it implies.
+    Where budgets are private, the model states a public range of grants. The range of costs follows from it by taking
+    the share and capping at `spend`.
     """
-    most = checked_spend(options.spend, options.share)
+    limit = checked_spend(options.spend, options.share)
     if options.model.budgets_are_public:
-        return ONE_UNIT, most
-    ends = (Amount.rounded_down(end).part(share) for end in options.model.public_range)
-    least, largest = (max(min(end, most), ONE_UNIT) for end in ends)
-    return least, largest
+        return ONE_UNIT, limit
+    shares_of_ends = (Amount.rounded_down(end).part(share) for end in options.model.public_range)
+    least, most = (max(min(end, limit), ONE_UNIT) for end in shares_of_ends)
+    return least, most
 
 
 def as_charged(options: Options, share: float | Fraction) -> Options:
-    """The options for records at the budgets that a ledger has reserved: their whole share, within the range of costs.
+    """The options for records whose budgets are the reserved costs: a share of 1, and the public range of costs.
 
-    The ends of that range are rounded like costs, so that a person who grants the smallest budget takes part.
+    The reserved costs already include the share that the user asked for. The ends of the range are rounded down like
+    the costs themselves, so that a person who grants exactly the smallest budget is not left out.
     """
     if options.ledger is None:
         return options
@@ -239,7 +267,8 @@ def as_charged(options: Options, share: float | Fraction) -> Options:
     return replace(options, share=Fraction(1), model=model)
 
 
-def _told(options: Options, share: Fraction) -> dict[str, Any]:
+def _logged_options(options: Options, share: Fraction) -> dict[str, Any]:
+    """The options as the log records them, with exact share and spend as text."""
     spend = None if options.spend is None else str(checked_spend(options.spend))
     return {**told_options(options), "share": str(share), "spend": spend}
 

@@ -20,13 +20,16 @@ __all__ = ["KINDS", "TABLES", "export"]
 
 KINDS = (".csv", ".parquet")
 TABLES = ("people", "releases", "costs")
-_ROWS = 2**16  # at a time
+_ROWS_AT_ONCE = 2**16  # rows per row group of a Parquet file, which bounds the memory that writing takes
 
 Rows = Iterator[dict[str, Any]]
 
 
 def export(transaction: Transaction, path: Path, table: str) -> None:
-    """Write a table, completely or not at all, with amounts in nats and, exactly, in units of 2**-40 nat."""
+    """Write a table to a file, completely or not at all.
+
+    Amounts are given twice: in nats, and exactly in units of 2**-40 nat.
+    """
     if table not in TABLES:
         raise InvalidInputError(f"table must be one of {', '.join(TABLES)}; got {table!r}", name="table", value=table)
     rows = {"people": _people, "releases": _releases, "costs": _costs}[table](transaction)
@@ -35,21 +38,25 @@ def export(transaction: Transaction, path: Path, table: str) -> None:
 
 
 def _amount(name: str, amount: Amount) -> dict[str, Any]:
+    """The two fields of an amount, in nats and in units."""
     return {name: float(amount), f"{name}_units": None if amount.infinite else str(amount.units)}
 
 
 def _people(transaction: Transaction) -> Rows:
+    """What everybody grants, has spent and has left."""
     names = ", ".join(queries.columns(name) for name in ("granted", "spent"))
     for person, tier, note, since, withdrawn, *amounts in transaction.many_rows(
         f"SELECT id, tier, note, since, withdrawn, {names} FROM people "
         "JOIN balances ON balances.person = people.number ORDER BY number"
     ):
-        granted, spent = Amount.of_columns(*amounts[:3]), Amount.of_columns(*amounts[3:])
-        held = _amount("granted", granted) | _amount("spent", spent) | _amount("left", granted.less(spent))
-        yield {"id": person, **held, "tier": tier, "since": since, "withdrawn": bool(withdrawn), "note": note}
+        granted = Amount.of_columns(*amounts[:3])
+        spent = Amount.of_columns(*amounts[3:])
+        balance = _amount("granted", granted) | _amount("spent", spent) | _amount("left", granted.less(spent))
+        yield {"id": person, **balance, "tier": tier, "since": since, "withdrawn": bool(withdrawn), "note": note}
 
 
 def _releases(transaction: Transaction) -> Rows:
+    """All releases, oldest first."""
     for release in releases(transaction):
         yield {
             "number": release.number,
@@ -65,6 +72,7 @@ def _releases(transaction: Transaction) -> Rows:
 
 
 def _costs(transaction: Transaction) -> Rows:
+    """What every release cost every person."""
     for release, person, *cost in transaction.many_rows(
         f"SELECT release, id, {queries.columns('cost')} FROM costs "
         "JOIN people ON people.number = costs.person ORDER BY release, person"
@@ -72,7 +80,7 @@ def _costs(transaction: Transaction) -> Rows:
         yield {"release": release, "id": person, **_amount("cost", Amount.of_columns(*cost))}
 
 
-_TEXT = ("id", "tier", "since", "note", "at", "state", "purpose", "analyst", "details", "hash")
+_TEXT_COLUMNS = ("id", "tier", "since", "note", "at", "state", "purpose", "analyst", "details", "hash")
 _COLUMNS = {
     "people": "id granted granted_units spent spent_units left left_units tier since withdrawn note",
     "releases": "number at state purpose analyst people total total_units details hash",
@@ -91,16 +99,17 @@ def _write_parquet(path: Path, rows: Rows, table: str) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema([(name, _kind(name)) for name in _COLUMNS[table].split()])
+    schema = pa.schema([(name, _arrow_type(name)) for name in _COLUMNS[table].split()])
     with pq.ParquetWriter(path, schema) as writer:
-        while held := list(islice(rows, _ROWS)):
-            writer.write_table(pa.Table.from_pylist(held, schema))
+        while batch := list(islice(rows, _ROWS_AT_ONCE)):
+            writer.write_table(pa.Table.from_pylist(batch, schema))
 
 
-def _kind(name: str) -> Any:
+def _arrow_type(name: str) -> Any:
+    """The Arrow type of an exported column."""
     import pyarrow as pa
 
-    if name in _TEXT or name.endswith("_units"):
+    if name in _TEXT_COLUMNS or name.endswith("_units"):
         return pa.string()  # units go up to 2**80: more than 64 bits, but exact as text
     if name == "withdrawn":
         return pa.bool_()

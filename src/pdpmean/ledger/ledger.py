@@ -1,4 +1,9 @@
-"""Ledger: the object through which people, releases and costs are written and read."""
+"""Ledger: the class that users hold, through which grants, releases and costs are recorded and read.
+
+Every method opens one transaction on the database and delegates to the module that does the work: `people.py` for
+grants, `reservation.py` for charging a release, `verify.py` for the audit. Estimates do not call `reserve` themselves;
+`charge.py` does so for them.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +37,17 @@ __all__ = ["Ledger"]
 
 
 class Ledger:
-    """What people grant, and what every release has cost each of them: nobody's grant is ever exceeded.
+    """A record of what people grant and what every release has cost each of them. Nobody's grant is ever exceeded.
 
-    It exists so that several people can make one release after another, and privacy losses still add up to no more than
-    was granted. `estimate_mean(..., ledger=ledger)` charges it before anything is drawn. Amounts are whole numbers of
-    2**-40 nat: grants are rounded down, and sums are exact.
+    Privacy losses add up over releases. The ledger exists so that several analysts can make one release after another,
+    and the sum of everybody's losses still stays within their grant. `estimate_mean(..., ledger=ledger)` charges it
+    before any noise is drawn. Amounts are whole numbers of 2**-40 nat: grants are rounded down, and sums are exact.
 
     Parameters
     ----------
     where
-        The path of a file, made on first use (SQLite), or ``postgresql://...`` (extra ``postgres``).
+        The path of an SQLite file, created on first use, or the address of a PostgreSQL database,
+        ``postgresql://...`` (which needs the extra ``postgres``).
     moved
         Pass True once after the file was moved to another file system or restored. Copies are otherwise refused, since
         two copies could each spend the same budget.
@@ -68,7 +74,7 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Close the database."""
+        """Close this thread's connection to the database; the next use opens a new one."""
         self._store.close()
 
     def __repr__(self) -> str:
@@ -77,32 +83,36 @@ class Ledger:
     # People
 
     def grant(self, person: str, budget: Any, *, tier: str | None = None, note: str | None = None) -> None:
-        """Record that a person grants this total budget from now on, whatever they granted before.
+        """Record a person's grant: a total budget in nats, which replaces any earlier grant.
 
-        What was spent stays spent: a grant below it leaves nothing.
+        Costs so far still count. If they exceed the new grant, nothing is left.
         """
         change_grant(self._store, Grant(_checked_id(person), Amount.rounded_down(budget), tier), note)
 
     def grant_all(self, grants: Iterable[tuple[str, Any]], *, note: str | None = None) -> Imported:
-        """Record what many people grant, as pairs of id and budget; returns how many are new, and how many changed.
+        """Record the grants of many people, given as pairs of id and budget; returns how many were added or changed.
 
-        People who have withdrawn stay withdrawn, since the list may be older than that. `grant` brings them back.
+        People who have withdrawn stay withdrawn, since the list may be older than their withdrawal. `grant` brings them
+        back.
         """
-        read = lru_cache(maxsize=1024)(lambda budget: Amount.rounded_down(budget).columns)  # many choose the same tier
-        rows = ((place, _checked_id(person), None, *read(budget)) for place, (person, budget) in enumerate(grants))
+        # Cached, since most people choose one of a few tiers.
+        columns_of = lru_cache(maxsize=1024)(lambda budget: Amount.rounded_down(budget).columns)
+        rows = (
+            (place, _checked_id(person), None, *columns_of(budget)) for place, (person, budget) in enumerate(grants)
+        )
         return self.import_rows(rows, note=note)
 
     def import_rows(self, rows: Iterable[Sequence[Any]], *, note: str | None = None) -> Imported:
-        """The same, for rows of place, id, tier and the three columns of an amount."""
+        """Like `grant_all`, for rows of a row number, an id, a tier and the three columns of an `Amount`."""
         return import_grants(self._store, rows, note)
 
     def withdraw(self, person: str, *, note: str | None = None) -> None:
-        """Record that a person withdraws: they grant nothing from now on."""
-        self.balance(person)
+        """Record that a person withdraws: from now on they grant nothing, and imports do not bring them back."""
+        self.balance(person)  # raises if the ledger does not know them
         change_grant(self._store, Grant(_checked_id(person), NOTHING), note, withdrawn=True)
 
     def balance(self, person: str) -> Balance:
-        """What a person grants, what was spent of it, and what is left."""
+        """How much a person grants, how much of that is spent, and how much is left."""
         with self._reading() as transaction:
             return balance(transaction, _checked_id(person))
 
@@ -112,39 +122,40 @@ class Ledger:
             return statement(transaction, _checked_id(person))
 
     def people(self) -> int:
-        """How many people there are."""
+        """The number of people in the ledger, including those who have withdrawn."""
         with self._reading() as transaction:
             return int(transaction.value("SELECT COUNT(*) FROM people"))
 
     def remaining(
         self, *, share: float | Fraction = 1, spend: Any = None, people: Iterable[PeopleAsked] | None = None
     ) -> dict[float, int]:
-        """How many people could take part in the next release, by budget, as `plan_mean` takes it.
+        """The number of people by the budget that they could take part with in the next release.
 
-        `share` and `spend` are as for `estimate_mean`. Everybody counts, unless `people` are given.
+        `plan_mean` accepts the result as its budgets. `share` and `spend` have the same meaning as for `estimate_mean`.
+        `people` restricts the count to the people of a data set; otherwise everybody in the ledger counts.
         """
         request = Request("a plan", share=exact_share(share), most=checked_spend(spend, share))
         if people is None:
             with self._reading() as transaction:
-                found = list(transaction.rows(queries.count_by_cost(*request.limits)))
+                counts_by_cost = list(transaction.rows(queries.count_by_cost(*request.limits)))
         else:
-            found = costs_of(self._store, people, request)
-        budgets: dict[float, int] = {}
-        for *cost, count in found:
+            counts_by_cost = costs_of(self._store, people, request)
+        people_by_budget: dict[float, int] = {}
+        for *cost, count in counts_by_cost:
             budget = Amount.of_columns(*cost).largest_double
-            budgets[budget] = budgets.get(budget, 0) + int(count)
-        return budgets
+            people_by_budget[budget] = people_by_budget.get(budget, 0) + int(count)
+        return people_by_budget
 
     # Releases
 
     def reserve(self, people: Iterable[PeopleAsked], request: Request) -> Reservation:
-        """Charge everybody in a release, in one transaction, before anything is drawn."""
+        """Charge everybody in a release their cost, in one transaction, before anything is drawn."""
         if not request.purpose.strip():
             raise InvalidInputError("say what the release is for: purpose='...'", name="purpose")
         return reserve(self._store, people, request)
 
     def check_balances_are_public(self) -> None:
-        """Raise if a release was in the unbounded model: what is left would then reveal who took part."""
+        """Raise if any release was in the unbounded model: people's remaining budgets would reveal who took part."""
         with self._reading() as transaction:
             check_model(transaction, public=True)
 
@@ -154,18 +165,21 @@ class Ledger:
             return releases(transaction)
 
     def settle(self, number: int, reason: str = "cut off") -> None:
-        """Settle a release whose program died. It counts as spent, since something may have been drawn."""
+        """Close a release whose program died. Its whole cost counts as spent, since noise may have been drawn."""
         settle(self._store, number, reason)
 
     # Proof
 
     def verify(self) -> Verification:
-        """Whether the log is complete, sums are right, and nobody has spent more than they granted."""
+        """Check that the log is complete, that all sums are right, and that nobody has spent more than they granted."""
         with self._reading() as transaction:
             return verify(transaction)
 
     def export(self, path: str | os.PathLike[str], table: str = "people", *, overwrite: bool = False) -> None:
-        """Write "people", "releases" or "costs" as .csv or .parquet; an existing file only with `overwrite`."""
+        """Write the table "people", "releases" or "costs" to a .csv or .parquet file.
+
+        An existing file is replaced only with `overwrite`.
+        """
         check_is_new(path, overwrite=overwrite)
         with self._reading() as transaction:
             export(transaction, Path(path), table)
@@ -175,7 +189,7 @@ class Ledger:
 
 
 def checked_spend(spend: Any, share: float | Fraction = 1) -> Amount:
-    """The most that a release may cost anybody; unlimited unless given."""
+    """The option `spend`, checked: the most that a release may cost anybody; infinite if `spend` is None."""
     if spend is None:
         return INFINITE
     if share != 1:
@@ -189,7 +203,7 @@ def checked_spend(spend: Any, share: float | Fraction = 1) -> Amount:
 
 
 def _checked_id(person: Any) -> str:
-    """The id as text; whole numbers are ids as well."""
+    """The id as text; whole numbers are accepted as ids, too."""
     if isinstance(person, int) and not isinstance(person, bool):
         return str(person)
     if not isinstance(person, str) or not person or "\0" in person:

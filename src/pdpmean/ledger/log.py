@@ -1,4 +1,8 @@
-"""The log: every change to a ledger, in order, each entry with a hash of itself and of the entry before it."""
+"""Log: every change to a ledger, in order, as a chain of hashes.
+
+The hash of an entry covers the entry itself and the hash before it. So nobody can change or remove an earlier entry
+without changing the last hash, of which a data-protection officer may keep a copy.
+"""
 
 from __future__ import annotations
 
@@ -14,30 +18,35 @@ from pdpmean.ledger.store import Row, Store, Transaction
 
 __all__ = ["BEGINNING", "Entry", "append", "entries", "hash_of", "moment"]
 
-BEGINNING = "0" * 64  # the hash before the first entry
-_SLACK = timedelta(minutes=1)  # how far the clocks of two machines may differ
+BEGINNING = "0" * 64  # what stands for the previous hash in the first entry
+_CLOCK_TOLERANCE = timedelta(minutes=1)  # how far the clocks of two machines may differ
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the log. Its hash covers the line and, through the hash before it, all earlier lines."""
+    """An entry of the log. Its hash covers the entry and, through the hash before it, all earlier entries."""
 
     number: int
+    """Entries are numbered from 1 without gaps."""
     at: str
+    """The time, in ISO format."""
     event: str
+    """What happened, such as "granted", "reserved" or "committed"."""
     release: int | None
+    """The number of the release, if it is about one."""
     content: str
+    """All details, as JSON."""
     hash: str
 
     @property
     def details(self) -> dict[str, Any]:
-        """What else it says."""
-        held: dict[str, Any] = json.loads(self.content)
-        return held
+        """The content, parsed."""
+        details: dict[str, Any] = json.loads(self.content)
+        return details
 
 
 def hash_of(number: int, at: str, event: str, release: int | None, content: str, previous: str) -> str:
-    """The hash of an entry."""
+    """The SHA-256 hash of an entry, given the hash of the `previous` one."""
     text = json.dumps([number, at, event, release, content, previous], ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -45,9 +54,9 @@ def hash_of(number: int, at: str, event: str, release: int | None, content: str,
 def append(
     transaction: Transaction, store: Store, event: str, content: Mapping[str, Any], release: int | None = None
 ) -> Entry:
-    """Add an entry."""
-    number, before, previous = _last(transaction)
-    at = _after(before, store.now())
+    """Add an entry to the log, and return it."""
+    number, previous_time, previous = _last(transaction)
+    at = _time_after(previous_time, store.now())
     text = json.dumps(content, sort_keys=True, ensure_ascii=False, allow_nan=False)
     entry = Entry(number + 1, at, event, release, text, hash_of(number + 1, at, event, release, text, previous))
     transaction.change(
@@ -58,17 +67,21 @@ def append(
 
 
 def _last(transaction: Transaction) -> Row:
+    """The number, time and hash of the last entry; those of an imaginary entry 0 if the log is empty."""
     return transaction.row("SELECT number, at, hash FROM log ORDER BY number DESC LIMIT 1") or (0, "", BEGINNING)
 
 
 def moment(transaction: Transaction, store: Store) -> str:
-    """The time, in words. Raises if the clock is behind the last entry: dates that go backwards prove nothing."""
-    return _after(_last(transaction)[1], store.now())
+    """The current time in ISO format, later than the last entry.
+
+    Raises if the clock is behind the last entry: dates that go backwards prove nothing.
+    """
+    return _time_after(_last(transaction)[1], store.now())
 
 
-def _after(before: str, now: datetime) -> str:
-    """The time in words, later than `before` unless that is empty."""
-    if before and now < datetime.fromisoformat(before) - _SLACK:
+def _time_after(before: str, now: datetime) -> str:
+    """The time `now` in ISO format, moved to just after `before` if clocks differ a little; `before` may be empty."""
+    if before and now < datetime.fromisoformat(before) - _CLOCK_TOLERANCE:
         raise LedgerError(
             f"the clock says {now:%Y-%m-%d %H:%M}, but the ledger's last entry is dated "
             f"{before[:16].replace('T', ' ')}: set the clock and try again. Nothing was changed"
@@ -79,6 +92,6 @@ def _after(before: str, now: datetime) -> str:
 
 
 def entries(transaction: Transaction, where: str = "1 = 1", *parameters: Any) -> Iterator[Entry]:
-    """The entries in order."""
+    """The entries that meet the SQL condition `where`, in order; all of them by default."""
     sql = f"SELECT number, at, event, release, content, hash FROM log WHERE {where} ORDER BY number"
     return (Entry(*row) for row in transaction.rows(sql, *parameters))

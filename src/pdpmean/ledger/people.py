@@ -1,4 +1,8 @@
-"""People: what they grant, how that has changed, and what is left of it."""
+"""People: records and changes grants, and reads what people grant, have spent and have left.
+
+A single grant and an import of millions take the same path: the grants are loaded into the temporary table `asked`, and
+then compared with the ledger in SQL. Former grants are kept, so that an audit can check each at its time.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +37,15 @@ __all__ = [
 
 _AMOUNTS = ", ".join(queries.columns(name) for name in ("granted", "spent"))
 _BALANCES = "people JOIN balances ON balances.person = people.number"
-# People whose grant differs from the recorded one. Tiers may be missing.
+# Finds people whose new grant differs from the recorded one. Tiers may be missing.
 _FIND_CHANGED = (
     "INSERT INTO changed (person, place) SELECT people.number, place "
     "FROM asked JOIN people ON people.id = asked.id JOIN balances ON balances.person = people.number "
     f"WHERE ({queries.columns('budget')}) <> ({queries.columns('granted')}) "
     "OR COALESCE(asked.tier, '') <> COALESCE(people.tier, '') OR people.withdrawn <> asked.withdrawn"
 )
-_REMEMBER = (
+# Keeps the former grants of these people, numbered on from the last one.
+_KEEP_FORMER = (
     f"INSERT INTO changes (number, person, tier, note, since, until, {_AMOUNTS}, {queries.columns('before')}) "
     "SELECT ? + ROW_NUMBER() OVER (ORDER BY place), people.number, tier, note, since, ?, "
     f"{_AMOUNTS}, {queries.columns('before')} FROM changed JOIN people ON people.number = changed.person "
@@ -64,9 +69,9 @@ _ADD_BALANCES = (
     f"INSERT INTO balances (person, {queries.columns('granted')}) SELECT people.number, {queries.columns('budget')} "
     "FROM asked JOIN people ON people.id = asked.id WHERE people.number > ? ORDER BY people.number"
 )
-# Of all finite grants: how many are large, how many different whole numbers there are, how many are not whole, and
-# how many there are.
-_COUNT_ODD = f"""
+# Of all finite new grants: how many are large, how many distinct positive whole nats there are, how many are not whole
+# numbers, and how many there are in all.
+_COUNT_UNLIKELY = f"""
 SELECT COUNT(CASE WHEN budget_nats > {LARGE_GRANT} OR (budget_nats = {LARGE_GRANT} AND budget_units > 0) THEN 1 END),
     COUNT(DISTINCT CASE WHEN budget_nats > 0 THEN budget_nats END),
     COUNT(CASE WHEN budget_units > 0 THEN 1 END), COUNT(*)
@@ -77,9 +82,9 @@ _GRANTS_BEFORE = (
     f"SELECT changes.since AS since, people.number AS number, id, {_GRANTED} "
     "FROM changes JOIN people ON people.number = changes.person"
 )
-# The list may be older than the withdrawal.
-_LEAVE_WITHDRAWN = "DELETE FROM asked WHERE id IN (SELECT id FROM people WHERE withdrawn > 0)"
-NO_GRANTS = hashlib.sha256().hexdigest()
+# An import does not bring back people who have withdrawn, since the list may be older than the withdrawal.
+_SKIP_WITHDRAWN = "DELETE FROM asked WHERE id IN (SELECT id FROM people WHERE withdrawn > 0)"
+NO_GRANTS = hashlib.sha256().hexdigest()  # the hash of an empty list of grants
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ class Grant:
 
 
 class Imported(NamedTuple):
-    """How many people an import added, how many it changed, and how many it left out as withdrawn."""
+    """What an import did: how many people it added, how many it changed, and how many it skipped as withdrawn."""
 
     added: int
     changed: int
@@ -101,13 +106,15 @@ class Imported(NamedTuple):
 
 @dataclass(frozen=True)
 class Balance:
-    """What a person grants, what is spent or reserved of it, and what is left."""
+    """How much a person grants, how much of that is spent or reserved, and how much is left."""
 
     granted: Amount
     spent: Amount
+    """The sum of all costs so far, including open reservations."""
     tier: str | None = None
     note: str | None = None
     since: str = ""
+    """When the present grant was made, in ISO format."""
     withdrawn: bool = False
 
     @property
@@ -120,17 +127,18 @@ class Balance:
 
 
 def balance(transaction: Transaction, person: str) -> Balance:
-    """The balance of a person."""
-    found = transaction.row(f"SELECT {_AMOUNTS}, tier, note, since, withdrawn FROM {_BALANCES} WHERE id = ?", person)
-    if found is None:
+    """The balance of a person; raises if the ledger does not know them."""
+    row = transaction.row(f"SELECT {_AMOUNTS}, tier, note, since, withdrawn FROM {_BALANCES} WHERE id = ?", person)
+    if row is None:
         raise InvalidInputError(f"the ledger has no person {person!r}", name="person", value=person)
-    tier, note, since, withdrawn = found[6:]
-    granted, spent = Amount.of_columns(*found[:3]), Amount.of_columns(*found[3:6])
+    granted = Amount.of_columns(*row[:3])
+    spent = Amount.of_columns(*row[3:6])
+    tier, note, since, withdrawn = row[6:]
     return Balance(granted, spent, tier, note, since, bool(withdrawn))
 
 
 def change_grant(store: Store, grant: Grant, note: str | None = None, *, withdrawn: bool = False) -> None:
-    """Record what a person grants from now on; new people are added."""
+    """Record what a person grants from now on; a new person is added."""
     with store.writing() as transaction:
         since = moment(transaction, store)
         _load(transaction, store, [(0, grant.id, grant.tier, *grant.budget.columns, int(withdrawn))])
@@ -142,19 +150,20 @@ def change_grant(store: Store, grant: Grant, note: str | None = None, *, withdra
 
 
 def _units(amount: Amount) -> str | None:
+    """The amount as the log records it: units as text, since JSON readers may lose digits; None if infinite."""
     return None if amount.infinite else str(amount.units)
 
 
 def import_grants(store: Store, rows: Iterable[Sequence[Any]], note: str | None = None) -> Imported:
     """Record what many people grant. Nobody is removed, and people who have withdrawn stay withdrawn.
 
-    A row is a place, an id, a tier and the three columns of an amount.
+    A row is a row number, an id, a tier (or None) and the three columns of an `Amount`.
     """
     with store.writing() as transaction:
         since = moment(transaction, store)
         _load(transaction, store, ((*row, 0) for row in rows))
         _warn_of_grants(transaction)
-        withdrawn = transaction.change(_LEAVE_WITHDRAWN)
+        withdrawn = transaction.change(_SKIP_WITHDRAWN)
         added, changed = _apply(transaction, note, since)
         total = transaction.row(f"SELECT COUNT(*), {queries.total('granted')} FROM balances")
         assert total is not None
@@ -167,29 +176,29 @@ def import_grants(store: Store, rows: Iterable[Sequence[Any]], note: str | None 
 
 def _warn_of_grants(transaction: Transaction) -> None:
     """Warn, before the transaction commits, if the grants do not look like budgets."""
-    found = transaction.row(_COUNT_ODD)
-    assert found is not None
-    large, whole_numbers, others, people = found
+    counts = transaction.row(_COUNT_UNLIKELY)
+    assert counts is not None
+    large, whole_numbers, others, people = counts
     if text := doubt(large, people, 0 if others else whole_numbers):
         warnings.warn(text, BudgetWarning, stacklevel=5)
 
 
 def _hash_of_grants(rows: Iterable[Row]) -> str:
-    """A hash of people's numbers, ids and grants, in order. The separator occurs in no id."""
+    """A hash of people's numbers, ids and grants, in order. The separator, the null character, occurs in no id."""
     hashed = hashlib.sha256()
-    for _, *entries in rows:
-        hashed.update(("\0".join(map(str, entries)) + "\0").encode())
+    for _, *fields in rows:
+        hashed.update(("\0".join(map(str, fields)) + "\0").encode())
     return hashed.hexdigest()
 
 
 def known_grants(transaction: Transaction) -> dict[str, str]:
-    """That hash, of all present and past grants made at one time, by that time."""
+    """For each time at which grants were made: the hash of all grants of that time, present and former."""
     rows = transaction.many_rows(f"{_GRANTS_NOW} UNION ALL {_GRANTS_BEFORE} ORDER BY since, number")
-    return {since: _hash_of_grants(made) for since, made in groupby(rows, key=itemgetter(0))}
+    return {since: _hash_of_grants(grants) for since, grants in groupby(rows, key=itemgetter(0))}
 
 
 def _load(transaction: Transaction, store: Store, rows: Iterable[Sequence[Any]]) -> None:
-    """Fill the table of what is asked; raise if it has a person twice."""
+    """Load new grants into the temporary table `asked`; raise if a person is listed twice."""
     for name in ("asked", "changed"):
         make_temporary(transaction, store, name)
     transaction.load(
@@ -200,9 +209,9 @@ def _load(transaction: Transaction, store: Store, rows: Iterable[Sequence[Any]])
 
 
 def _apply(transaction: Transaction, note: str | None, at: str) -> tuple[int, int]:
-    """Add and change people as asked; how many of either."""
+    """Add and change people according to the table `asked`; returns the numbers added and changed."""
     changed = transaction.change(_FIND_CHANGED)
-    transaction.change(_REMEMBER, transaction.value("SELECT COALESCE(MAX(number), 0) FROM changes"), at)
+    transaction.change(_KEEP_FORMER, transaction.value("SELECT COALESCE(MAX(number), 0) FROM changes"), at)
     transaction.change(_CHANGE_PEOPLE, note, at)
     transaction.change(_CHANGE_BALANCES)
     last_person = transaction.value("SELECT COALESCE(MAX(number), 0) FROM people")
@@ -212,10 +221,10 @@ def _apply(transaction: Transaction, note: str | None, at: str) -> tuple[int, in
 
 
 def earlier_grants(transaction: Transaction, person: str) -> list[Row]:
-    """What a person granted before, oldest first: since when, until when, how much, tier and note."""
-    found = transaction.rows(
+    """A person's former grants, oldest first: from when, until when, how much, tier and note."""
+    rows = transaction.rows(
         f"SELECT changes.since, until, {queries.columns('changes.granted')}, changes.tier, changes.note "
         "FROM changes JOIN people ON people.number = changes.person WHERE people.id = ? ORDER BY changes.number",
         person,
     )
-    return [(since, until, Amount.of_columns(*rest[:3]), *rest[3:]) for since, until, *rest in found]
+    return [(since, until, Amount.of_columns(*rest[:3]), *rest[3:]) for since, until, *rest in rows]

@@ -1,4 +1,8 @@
-"""A ledger in a PostgreSQL database, for a team: the same tables, and one writer at a time."""
+"""A ledger in a PostgreSQL database, for several machines or a team.
+
+The tables are the same as in SQLite, and writers also take turns: an advisory lock makes the transactions that charge
+people strictly sequential.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +20,25 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresStore"]
 
-_LOCK = 0x7064706D65616E  # "pdpmean"; an advisory lock, so that it can be had before there are tables
+# The key of the advisory lock that writers hold: "pdpmean" in ASCII. Unlike a lock on a table, it can be taken before
+# there are tables.
+_LOCK = 0x7064706D65616E
 _BEGIN_WRITING = "; ".join(  # in one round trip, since others wait meanwhile
     (
-        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",  # so that we see what others wrote before we got the lock
+        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",  # to see what others wrote while we waited for the lock
         "SET LOCAL synchronous_commit TO on",  # a reservation must survive a crash of the server
         "SET LOCAL jit TO off",  # compiling these queries takes longer than running them
         "SET LOCAL work_mem TO '64MB'",
         f"SELECT pg_advisory_xact_lock({_LOCK})",
     )
 )
+# Plans for many rows, made anew for every statement.
 _EXPECT_MANY = "SET LOCAL enable_nestloop TO off; SET LOCAL plan_cache_mode TO force_custom_plan"
 _HAS_TABLE = "SELECT 1 FROM pg_tables WHERE tablename = ? AND schemaname = ANY(current_schemas(false))"
-_ANY_TEXT = ("UTF8", "SQL_ASCII")  # encodings of a database in which every id can be asked for
-_FETCHED = 2**14  # rows at a time
-# Characters that would end a field or a line of COPY.
-_ESCAPED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_ACCEPTED_ENCODINGS = ("UTF8", "SQL_ASCII")  # of a database; those that can hold every id
+_FETCHED_ROWS = 2**14  # rows fetched at a time by `many_rows`
+# Characters that would end a field or a line of COPY, and what stands for them.
+_COPY_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 class PostgresStore(Store):
@@ -55,20 +62,20 @@ class PostgresStore(Store):
         self._address = address
 
     def connect(self) -> psycopg.Connection[Row]:
-        """A new connection."""
+        """Open a new connection; raises if the database cannot hold every id."""
         import psycopg
 
-        made = psycopg.connect(self._address, autocommit=True, application_name="pdpmean ledger")
-        encoding = made.info.parameter_status("server_encoding")
-        if encoding not in _ANY_TEXT:
-            made.close()
+        connection = psycopg.connect(self._address, autocommit=True, application_name="pdpmean ledger")
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding not in _ACCEPTED_ENCODINGS:
+            connection.close()
             raise LedgerError(
                 f"the ledger's database has the encoding {encoding}, which lacks most characters: whether somebody has "
                 "an id that it cannot hold would show. Use a database with the encoding UTF8"
             )
-        if made.info.encoding != "utf-8":
-            made.execute("SET client_encoding TO 'UTF8'")
-        return made
+        if connection.info.encoding != "utf-8":
+            connection.execute("SET client_encoding TO 'UTF8'")
+        return connection
 
     def writing(self) -> AbstractContextManager[Transaction]:
         """A transaction that excludes all other writers."""
@@ -79,30 +86,33 @@ class PostgresStore(Store):
         return self.within("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def new_transaction(self) -> Transaction:
-        """A transaction of this thread's connection, not started yet."""
+        """A transaction on this thread's connection, not started yet."""
         return _PostgresTransaction(self.connection)
 
     def roll_back(self, transaction: Transaction) -> None:
-        """Undo what was done. If the connection is lost, the server does so itself."""
+        """Undo the transaction. If the connection is lost, the server does so itself."""
         with suppress(self._errors):
             transaction.change("ROLLBACK")
 
     def now(self) -> datetime:
-        """The time by the server's clock, the same for everybody."""
+        """The current time by the server's clock, which is the same for everybody."""
         with self.explained():
-            found = self.connection.execute("SELECT clock_timestamp() AT TIME ZONE 'UTC'").fetchone()
-        moment: datetime = found[0].replace(tzinfo=UTC)
+            row = self.connection.execute("SELECT clock_timestamp() AT TIME ZONE 'UTC'").fetchone()
+        moment: datetime = row[0].replace(tzinfo=UTC)
         return moment
 
     def close(self) -> None:
         """Close this thread's connection."""
-        held = self.forget_connection()
-        if held is not None:
-            held.close()
+        connection = self.forget_connection()
+        if connection is not None:
+            connection.close()
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Turn errors of the database into errors of the ledger; a broken connection is replaced on the next use."""
+        """A context in which errors of the database become a `LedgerError`.
+
+        A broken connection is closed, so that the next use opens a new one.
+        """
         try:
             yield
         except self._errors as error:
@@ -111,30 +121,32 @@ class PostgresStore(Store):
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise LedgerError(
                 f"the ledger's database could not be used: {reason}. The last change was written in full or not at all"
-            ) from None  # its other lines may quote what was being written
+            ) from None  # the error's other lines may quote what was being written
 
 
 class _PostgresTransaction(Transaction):
+    """A transaction on a PostgreSQL connection."""
+
     def __init__(self, connection: psycopg.Connection[Row]) -> None:
         self._connection = connection
 
     def rows(self, sql: str, *parameters: Any) -> Iterator[Row]:
-        """The rows that a query finds."""
+        """The rows that a query returns."""
         return iter(self._connection.execute(_in_postgres(sql), parameters))
 
     def many_rows(self, sql: str, *parameters: Any) -> Iterator[Row]:
-        """The same for very many rows, fetched in parts."""
+        """The rows that a query returns, fetched in parts by a cursor on the server."""
         with self._connection.cursor(name="many_rows") as cursor:
-            cursor.itersize = _FETCHED
+            cursor.itersize = _FETCHED_ROWS
             yield from cursor.execute(_in_postgres(sql), parameters)
 
     def has_table(self, name: str) -> bool:
-        """Whether there is a table of this name on the search path."""
-        # Not by to_regclass, which may miss a table that another session has just made.
+        """Whether a table of this name exists on the search path."""
+        # Not by to_regclass, which may miss a table that another session has just created.
         return self.row(_HAS_TABLE, name) is not None
 
     def change(self, sql: str, *parameters: Any) -> int:
-        """Execute it; the number of rows affected. Without parameters it may be several statements."""
+        """Execute a statement (or several, if there are no parameters); returns the number of rows affected."""
         from psycopg.errors import UniqueViolation
 
         try:
@@ -156,7 +168,7 @@ class _PostgresTransaction(Transaction):
                 copy.write_row(row)
 
     def load_people(self, first: int, ids: Sequence[str | None]) -> None:
-        """Insert ids by COPY, as one text, which is much faster than row by row."""
+        """Insert ids by COPY as one text, which is much faster than row by row."""
         places = (place for place, person in enumerate(ids, first) if person is not None)
         lines = (f"{place}\t{person}\n" for place, person in zip(places, _escaped(ids), strict=False))
         with self._connection.cursor() as cursor, cursor.copy("COPY asked (place, id) FROM STDIN") as copy:
@@ -167,14 +179,18 @@ class _PostgresTransaction(Transaction):
         self.change(queries.CHARGE + among, release)
 
     def joined(self, column: str) -> str:
-        """The SQL expression for all numbers of a column as one text."""
+        """The SQL aggregate that joins all numbers of a column into one text."""
         return f"string_agg({column}::text, ',')"
 
 
 def _escaped(ids: Iterable[str | None]) -> list[str]:
-    """The ids as fields of COPY, without those that are None. No id has the separator; one text is escaped fast."""
-    return "\0".join(person for person in ids if person is not None).translate(_ESCAPED).split("\0")
+    """The ids as fields of COPY, leaving out None.
+
+    They are escaped as one text, which is fast. Its separator, the null character, occurs in no id.
+    """
+    return "\0".join(person for person in ids if person is not None).translate(_COPY_ESCAPES).split("\0")
 
 
 def _in_postgres(sql: str) -> Any:
+    """The SQL with parameters as psycopg writes them: ``%s`` instead of ``?``."""
     return sql.replace("%", "%%").replace("?", "%s")

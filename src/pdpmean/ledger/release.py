@@ -1,4 +1,7 @@
-"""Releases: what each was for, what it cost and how it ended, according to the log."""
+"""Release: what each release was for, what it cost and how it ended, reconstructed from the log.
+
+From the log rather than from the tables, since the log is protected by its hashes.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ from pdpmean.ledger.store import Transaction
 
 __all__ = ["Release", "releases"]
 
-_NO_COSTS = hashlib.sha256().hexdigest()
+_NO_COSTS = hashlib.sha256().hexdigest()  # the hash of a release that charges nobody
 
 
 @dataclass(frozen=True)
 class Release:
-    """A release that was reserved, and how it ended."""
+    """A release: when it was reserved, what for, what it cost, and how it ended."""
 
     number: int
     at: str
@@ -31,11 +34,11 @@ class Release:
     total: Amount
     """The sum of their costs."""
     costs_hash: str
-    """A hash of the cost of each of them."""
+    """A hash of everybody's cost, which `verify` compares with the table of costs."""
     details: dict[str, Any] = field(default_factory=dict)
     """Data, columns, options, plan, shares, versions and the hash of the result."""
     hash: str = ""
-    """The hash of its last entry in the log, which also covers all entries before that."""
+    """The hash of its last entry in the log, which covers all earlier entries as well."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
@@ -55,29 +58,29 @@ class Release:
 
 def releases(transaction: Transaction) -> list[Release]:
     """All releases, oldest first."""
-    events: dict[int, list[Entry]] = {}
+    entries_by_release: dict[int, list[Entry]] = {}
     for entry in entries(transaction, "release IS NOT NULL"):
-        events.setdefault(int(entry.release or 0), []).append(entry)
-    return [_release(number, told) for number, told in events.items()]
+        entries_by_release.setdefault(int(entry.release or 0), []).append(entry)
+    return [_release(number, its_entries) for number, its_entries in entries_by_release.items()]
 
 
-def _release(number: int, told: list[Entry]) -> Release:
-    """What the entries about a release say together; later ones add to earlier ones, or correct them."""
-    said: dict[str, Any] = {}
-    for entry in told:
-        said |= entry.details
-    cancelled = told[-1].event == "cancelled"
-    people, units, costs_hash = (said.pop(name) for name in ("people", "total_units", "costs_hash"))
+def _release(number: int, its_entries: list[Entry]) -> Release:
+    """The release that these log entries describe together; later entries add to earlier ones, or correct them."""
+    details: dict[str, Any] = {}
+    for entry in its_entries:
+        details |= entry.details
+    cancelled = its_entries[-1].event == "cancelled"
+    people, units, costs_hash = (details.pop(name) for name in ("people", "total_units", "costs_hash"))
     total = Amount() if cancelled else INFINITE if units is None else Amount(units=int(units))
     return Release(
         number,
-        told[0].at,
-        told[-1].event,
-        said.pop("purpose"),
-        said.pop("analyst"),
+        its_entries[0].at,
+        its_entries[-1].event,
+        details.pop("purpose"),
+        details.pop("analyst"),
         0 if cancelled else people,
         total,
         _NO_COSTS if cancelled else costs_hash,
-        said,
-        told[-1].hash,
+        details,
+        its_entries[-1].hash,
     )

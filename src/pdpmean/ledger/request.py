@@ -1,4 +1,7 @@
-"""Request: what a release asks of the people in it, before anything is drawn."""
+"""Request: what a release asks of the ledger, before anything is drawn.
+
+It names the people in the data and the rules by which the ledger turns each person's grant into their cost.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ __all__ = ["PeopleAsked", "Request", "exact_share"]
 
 
 class PeopleAsked(NamedTuple):
-    """Some records in order: the id of each, None if it takes no part, and its budget if the data has one."""
+    """A batch of records in order: the id of each (None if it takes no part), and its budget if the data has one."""
 
     ids: Sequence[str | None]
     budgets: Floats | None = None
@@ -24,9 +27,10 @@ class PeopleAsked(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """What a release may cost each person: a share of their grant, but at most what is left of it, and at most `most`.
+    """The rules for what a release costs each person, and what the log should say about it.
 
-    Anyone who would take part with less than `least` takes part with nothing.
+    The cost is the smallest of three amounts: `share` times the grant (or the budget in the data), the part of the
+    grant that is left, and `most`. Anyone whose cost would be below `least` does not take part, and pays nothing.
     """
 
     purpose: str
@@ -35,20 +39,24 @@ class Request:
     most: Amount = INFINITE
     least: Amount = ONE_UNIT
     people_are_public: bool = True
-    """Whether errors may reveal that somebody is unknown or has two records, as in the bounded model."""
+    """Whether error messages may reveal that somebody is unknown or has two records, as in the bounded model."""
     budgets_in_data: bool = False
-    """Whether the data has budgets, which are then checked against the ledger."""
+    """Whether the data has a column of budgets. The share is then taken of those, and the ledger checks them."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What else the log should record: data, options, versions."""
+    """What else the log records: the data set, the options, the versions of the software."""
 
     @property
     def limits(self) -> tuple[Fraction, Amount, Amount]:
-        """What the queries need of it."""
+        """`share`, `most` and `least`: the arguments of the queries that compute costs."""
         return self.share, self.most, self.least
 
 
 def exact_share(share: float | Fraction) -> Fraction:
-    """The share as written, such as 1/3 or 0.1; rounded down to a multiple of 2**-20 if its denominator is larger."""
+    """The share as an exact fraction: the float 0.1 becomes 1/10.
+
+    Fractions with a denominator above 2**20 are rounded down to a multiple of 2**-20, so that SQL can multiply by them
+    within 64 bits.
+    """
     check_share(share)
     exact = Fraction(str(share))
     return exact if exact.denominator <= LARGEST_DENOMINATOR else floor_share(exact)

@@ -1,7 +1,8 @@
-"""Reservation: what a release costs everybody, recorded before anything is drawn, and how it ends.
+"""Reservation: charges everybody for a release before anything is drawn, and records how the release ended.
 
-Reserved counts as spent. A reservation ends as *committed*, together with its release, or as *cancelled*, if nothing
-was drawn. One that a crash left open can only be *settled*, as spent.
+A reserved cost counts as spent at once, so that no crash can make a release free. A reservation ends in one of three
+states: *committed*, when the release was made; *cancelled*, with a full refund, if nothing was drawn; or *settled*,
+with the whole cost spent, if it failed or was cut off by a crash and noise may have been drawn.
 """
 
 from __future__ import annotations
@@ -35,9 +36,13 @@ __all__ = [
     "settle",
 ]
 
-_LOW_HALF = 2**20 - 1  # of the bits of a column
-_MANY = 2**12  # people of a release
-_NO_RELEASE = 0  # the number of a question that charges nobody
+# The lower 20 bits of a column. Columns are summed in halves, so that the sums stay within 64 bits.
+_LOW_HALF = 2**20 - 1
+# Releases with more people than this give the database a hint about their size (see `Transaction.expect_many`).
+_MANY_PEOPLE = 2**12
+# The release number under which `costs_of` computes costs that are not charged; releases are counted from 1.
+_NO_RELEASE = 0
+# The number of the last release, and whether people are public in the last one that determines the model.
 _LAST_RELEASE = (
     "SELECT (SELECT COALESCE(MAX(number), 0) FROM releases), "
     "(SELECT people_are_public FROM releases WHERE state <> 'cancelled' OR people_are_public = 0 "
@@ -47,20 +52,23 @@ _LAST_RELEASE = (
 
 @dataclass(frozen=True)
 class Reservation:
-    """A reserved release: its number, and the budget that each record takes part with, in order."""
+    """A reserved release, which is to be committed or cancelled. The estimate uses its budgets."""
 
     store: Store
     number: int
+    """The number of the release in the ledger."""
     budgets: Floats
+    """What each record of the data costs its person, in nats and in order: the budget to estimate with."""
     people: NDArray[np.int64]
-    """The number of each record's person in the ledger, in order; 0 for one that takes no part."""
+    """The ledger's number of each record's person, in order; 0 for a record that takes no part."""
 
     def commit(
         self, details: Mapping[str, Any], part: Fraction = Fraction(1), spared: NDArray[np.bool_] | None = None
     ) -> str:
-        """Record that the release was made; the hash of the entry.
+        """Record that the release was made, even if it was settled meanwhile; returns the hash of the log entry.
 
-        If it ended early, only a `part` of the cost is charged, rounded up: to everybody, or to the `spared` records.
+        If it ended early, only the fraction `part` of the cost is charged, rounded up. This holds for everybody or, if
+        `spared` is given, for the people of those records; all others then pay in full.
         """
         with self.store.writing() as transaction:
             _check_open(transaction, self.number, ("reserved", "settled"))
@@ -68,7 +76,7 @@ class Reservation:
                 people = None if spared is None else self.people[spared & (self.people > 0)]
                 _keep_part(transaction, self.store, self.number, part, people)
                 details = {**details, **cost_of_release(transaction, self.number).content}
-            return _ended(transaction, self.store, self.number, "committed", details)
+            return _end(transaction, self.store, self.number, "committed", details)
 
     def cancel(self, reason: str) -> None:
         """Refund everybody, which is allowed only if nothing was drawn."""
@@ -76,22 +84,23 @@ class Reservation:
             _check_open(transaction, self.number, ("reserved",))
             transaction.change(queries.REFUND, self.number)
             transaction.change("DELETE FROM costs WHERE release = ?", self.number)
-            _ended(transaction, self.store, self.number, "cancelled", {"reason": reason})
+            _end(transaction, self.store, self.number, "cancelled", {"reason": reason})
 
 
 def reserve(store: Store, people: Iterable[PeopleAsked], request: Request) -> Reservation:
-    """Charge everybody who is asked what the request allows, in one transaction."""
+    """Charge everybody in the data their cost according to the request, in one transaction."""
     with store.writing() as transaction:
         number = 1 + check_model(transaction, public=request.people_are_public)
         sql = "INSERT INTO releases (number, state, people_are_public) VALUES (?, 'reserved', ?)"
         transaction.change(sql, number, int(request.people_are_public))
-        records = _take(transaction, store, number, people, request)
-        budgets, numbers = np.zeros(records), np.zeros(records, dtype=np.int64)
+        records = _record_costs(transaction, store, number, people, request)
+        budgets = np.zeros(records)
+        numbers = np.zeros(records, dtype=np.int64)
         cost = cost_of_release(transaction, number, budgets, numbers)
         if cost.people < records:
             transaction.change(queries.FORGET_NOTHING, number)
         transaction.change(queries.FORGET_PLACES, number)
-        if cost.people > _MANY:
+        if cost.people > _MANY_PEOPLE:
             transaction.expect_many()
         transaction.charge(number)
         about = {"purpose": request.purpose, "analyst": request.analyst, **request.details}
@@ -100,15 +109,16 @@ def reserve(store: Store, people: Iterable[PeopleAsked], request: Request) -> Re
 
 
 def check_model(transaction: Transaction, *, public: bool) -> int:
-    """The number of the last release; raises if earlier releases were in the other model.
+    """The number of the last release; raises if earlier releases were in the other privacy model.
 
-    What people have left is public in the bounded model. In the unbounded one it is private, since it reveals who took
-    part. So does the log's entry of an unbounded release that was cancelled; a bounded one that was does not count. All
-    others are in one model, so it is enough to look at the last one.
+    `public` means the bounded model, in which people's remaining budgets are public. In the unbounded model they are
+    private, since they reveal who took part. So does the log entry of an unbounded release, even if it was cancelled;
+    only cancelled bounded releases do not count. All releases that count are in the same model, so it is enough to look
+    at the last of them.
     """
-    found = transaction.row(_LAST_RELEASE)
-    assert found is not None
-    last, last_is_public = found
+    row = transaction.row(_LAST_RELEASE)
+    assert row is not None
+    last, last_is_public = row
     if last_is_public is not None and bool(last_is_public) != public:
         here, other = ("bounded", "unbounded") if public else ("unbounded", "bounded")
         raise InvalidInputError(
@@ -120,50 +130,56 @@ def check_model(transaction: Transaction, *, public: bool) -> int:
 
 
 def costs_of(store: Store, people: Iterable[PeopleAsked], request: Request) -> list[Row]:
-    """How many of these people would be charged how much; nobody is charged."""
+    """How many of these people a release would charge how much: rows of a cost and a count. Nobody is charged."""
     cost = queries.columns("cost")
     with store.writing() as transaction:
-        _take(transaction, store, _NO_RELEASE, people, request)
+        _record_costs(transaction, store, _NO_RELEASE, people, request)
         sql = f"SELECT {cost}, COUNT(*) FROM costs WHERE release = ? GROUP BY {cost} ORDER BY {cost}"
-        found = list(transaction.rows(sql, _NO_RELEASE))
+        counts_by_cost = list(transaction.rows(sql, _NO_RELEASE))
         transaction.change("DELETE FROM costs WHERE release = ?", _NO_RELEASE)
-    return found
+    return counts_by_cost
 
 
-def _take(transaction: Transaction, store: Store, number: int, people: Iterable[PeopleAsked], request: Request) -> int:
-    """Record what everybody who is asked takes part with; the number of records."""
+def _record_costs(
+    transaction: Transaction, store: Store, number: int, people: Iterable[PeopleAsked], request: Request
+) -> int:
+    """Compute everybody's cost and write it to the table of costs; returns the number of records in the data."""
     make_temporary(transaction, store, "asked")
     records = asked = 0
-    for block in people:
-        _load(transaction, records, block)
-        records += len(block.ids)
-        asked += len(block.ids) - list(block.ids).count(None)
+    for batch in people:
+        _load(transaction, records, batch)
+        records += len(batch.ids)
+        asked += len(batch.ids) - list(batch.ids).count(None)
     if not request.people_are_public:
         transaction.change(queries.LEAVE_OUT_REPEATED)
     try:
-        taking = transaction.change(queries.take(number, *request.limits, budgets_in_data=request.budgets_in_data))
+        known = transaction.change(queries.take(number, *request.limits, budgets_in_data=request.budgets_in_data))
     except RepeatedKeyError:
         raise InvalidInputError("a person has more than one record; merge them first", name="person") from None
     if request.people_are_public:
-        _check_people(transaction, asked, taking, request)
+        _check_people(transaction, asked, known, request)
     return records
 
 
-def _load(transaction: Transaction, first: int, block: PeopleAsked) -> None:
-    if block.budgets is None:
-        transaction.load_people(first, block.ids)
+def _load(transaction: Transaction, first: int, batch: PeopleAsked) -> None:
+    """Write a batch of people to the temporary table `asked`; `first` is the position of its first record."""
+    if batch.budgets is None:
+        transaction.load_people(first, batch.ids)
         return
-    places = range(first, first + len(block.ids))
-    columns = (column.tolist() for column in columns_of_budgets(block.budgets))
-    rows = (row for row in zip(places, block.ids, *columns, strict=True) if row[1] is not None)
+    places = range(first, first + len(batch.ids))
+    columns = (column.tolist() for column in columns_of_budgets(batch.budgets))
+    rows = (row for row in zip(places, batch.ids, *columns, strict=True) if row[1] is not None)
     transaction.load("asked", ["place", "id", *(f"budget_{part}" for part in queries.AMOUNT)], rows)
 
 
-def _check_people(transaction: Transaction, asked: int, taking: int, request: Request) -> None:
-    """Raise if people, who are public, are not in the ledger, or grant less than the data says."""
-    if taking < asked:
+def _check_people(transaction: Transaction, asked: int, known: int, request: Request) -> None:
+    """Raise if some people are not in the ledger, or grant less than their budget in the data.
+
+    Only for the bounded model, where it is public who is in the data.
+    """
+    if known < asked:
         raise InvalidInputError(
-            f"{asked - taking:,} of {asked:,} people are not in the ledger. Record a grant for each of them (0 for "
+            f"{asked - known:,} of {asked:,} people are not in the ledger. Record a grant for each of them (0 for "
             "somebody who does not take part), or leave their records out",
             name="person",
         )
@@ -176,7 +192,10 @@ def _check_people(transaction: Transaction, asked: int, taking: int, request: Re
 
 @dataclass(frozen=True)
 class ReleaseCost:
-    """What a release costs: the number of people charged, the sum, and a hash of each person's cost."""
+    """A summary of what a release costs: the number of people charged, the sum of costs, and a hash of all costs.
+
+    The log records it, so that `verify` notices if the table of costs was changed afterwards.
+    """
 
     people: int
     total: Amount
@@ -184,7 +203,7 @@ class ReleaseCost:
 
     @property
     def content(self) -> dict[str, Any]:
-        """What the log says about it."""
+        """The summary as it stands in the log."""
         units = None if self.total.infinite else str(self.total.units)
         return {"people": self.people, "total_units": units, "costs_hash": self.hash}
 
@@ -192,20 +211,23 @@ class ReleaseCost:
 def cost_of_release(
     transaction: Transaction, number: int, budgets: Floats | None = None, numbers: NDArray[np.int64] | None = None
 ) -> ReleaseCost:
-    """What a release costs, according to the database.
+    """The summary of a release, computed from the table of costs.
 
-    `budgets` receives the budget of each record, by its place, and `numbers` that of its person.
+    Two arrays are filled if they are given, by the positions of records in the data: `budgets` with the record's cost
+    in nats, and `numbers` with the number of its person.
 
-    The hash is of the numbers and costs of all people who are charged, in the order of their numbers.
+    The hash covers the number and cost of everybody who is charged, in the order of their numbers.
     """
-    people, total, hashed = 0, NOTHING, hashlib.sha256()
-    for part in transaction.costs(number):
-        persons, places, *columns = part
+    people = 0
+    total = NOTHING
+    hashed = hashlib.sha256()
+    for batch in transaction.costs(number):
+        persons, places, *columns = batch
         if budgets is not None:
             budgets[places] = budgets_of_columns(*columns)
         if numbers is not None:
             numbers[places] = persons
-        charged = part[:, (part[2:] > 0).any(axis=0)]
+        charged = batch[:, (batch[2:] > 0).any(axis=0)]
         charged = charged[:, np.argsort(charged[0], kind="stable")]  # fast if they are in order already
         infinite, nats, units = charged[2:]
         halves = (half.sum() for column in (nats, units) for half in (column >> 20, column & _LOW_HALF))
@@ -218,40 +240,42 @@ def cost_of_release(
 def _keep_part(
     transaction: Transaction, store: Store, number: int, part: Fraction, people: NDArray[np.int64] | None
 ) -> None:
-    """Charge only a part of what was reserved; only to these people, if some are given."""
-    some = ""
+    """Charge only the fraction `part` of what was reserved; if `people` are given, reduce only their costs."""
+    condition = ""
     if people is not None:
         make_temporary(transaction, store, "asked")
         transaction.load("asked", ["place", "id"], ((person, "") for person in people.tolist()))
-        some = queries.AMONG_ASKED
-    transaction.change(queries.REFUND + some, number)
-    transaction.change(queries.keep_part(part) + some, number)
+        condition = queries.AMONG_ASKED
+    transaction.change(queries.REFUND + condition, number)
+    transaction.change(queries.keep_part(part) + condition, number)
     if part:
-        transaction.charge(number, some)
+        transaction.charge(number, condition)
 
 
 def settle(store: Store, number: int, reason: str) -> str:
-    """End a reservation that was left open, as spent: something may have been drawn."""
+    """End a reservation that was left open, with its whole cost spent; returns the hash of the log entry."""
     with store.writing() as transaction:
         _check_open(transaction, number, ("reserved",))
-        return _ended(transaction, store, number, "settled", {"reason": reason})
+        return _end(transaction, store, number, "settled", {"reason": reason})
 
 
 def _check_open(transaction: Transaction, number: int, states: tuple[str, ...]) -> None:
-    found = transaction.row("SELECT state FROM releases WHERE number = ?", number)
-    if found is None:
+    """Raise unless the release is in one of these states, from which it may still be ended."""
+    row = transaction.row("SELECT state FROM releases WHERE number = ?", number)
+    if row is None:
         raise LedgerError(f"the ledger has no release {number}")
-    if found[0] not in states:
-        raise LedgerError(f"release {number} is already {found[0]}, and that is final")
+    if row[0] not in states:
+        raise LedgerError(f"release {number} is already {row[0]}, and that is final")
 
 
-def _ended(transaction: Transaction, store: Store, number: int, state: str, details: Mapping[str, Any]) -> str:
+def _end(transaction: Transaction, store: Store, number: int, state: str, details: Mapping[str, Any]) -> str:
+    """Give a release its final state, in its table and in the log; returns the hash of the log entry."""
     transaction.change("UPDATE releases SET state = ? WHERE number = ?", state, number)
     return append(transaction, store, state, details, number).hash
 
 
 def amount_of_total(sums: Row) -> Amount:
-    """The amount that the sums of `queries.total` make up."""
+    """The amount that the five sums of `queries.total` add up to."""
     infinite, *parts = (int(part) for part in sums)
     nats_high, nats_low, units_high, units_low = parts
     return Amount.of_columns(infinite, (nats_high << 20) + nats_low, (units_high << 20) + units_low)

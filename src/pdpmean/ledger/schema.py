@@ -1,4 +1,8 @@
-"""The tables of a ledger, the same on every database. An amount takes three columns; see `Amount.columns`."""
+"""Schema: the tables of a ledger, the same on every database, and how they are created.
+
+An amount takes three columns; see `Amount.columns`. Words in braces stand for the SQL in which databases differ; see
+`Store.dialect`.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,18 @@ from pdpmean.ledger.store import Store, Transaction, no_ledger
 __all__ = ["FORMAT", "make_temporary", "prepare"]
 
 FORMAT = 1
-"""The version of tables and log. Raise it whenever an older program could not read what a newer one writes, or the
-other way round."""
+"""The version of the tables and the log. Increase it whenever an older program could not read what a newer one writes,
+or the other way round."""
 
 
 def _amount(name: str) -> str:
+    """The definitions of an amount's three columns."""
     return f"""{name}_infinite BIGINT NOT NULL DEFAULT 0 CHECK ({name}_infinite >= 0),
     {name}_nats BIGINT NOT NULL DEFAULT 0 CHECK ({name}_nats >= 0),
     {name}_units BIGINT NOT NULL DEFAULT 0 CHECK ({name}_units BETWEEN 0 AND {UNITS_PER_NAT - 1})"""
 
 
+# Everybody who has ever granted something. `since` is when the present grant was made.
 _PEOPLE = """
 CREATE TABLE people (
     number {key},
@@ -29,8 +35,8 @@ CREATE TABLE people (
     withdrawn INTEGER NOT NULL DEFAULT 0
 )"""
 
-# What a person grants and has spent; `before` is what they had spent when they last changed their grant. This is a
-# table of its own because every release rewrites it, and small rows are fast to rewrite.
+# What a person grants and has spent; `before` is what they had spent when they last changed their grant. It is a table
+# of its own because every release rewrites it, and small rows are fast to rewrite.
 _BALANCES = f"""
 CREATE TABLE balances (
     person {{key}},
@@ -39,7 +45,7 @@ CREATE TABLE balances (
     {_amount("before")}
 ) {{rewritten}}"""
 
-# Former grants.
+# Former grants, with what had been spent when they ended.
 _CHANGES = f"""
 CREATE TABLE changes (
     number {{key}},
@@ -70,8 +76,9 @@ CREATE TABLE releases (
     people_are_public INTEGER NOT NULL
 )"""
 
-# Ordered by release, so that a new release is appended, and one person's costs take one look-up per release. The place
-# is that of their record in the data, and forgotten before the transaction ends.
+# What each release cost each person. It is ordered by release, so that a new release is appended, and finding one
+# person's costs takes one look-up per release. `place` is the position of their record in the data; it is set to 0
+# before the transaction ends.
 _COSTS = f"""
 CREATE TABLE costs (
     release BIGINT NOT NULL,
@@ -93,6 +100,7 @@ _TABLES = {
 }
 _INDEXES = ("CREATE INDEX changes_of_a_person ON changes (person)",)
 
+# The people whom a transaction is about, with new grants or with budgets from the data.
 _ASKED = """
 CREATE TEMPORARY TABLE IF NOT EXISTS asked (
     place {temporary_key},
@@ -104,6 +112,7 @@ CREATE TEMPORARY TABLE IF NOT EXISTS asked (
     withdrawn INTEGER NOT NULL DEFAULT 0
 ) {temporary}"""
 
+# The people whose grant an import changes, with their row in `asked`.
 _CHANGED = """
 CREATE TEMPORARY TABLE IF NOT EXISTS changed (
     person {temporary_key},
@@ -113,26 +122,27 @@ _TEMPORARY = {"asked": _ASKED, "changed": _CHANGED}
 
 
 def prepare(store: Store, where: str, *, make: bool) -> None:
-    """Create the tables unless they exist; a ledger that cannot be written can still be read.
+    """Create the tables unless they exist. Existing tables are only read, so that a read-only ledger can be opened.
 
-    Raises if there are none and `make` is false, or if they are of a version that this program does not know.
+    Raises if there are no tables and `make` is false, or if a newer version of this library has made them.
     """
     with store.reading() as transaction:
-        found = _format(transaction)
-    if found is None:
+        version = _format(transaction)
+    if version is None:
         with store.writing() as transaction:
-            found = _format(transaction) or _create_tables(transaction, store, where, make=make)
-    _check_format(found)
+            version = _format(transaction) or _create_tables(transaction, store, where, make=make)
+    _check_format(version)
 
 
 def _format(transaction: Transaction) -> int | None:
-    """The format of the ledger's tables; None if there are none."""
+    """The version of the ledger's tables; None if there are none."""
     if not transaction.has_table("ledger_format"):
         return None
     return int(transaction.value("SELECT number FROM ledger_format"))
 
 
 def _create_tables(transaction: Transaction, store: Store, where: str, *, make: bool) -> int:
+    """Create all tables; returns their version."""
     _check_free(transaction)
     if not make:
         raise no_ledger(where)
@@ -143,7 +153,7 @@ def _create_tables(transaction: Transaction, store: Store, where: str, *, make: 
 
 
 def _check_free(transaction: Transaction) -> None:
-    """Raise if tables with our names exist, be they of an early version or of another program."""
+    """Raise if tables with our names exist already, from an early version or from another program."""
     taken = [name for name in _TABLES if transaction.has_table(name)]
     if len(taken) == len(_TABLES):
         raise LedgerError(
@@ -158,15 +168,16 @@ def _check_free(transaction: Transaction) -> None:
         )
 
 
-def _check_format(found: int) -> None:
-    if found > FORMAT:
+def _check_format(version: int) -> None:
+    """Raise if the tables are newer than this version of the library."""
+    if version > FORMAT:
         raise LedgerError(
-            f"this ledger was made by a newer version of pdpmean (format {found}; this version reads {FORMAT}). "
+            f"this ledger was made by a newer version of pdpmean (format {version}; this version reads {FORMAT}). "
             "Install that version. Nothing was changed"
         )
 
 
 def make_temporary(transaction: Transaction, store: Store, name: str) -> None:
-    """An empty table of people who are `asked`, or whose grant is `changed`, in this transaction."""
+    """Create or empty a temporary table of this transaction: `asked` or `changed`."""
     transaction.change(_TEMPORARY[name].format(**store.dialect))
     transaction.empty_temporary(name)

@@ -1,4 +1,7 @@
-"""Statement: what a person may ask for, in words and as JSON."""
+"""Statement: what the ledger holds about one person, as a letter and as JSON.
+
+It answers the question that everybody may ask: which releases used my data, when, what for, and what did each cost me?
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _WIDTH = 100  # characters of a line
 
 @dataclass(frozen=True)
 class Statement:
-    """Every release that used a person's data: when, why, what it cost them, and what is left."""
+    """One person's statement: every release that used their data, when, why, what it cost them, and what is left."""
 
     person: str
     balance: Balance
@@ -30,7 +33,7 @@ class Statement:
     earlier: tuple[tuple[str, str, Amount], ...]
     """Former grants: from when, until when, how much."""
     taking_part_is_private: bool = False
-    """Whether the releases were in the unbounded model, in which a cost has another meaning."""
+    """Whether the releases were in the unbounded model, in which a cost also covers participation."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON; amounts in nats."""
@@ -62,27 +65,29 @@ class Statement:
 
     @property
     def what_a_cost_means(self) -> str:
-        """What a cost c promises, in words."""
+        """What a cost of c nats guarantees, in one sentence for the person concerned."""
         other = "with your data as without it" if self.taking_part_is_private else _OTHER_VALUE
         return f"A cost of c means that any published result is at most exp(c) times as likely {other}."
 
     def __str__(self) -> str:
-        """The statement as a letter would say it."""
+        """The statement as a letter to the person."""
         return "\n".join([*self._grant(), "", *self._use()])
 
     def _grant(self) -> list[str]:
-        held = self.balance
+        """The lines about what the person grants and granted."""
+        balance = self.balance
         now = (
-            f"You withdrew on {_day(held.since)}: no further release uses your data."
-            if held.withdrawn
-            else f"Since {_day(held.since)} you have granted {held.granted} nats in total"
-            + (f" (tier {held.tier})." if held.tier else ".")
+            f"You withdrew on {_day(balance.since)}: no further release uses your data."
+            if balance.withdrawn
+            else f"Since {_day(balance.since)} you have granted {balance.granted} nats in total"
+            + (f" (tier {balance.tier})." if balance.tier else ".")
         )
         before = [f"From {_day(since)} to {_day(until)} you granted {was}." for since, until, was in self.earlier]
-        left = f"Of your grant, {held.spent} is spent and {held.left} is left."
+        left = f"Of your grant, {balance.spent} is spent and {balance.left} is left."
         return [f"Statement for {self.person}", "", *before, now, left]
 
     def _use(self) -> list[str]:
+        """The lines about releases that used the person's data."""
         if not self.uses:
             return ["No release has used your data."]
         rows = [("release", "date", "cost", "for what")]
@@ -100,21 +105,22 @@ class Statement:
 
 
 def _day(at: str) -> str:
+    """The date of a time in ISO format."""
     return at[:10]
 
 
 def statement(transaction: Transaction, person: str) -> Statement:
-    """The statement of a person."""
-    held = balance(transaction, person)
-    found = transaction.rows(
+    """The statement of a person; raises if the ledger does not know them."""
+    present = balance(transaction, person)
+    query = transaction.rows(
         f"SELECT release, people_are_public, {queries.columns('cost')} FROM releases "
         "JOIN costs ON costs.release = releases.number "
         "AND costs.person = (SELECT number FROM people WHERE id = ?) ORDER BY release",
         person,
     )
-    rows = list(found)
+    rows = list(query)
     costs = {int(release): Amount.of_columns(*cost) for release, _, *cost in rows}
     private = any(not public for _, public, *_ in rows)
     uses = tuple((release, costs[release.number]) for release in releases(transaction) if release.number in costs)
     earlier = tuple((since, until, granted) for since, until, granted, *_ in earlier_grants(transaction, person))
-    return Statement(person, held, uses, earlier, private)
+    return Statement(person, present, uses, earlier, private)

@@ -1,4 +1,4 @@
-"""The paper's algorithms, one file each, named as in the paper and corrected where the printed form fails.
+"""The paper's algorithms, one file each, with the paper's names and corrected where the printed form fails.
 
 Dong and Ge, "Tight Bounds for Gaussian Mean Estimation under Personalized Differential Privacy"
 (arXiv 2601.15682). The corrections are in docs/errata.md. May import: core, laws, release, sources, randomness, errors.
@@ -16,7 +16,7 @@ Dong and Ge, "Tight Bounds for Gaussian Mean Estimation under Personalized Diffe
 `mean_unbounded`       Algorithm 8, PDPMeanEstimationUnknownPrivacy
 `lower_bound`          Theorems 9 and 12
 `upper_bound`          Theorem 11
-`required_records`     Theorems 11 and 13, what they ask of n
+`required_records`     Theorems 11 and 13, the number of records that they require
 `two_stage_bound`      Lemma 18, two-stage sampling
 `ratio_bound`          Lemma 19, ratio concentration
 =====================  ===========================================================================

@@ -1,4 +1,4 @@
-"""Algorithm 3, ADPM: the mean of values in a known interval, weighted by saturated budgets."""
+"""Algorithm 3, ADPM: a private mean of values in a known interval, weighted by saturated budgets."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def adpm(
 ) -> float:
     """The private mean of `values`, clipped to [lower, upper], each weighted by its saturated budget.
 
-    Algorithm 3 with Lemma 11 for its privacy, in integers: the weight of record i is
-    ``W_i = floor(min(eps_i, tau) * 2**q)``, its clipped value an integer in [-H, H], and the noise has scale
-    ``2 H 2**q``, so replacing the record costs ``2 H W_i / (2 H 2**q) <= eps_i``, exactly. One constant tau
-    for every saturated record (docs/errata.md, 8). A missing value counts as the middle of the interval.
-    NaN when nobody grants any budget, or none above 2**-35.
+    Algorithm 3, which Lemma 11 proves private, on integers. The weight of record i is
+    ``W_i = floor(min(eps_i, tau) * 2**q)``, its clipped value is an integer in [-H, H], and the noise has scale
+    ``2 H 2**q``. So replacing the record costs exactly ``2 H W_i / (2 H 2**q) <= eps_i``. All saturated records have
+    the same weight, that of tau (docs/errata.md, 8). A missing value counts as the middle of the interval. NaN if
+    nobody grants any budget, or none above 2**-35.
     """
     if not -math.inf < lower < upper < math.inf:
         raise InvalidInputError(
@@ -41,7 +41,8 @@ def adpm(
     randomness = randomness or Randomness.secure()
     numbers, granted = public_records(values, budgets)
     weights, scale = _integer_weights(granted)
-    middle, half = lower / 2 + upper / 2, max(upper / 2 - lower / 2, 5e-324)
+    middle = lower / 2 + upper / 2
+    half = max(upper / 2 - lower / 2, 5e-324)  # the smallest double above 0, if the halves are equal
     steps = steps_of(np.clip(numbers, lower, upper), middle, *steps_per_unit(half))
     total = from_words(*(int(words.sum()) for words in words_of(weights * steps)))
     released = randomness.add_laplace(total, scale)
@@ -53,9 +54,9 @@ def adpm(
 
 
 def _integer_weights(budgets: Floats) -> tuple[NDArray[np.int64], float]:
-    """Each record's integer weight, and the scale of the noise that makes it private."""
+    """Each record's integer weight, and the scale of the noise that the weighted sum needs."""
     tau = saturation(budgets).tau
-    if math.isinf(tau):  # only public records, and ones that grant nothing
+    if math.isinf(tau):  # every budget is infinite or 0: no noise is needed
         return np.isinf(budgets).astype(np.int64), 0.0
     granted = np.minimum(budgets, tau)
     shift = weight_shift(float(granted.max()))
@@ -63,5 +64,6 @@ def _integer_weights(budgets: Floats) -> tuple[NDArray[np.int64], float]:
 
 
 def _nearest_double(exact: Fraction) -> float:
+    """The nearest finite double."""
     largest = Fraction(np.finfo(np.float64).max)
     return float(min(max(exact, -largest), largest))

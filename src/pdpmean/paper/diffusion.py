@@ -1,4 +1,4 @@
-"""Diffusion (Definition 6): keep each record with a probability of its own, so that its loss is its own."""
+"""Diffusion (Definition 6): keep each record with its own probability, such that its privacy loss fits its budget."""
 
 from __future__ import annotations
 
@@ -16,34 +16,36 @@ from pdpmean.randomness import Randomness
 
 __all__ = ["DiffusionRates", "diffuse", "diffusion_rates", "exact_rates"]
 
-# exp(eps - tau) is off by a relative 745 * 2**-52 at most, the other factors by a few 2**-53: this covers them.
+# A factor that makes computed rates lower than the exact ones. exp(eps - tau) has a relative error of at most
+# 745 * 2**-52, and the other factors of a few 2**-53.
 _ROUND_DOWN = 1 - 2.0**-40
 
 
 @dataclass(frozen=True)
 class DiffusionRates:
-    """Record i is kept with probability `rates[i]`; what is kept may be used at budget `tau`."""
+    """The probability `rates[i]` of keeping record i, such that all kept records may be used at the budget `tau`."""
 
     rates: Floats
     tau: float
     k: int
+    """The number of budgets below the saturation threshold."""
 
 
 def diffusion_rates(budgets: ArrayLike) -> DiffusionRates:
-    """The rates at which records are kept so that a tau-private step costs record i at most its budget.
+    """The rates at which to keep records, such that a tau-private step costs record i at most its budget.
 
-    Theorem 10 gives the loss ``ln(1 + p (e**tau - 1))`` at rate p, so the rate that spends all of eps_i and no
-    more is ``(e**eps_i - 1) / (e**tau - 1)``, or 1 from tau on. The printed rates, proportional to the budget,
-    overspend (docs/errata.md, 1). tau is the saturation threshold, at most the largest budget.
+    At rate p the loss is ``ln(1 + p (e**tau - 1))`` (Theorem 10), so the rate that spends exactly eps_i is
+    ``(e**eps_i - 1) / (e**tau - 1)``, or 1 for budgets from tau on. The printed rates, proportional to the budget,
+    overspend (docs/errata.md, 1). tau is the saturation threshold, but at most the largest budget.
     """
     granted = check_budgets(budgets)
-    found = saturation(granted)
-    tau = min(found.tau, float(granted.max(initial=0.0)))
-    return DiffusionRates(exact_rates(granted, tau), tau, found.k)
+    threshold = saturation(granted)
+    tau = min(threshold.tau, float(granted.max(initial=0.0)))
+    return DiffusionRates(exact_rates(granted, tau), tau, threshold.k)
 
 
 def exact_rates(budgets: Floats, tau: float) -> Floats:
-    """``(e**budget - 1) / (e**tau - 1)``, 1 from tau on, never above the exact value."""
+    """``(e**budget - 1) / (e**tau - 1)``, or 1 for budgets from tau on; rounding never makes it too large."""
     if tau == 0:
         return np.zeros_like(budgets)
     with np.errstate(invalid="ignore"):
@@ -52,10 +54,10 @@ def exact_rates(budgets: Floats, tau: float) -> Floats:
 
 
 def diffuse(rates: ArrayLike, *, randomness: Randomness | None = None) -> NDArray[np.bool_]:
-    """Which records are kept, True with each one's rate, as a mask.
+    """A mask of the records to keep, which is True for each record with the probability given by its rate.
 
-    Definition 6 replaces the others by a placeholder. A mask is that placeholder: it collides with no datum,
-    as the printed 0 does (docs/errata.md, 5).
+    Definition 6 replaces all others by the placeholder 0. A mask cannot be confused with data, as 0 can
+    (docs/errata.md, 5).
     """
     probabilities = np.asarray(rates, dtype=np.float64)
     if not ((probabilities >= 0) & (probabilities <= 1)).all():

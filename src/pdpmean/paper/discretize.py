@@ -1,4 +1,4 @@
-"""Algorithm 4, Discretization: a grid just finer than the spread of the data."""
+"""Algorithm 4, Discretization: round values to a grid that is a little finer than the spread of the data."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = [
     "round_to_grid",
 ]
 
-# Every power of two used here, and its half, is a normal double.
+# Exponents of the smallest and largest power of two in use: both, and their halves, are normal doubles.
 SMALLEST_POWER = -1020
 LARGEST_POWER = 1023
 
 
 @dataclass(frozen=True)
 class Discretized:
-    """`values`, the ones not missing, rounded down to multiples of `spacing`."""
+    """The values that are not missing, rounded down to multiples of `spacing`."""
 
     values: Floats
     spacing: float
@@ -44,13 +44,13 @@ def discretize(
     powers: tuple[int, int] = (SMALLEST_POWER + 1, LARGEST_POWER),
     randomness: Randomness | None = None,
 ) -> Discretized:
-    """The values on a grid whose spacing is between 1/8 and 1 standard deviation (Lemma 16), a power of two.
+    """The values on a grid whose spacing, a power of two, is between 1/8 and 1 standard deviation (Lemma 16).
 
-    Algorithm 4: the values are paired at random and two sparse vectors, half the budget each, find where the
-    median distance within a pair lies among the powers of two from ``2**powers[0]`` to ``2**powers[1]``. One
-    changed value changes one pair (a uniformly random matching: docs/errata.md, 14), so ``2 Count - |G|``
-    changes by at most 2. Missing values are left out; zeros and negative ones are data (docs/errata.md, 5). Below 1 the
-    printed spacing is half of this one (docs/errata.md, 17).
+    Algorithm 4: the values are paired at random, and two sparse vectors, with half the budget each, find where the
+    median distance within a pair lies among the powers of two from ``2**powers[0]`` to ``2**powers[1]``. Changing one
+    value changes one pair of the uniformly random matching (docs/errata.md, 14), so ``2 Count - |G|`` changes by at
+    most 2. Missing values are left out; zeros and negative values are data (docs/errata.md, 5). For a spacing below 1,
+    the printed one is half of this one (docs/errata.md, 17).
     """
     check_budget(budget / 2)
     low, high = powers
@@ -65,7 +65,7 @@ def discretize(
     numbers = numbers[~np.isnan(numbers)]
     distances = _pair_distances(numbers, randomness)
     excess = 2 * count_within_powers(distances, low, high) - distances.size
-    at_one = -low
+    at_one = -low  # the index of the power 2**0; the search goes outward and inward from there
     outward = sparse_vector(
         excess[at_one:].tolist(), threshold=0, budget=budget / 2, sensitivity=2, randomness=randomness
     )
@@ -78,16 +78,16 @@ def discretize(
 
 
 def _pair_distances(numbers: Floats, randomness: Randomness) -> Floats:
-    """Distances within the pairs of a uniformly random matching; an odd one stays alone."""
+    """The distances within the pairs of a uniformly random matching; with an odd number, one value has no pair."""
     shuffled = numbers[randomness.permutation(numbers.size)]
     pairs = numbers.size // 2
     with np.errstate(all="ignore"):
         distances = np.abs(shuffled[:pairs] - shuffled[pairs : 2 * pairs])
-    return np.where(np.isnan(distances), 0.0, distances)  # two equal infinities
+    return np.where(np.isnan(distances), 0.0, distances)  # NaN is the difference of two equal infinities
 
 
 def count_within_powers(sizes: Floats, low: int, high: int) -> NDArray[np.int64]:
-    """How many of `sizes` are at most ``2**low``, ..., ``2**high``."""
+    """For each power from ``2**low`` to ``2**high``, how many of `sizes` are at most that."""
     finite = sizes[np.isfinite(sizes) & (sizes <= 2.0**high)]
     mantissas, exponents = np.frexp(finite)
     # The least p with size <= 2**p: frexp's exponent, or one less for an exact power of two.
@@ -96,15 +96,16 @@ def count_within_powers(sizes: Floats, low: int, high: int) -> NDArray[np.int64]
 
 
 def round_to_grid(values: Floats, spacing: float) -> Floats:
-    """The values rounded down to multiples of `spacing`, a power of two; exact, infinities kept."""
+    """The values, rounded down exactly to multiples of `spacing`, a power of two; infinities stay as they are."""
     with np.errstate(all="ignore"):
-        # A value of 2**52 spacings and more is a multiple already.
+        # Values of 2**52 spacings or more are multiples already.
         return np.where(np.abs(values) < 2.0**52 * spacing, np.floor(values / spacing) * spacing, values)
 
 
 def check_grid(spacing: float, radius: float) -> None:
-    """Refuse a grid whose spacing and radius are no powers of two that doubles handle exactly."""
-    smallest, largest = 2.0**SMALLEST_POWER, 2.0**LARGEST_POWER
+    """Raise unless spacing and radius are powers of two that doubles can handle exactly."""
+    smallest = 2.0**SMALLEST_POWER
+    largest = 2.0**LARGEST_POWER
     powers_of_two = np.frexp([spacing, radius])[0].tolist() == [0.5, 0.5]
     if not (powers_of_two and smallest <= spacing <= radius <= largest):
         raise InvalidInputError(

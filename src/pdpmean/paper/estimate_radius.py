@@ -1,4 +1,4 @@
-"""Algorithm 5, EstimateRadius: a radius around zero that holds nearly all values."""
+"""Algorithm 5, EstimateRadius: a radius around zero within which nearly all values lie."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def estimate_radius(
     largest_power: int = LARGEST_POWER,
     randomness: Randomness | None = None,
 ) -> float:
-    """The first radius of ``spacing * (1, 2, 4, ...)`` outside which few values lie.
+    """The first radius of ``spacing * (1, 2, 4, ...)`` outside which only few values lie.
 
-    Algorithm 5; few is some ``(6 / budget) ln(2 / beta)``. It returns the radius that passed the test, where the
-    printed form returns half of it (docs/errata.md, 6). The number of values is private after diffusion, so it
-    stands in the query, ``Count(values, radius) - |values|``, which one value changes by at most 1. Missing
-    values take no part.
+    Algorithm 5, where "few" is about ``(6 / budget) ln(2 / beta)``. It returns the radius that passed the test; the
+    printed form returns half of it (docs/errata.md, 6). The number of values is private after diffusion, so it is part
+    of the query, ``Count(values, radius) - |values|``, which one value changes by at most 1. Missing values are left
+    out.
     """
     check_budget(budget)
     check_probability("beta", beta)
@@ -38,7 +38,8 @@ def estimate_radius(
     numbers = np.abs(private_numbers(values))
     numbers = numbers[~np.isnan(numbers)]
     power = math.frexp(spacing)[1] - 1
-    # Minus the number of values outside each radius. The half lets a count of none pass when there is no noise.
+    # Minus the number of values outside each radius. Lowering the threshold by 0.5 lets a count of 0 pass without
+    # noise.
     outside = count_within_powers(numbers, power, largest_power) - numbers.size
     passed = sparse_vector(
         outside.tolist(),

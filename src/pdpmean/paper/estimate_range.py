@@ -1,4 +1,4 @@
-"""Algorithm 6, PDPEstimateRange: an interval that holds nearly all values, at everyone's own budget."""
+"""Algorithm 6, PDPEstimateRange: an interval that contains nearly all values, private at everyone's own budget."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pdpmean.sources.private_columns import public_records
 
 __all__ = ["estimate_range"]
 
-_FINER = 8  # the median's grid, in parts of the printed one
+_FINER = 8  # how many times as fine as the printed grid the median's grid is
 
 
 def estimate_range(
@@ -28,12 +28,12 @@ def estimate_range(
     powers: tuple[int, int] = (SMALLEST_POWER + 4, LARGEST_POWER),
     randomness: Randomness | None = None,
 ) -> tuple[float, float] | None:
-    """The interval around a private median that holds nearly all values; None when nobody grants any budget.
+    """An interval around a private median that contains nearly all values; None if nobody grants any budget.
 
-    Algorithm 6 (Lemma 17): diffuse so that what is kept may be used at tau, then spend a quarter of tau each on
-    the grid (Algorithm 4), a coarse radius (5), the median (2) and the radius around it (5). The median is sought
-    on a grid eight times as fine as the printed one, which shifts it (docs/errata.md, 24). Spreads and radii
-    are sought among the powers of two from ``2**powers[0]`` to ``2**powers[1]``.
+    Algorithm 6 (Lemma 17): diffuse, such that the kept records may be used at tau. Then spend a quarter of tau each on
+    the grid (Algorithm 4), a coarse radius (5), the median (2) and the radius around it (5). The grid for the median is
+    eight times as fine as the printed one, which would shift the median (docs/errata.md, 24). Spreads and radii are
+    powers of two from ``2**powers[0]`` to ``2**powers[1]``.
     """
     check_probability("beta", beta)
     randomness = randomness or Randomness.secure()
@@ -42,10 +42,12 @@ def estimate_range(
     if diffusion.tau == 0:
         return None
     kept = numbers[diffuse(diffusion.rates, randomness=randomness)]
-    share, miss = diffusion.tau / 4, beta / 4
+    share = diffusion.tau / 4
+    miss = beta / 4
 
     grid = discretize(kept, budget=share, powers=powers, randomness=randomness)
-    spacing, highest = grid.spacing, powers[1]
+    spacing = grid.spacing
+    highest = powers[1]
     reach = estimate_radius(
         grid.values, budget=share, spacing=spacing, beta=miss, largest_power=highest, randomness=randomness
     )
@@ -55,7 +57,7 @@ def estimate_range(
     radius = estimate_radius(
         centred, budget=share, spacing=spacing, beta=miss, largest_power=highest, randomness=randomness
     )
-    # At least the doubles next to the median, at most the largest ones.
+    # Never empty: the ends are at least the doubles next to the median. Never infinite either.
     largest = float(np.finfo(np.float64).max)
     lower = min(median - radius, math.nextafter(median, -math.inf))
     upper = max(median + radius, math.nextafter(median, math.inf))

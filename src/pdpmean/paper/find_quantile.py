@@ -17,7 +17,7 @@ from pdpmean.sources.private_columns import private_numbers
 
 __all__ = ["find_quantile"]
 
-_LARGEST_DENOMINATOR = 1000  # keeps penalties within a word for up to 2**53 values
+_LARGEST_DENOMINATOR = 1000  # of the quantile; keeps penalties within 64 bits for up to 2**53 values
 
 
 def find_quantile(
@@ -29,16 +29,16 @@ def find_quantile(
     quantile: Fraction = Fraction(1, 2),
     randomness: Randomness | None = None,
 ) -> float:
-    """A quantile of `values`, chosen among the multiples of `spacing` in [-radius, radius].
+    """A private quantile of `values`, chosen among the multiples of `spacing` in [-radius, radius].
 
-    Algorithm 2 (Lemma 7 is its accuracy): with the quantile a/b, the grid point y is drawn with probability
-    proportional to ``exp(-budget * penalty(y) / (2 b))``, where ``penalty(y)`` is
-    ``|(b - a) * #(values < y) - a * #(values > y)|``, an integer that changes by at most b when one value
-    does. It needs no count of the values, which is private after diffusion (docs/errata.md, 2 and 7).
-    Missing values take no part; values beyond the radius count on their side of every grid point.
+    Algorithm 2, whose accuracy is Lemma 7, by the exponential mechanism. With the quantile a/b, the grid point y is
+    drawn with probability proportional to ``exp(-budget * penalty(y) / (2 b))``, where ``penalty(y)`` is
+    ``|(b - a) * #(values < y) - a * #(values > y)|``, an integer that changes by at most b if one value changes. It
+    needs no count of the values, which is private after diffusion (docs/errata.md, 2 and 7). Missing values are left
+    out; values beyond the radius still count as smaller or larger than every grid point.
 
-    `spacing` and `radius` are powers of two, and the grid may have 2**2000 points: the penalty is constant
-    between neighbouring values, so the draw is among those segments, then uniform within one.
+    `spacing` and `radius` are powers of two, and the grid may have 2**2000 points: the penalty is constant between
+    neighbouring values, so one of those segments is drawn first, and then a point of it uniformly.
     """
     check_budget(budget)
     check_grid(spacing, radius)
@@ -53,7 +53,7 @@ def find_quantile(
     numbers = round_to_grid(numbers[~np.isnan(numbers)], spacing)
     points, counts = np.unique(numbers[np.abs(numbers) <= radius], return_counts=True)
 
-    # Segments in order: gap, point, gap, ..., point, gap; below and above each lie so many values.
+    # Segments in order: gap, point, gap, ..., point, gap; and how many values lie below and above each of them.
     passed = np.count_nonzero(numbers < -radius) + np.concatenate([[0], np.cumsum(counts)])
     below = np.repeat(passed, 2)[:-1]
     above = numbers.size - np.repeat(passed, 2)[1:]
@@ -73,14 +73,14 @@ def find_quantile(
 def _log_lengths(points: Floats, spacing: float, radius: float) -> Floats:
     """The logarithm of each segment's number of grid points: 0 at a data point, -inf for an empty gap."""
     gaps = np.diff(np.concatenate([[-radius / 2], points / 2, [radius / 2]]))
-    # A gap between two data points has one grid point less than steps; the outer ones include the ends of the grid.
-    short = np.ones(gaps.size)
-    short[0] -= 1
-    short[-1] -= 1
+    # A gap between two data points has one grid point fewer than steps; the outer gaps include the ends of the grid.
+    missing = np.ones(gaps.size)
+    missing[0] -= 1
+    missing[-1] -= 1
     with np.errstate(over="ignore", divide="ignore"):
         steps = gaps / (spacing / 2)
-        # Beyond 2**53 steps one point more or less is below a double's rounding.
-        logs = np.where(steps < 2.0**53, np.log(np.maximum(steps - short, 0.0)), np.log(gaps) - np.log(spacing / 2))
+        # From 2**53 steps on, one point more or less is lost in a double's rounding.
+        logs = np.where(steps < 2.0**53, np.log(np.maximum(steps - missing, 0.0)), np.log(gaps) - np.log(spacing / 2))
     lengths = np.zeros(2 * points.size + 1)
     lengths[::2] = logs
     return lengths

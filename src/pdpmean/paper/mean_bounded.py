@@ -1,4 +1,4 @@
-"""Algorithm 7, PDPMeanEstimation: the mean when n and all budgets are public."""
+"""Algorithm 7, PDPMeanEstimation: the mean if the number of records and all budgets are public."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def mean_bounded(
 ) -> float:
     """The paper's estimate of a Gaussian mean, private in the bounded model (Definition 3).
 
-    Algorithm 7 (Theorem 11): half of every budget finds a range, the other half averages the values clipped to
-    it. `beta` is the probability with which the error may exceed the theorem's bound; `randomness=None` means
-    secure. NaN when nobody grants any budget (an empty table is one such case).
+    Algorithm 7 (Theorem 11): half of every budget is spent on finding a range, the other half on averaging the values
+    clipped to it. `beta` is the probability with which the error may exceed the theorem's bound. By default the
+    randomness is secure. NaN if nobody grants any budget, as in an empty table.
     """
     check_probability("beta", beta)
     randomness = randomness or Randomness.secure()
     numbers, granted = public_records(values, budgets)
     half = granted / 2
-    found = estimate_range(numbers, half, beta=beta / 6, randomness=randomness)
-    if found is None:
+    bounds = estimate_range(numbers, half, beta=beta / 6, randomness=randomness)
+    if bounds is None:
         return math.nan
-    lower, upper = found
+    lower, upper = bounds
     return adpm(numbers, half, lower=lower, upper=upper, randomness=randomness)

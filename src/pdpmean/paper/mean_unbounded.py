@@ -1,4 +1,4 @@
-"""Algorithm 8, PDPMeanEstimationUnknownPrivacy: the mean when even n and the budgets present are private."""
+"""Algorithm 8, PDPMeanEstimationUnknownPrivacy: the mean if the number of records and the budgets are private, too."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pdpmean.sources.private_columns import private_records
 
 __all__ = ["bucket_counts", "bucket_ends", "bucket_of", "mean_unbounded", "sample_or_pad"]
 
-# A noisy count, and with it the padding of a bucket, may exceed the truth by some 2 / eps_min records: this
-# keeps the padding in memory.
+# The smallest lower end of a budget range. A noisy count, and so the padding of a bucket, may exceed the true size by
+# about 2 / eps_min records; with this limit the padding fits into memory.
 _SMALLEST_LOW_END = 2.0**-20
 
 
@@ -35,11 +35,11 @@ def mean_unbounded(
 ) -> float:
     """The paper's estimate of a Gaussian mean, private in the unbounded model (Definition 4).
 
-    Algorithm 8 (Theorem 13): half of every budget counts how many hold which budget, noisily, on the buckets
-    ``[eps_min 2**j, eps_min 2**(j+1))``. A random subset of that size is drawn from each bucket and handed to
-    Algorithm 7 with the bucket's left end, over `divisor`, as everyone's budget: 2 suffices, 4 is the printed,
-    more cautious form (docs/errata.md, 11). `budget_range` is public; a budget below it leaves its record
-    out, one above it counts as its upper end. NaN when the noisy counts leave nobody.
+    Algorithm 8 (Theorem 13): half of every budget is spent on a noisy count of the people in each bucket of budgets,
+    ``[eps_min 2**j, eps_min 2**(j+1))``. A random subset of that size is drawn from each bucket and passed to
+    Algorithm 7, with the bucket's left end divided by `divisor` as everyone's budget. A divisor of 2 suffices; 4 is the
+    printed, more cautious form (docs/errata.md, 11). `budget_range` is public: a record with a budget below it is left
+    out, and a budget above it counts as its upper end. NaN if the noisy counts leave nobody.
     """
     check_probability("beta", beta)
     lefts = bucket_ends(budget_range)
@@ -57,7 +57,10 @@ def mean_unbounded(
 
 
 def bucket_ends(budget_range: tuple[float, float]) -> Floats:
-    """The left ends ``eps_min 2**j`` up to eps_max, one per bucket: ``floor(log2 T) + 1`` (docs/errata.md, 10)."""
+    """The left ends ``eps_min 2**j`` of the buckets, up to eps_max.
+
+    There are ``floor(log2(eps_max / eps_min)) + 1`` of them (docs/errata.md, 10).
+    """
     low, high = check_budget_range(budget_range)
     if low < _SMALLEST_LOW_END:
         raise InvalidInputError(
@@ -71,16 +74,16 @@ def bucket_ends(budget_range: tuple[float, float]) -> Floats:
 
 
 def bucket_of(budgets: Floats, lefts: Floats) -> NDArray[np.intp]:
-    """Each budget's bucket; -1 for one below the range, or not a number, whose record is left out."""
+    """The bucket of each budget; -1 if it is below the range or no number, so that its record is left out."""
     usable = np.where(np.isnan(budgets), -math.inf, budgets)
     return np.searchsorted(lefts, usable, side="right") - 1
 
 
 def bucket_counts(sizes: list[int], lefts: Floats, *, beta: float, randomness: Randomness) -> list[int]:
-    """Noisy sizes of the buckets, each too small with probability 1 - beta / 2 altogether, none negative.
+    """Noisy sizes of the buckets, none negative. With probability 1 - beta / 2, none exceeds the true size.
 
-    Noise of scale ``2 / left end`` costs a record half its budget at most. The printed scale is half of that
-    and would cost all of it (docs/errata.md, 3).
+    Noise of scale ``2 / left end`` costs a record at most half of its budget. The printed scale is half of that, and
+    would cost the whole budget (docs/errata.md, 3).
     """
     counts = []
     for size, left in zip(sizes, lefts.tolist(), strict=True):
@@ -91,9 +94,9 @@ def bucket_counts(sizes: list[int], lefts: Floats, *, beta: float, randomness: R
 
 
 def sample_or_pad(values: Floats, size: int, *, randomness: Randomness) -> Floats:
-    """WORSample: `size` of the values, drawn without replacement, made up with missing ones if there are fewer.
+    """WORSample: `size` of the values, drawn without replacement, padded with missing values if there are fewer.
 
-    The printed padding, 0, would enter the mean as data (docs/errata.md, 13).
+    The printed form pads with 0, which would enter the mean as data (docs/errata.md, 13).
     """
     drawn = values[randomness.permutation(values.size)[:size]]
     return np.concatenate([drawn, np.full(size - drawn.size, math.nan)])

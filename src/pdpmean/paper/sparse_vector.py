@@ -1,4 +1,4 @@
-"""Algorithm 1, SVT: the first query that exceeds a threshold."""
+"""Algorithm 1, SVT (sparse vector technique): privately find the first query that exceeds a threshold."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def sparse_vector(
     sensitivity: int = 1,
     randomness: Randomness | None = None,
 ) -> int:
-    """The index (from 0) of the first query that noisily exceeds `threshold`, the last one if none does.
+    """The index (from 0) of the first query that, with noise, exceeds `threshold`; of the last query if none does.
 
-    Algorithm 1 (SVT, with Lemma 6 for its accuracy) on integers: one person changes no query by more than
-    `sensitivity`, the threshold carries noise of scale ``2 sensitivity / budget`` and each query of
-    ``4 sensitivity / budget``. The printed loop runs over an endless sequence and need not stop; this one is
-    finite, and returns its end rather than tell that nothing passed (docs/errata.md, 4).
+    Algorithm 1, whose accuracy is Lemma 6, on integers. One person changes each query by at most `sensitivity`; the
+    threshold has noise of scale ``2 sensitivity / budget``, and each query noise of scale ``4 sensitivity / budget``.
+    The printed loop runs over an infinite sequence and need not stop. This one is finite, and returns the last index
+    rather than report that no query passed (docs/errata.md, 4).
     """
     check_budget(budget)
     if not queries:

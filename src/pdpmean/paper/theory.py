@@ -23,11 +23,11 @@ __all__ = ["lower_bound", "ratio_bound", "required_records", "two_stage_bound", 
 
 
 def lower_bound(budgets: ArrayLike, sigma: float = 1.0) -> float:
-    """The error that, by the paper, every private estimator makes or exceeds with probability at least 1/4.
+    """The error that, according to the paper, every private estimator reaches with probability at least 1/4.
 
     Theorem 9 (bounded) and Theorem 12 (unbounded) print the same expression: with budgets ascending, the
-    largest over k = 1, ..., n of ``sigma / (sqrt(2) (sum_{i<=k} eps_i + 2 sqrt(n - k)))``. It is inf without
-    records and where every budget is 0.
+    largest over k = 1, ..., n of ``sigma / (sqrt(2) (sum_{i<=k} eps_i + 2 sqrt(n - k)))``. It is infinite if there
+    are no records, or if every budget is 0.
 
     The printed proof does not reach these constants. `pdpmean.lower_bound` does, and exceeds the expression,
     in the bounded model; `pdpmean.laws.lower_bound.stepwise_lower_bound` does in the unbounded one for budgets up to 1
@@ -49,9 +49,9 @@ def upper_bound(budgets: ArrayLike, sigma: float = 1.0, *, beta: float = 0.05, c
 
         sigma log(W) / W * log(log(log(W / (beta tau))) / beta) + sigma sqrt(Q) / W * log(W) log(1 / beta)
 
-    The theorem asks for budgets up to 1 and for `required_records`. Each logarithm is taken to be at least 1:
-    that is what an O(log) means for small arguments, where the printed one is 0, negative or undefined. inf
-    where nobody may be used, or everybody is public and W infinite.
+    The theorem requires budgets of at most 1 and `required_records`. Each logarithm is taken to be at least 1, since
+    for small arguments the printed ones are 0, negative or undefined. The bound is infinite if nobody grants anything,
+    or if everybody's value is public, so that W is infinite.
     """
     check_positive("sigma", sigma)
     check_positive("constant", constant)
@@ -72,14 +72,14 @@ def required_records(
     budget_range: tuple[float, float] | None = None,
     constant: float = 1.0,
 ) -> int:
-    """How many records the upper bounds ask for, at least 1, up to the constant of their Omega.
+    """The number of records, at least 1, that the upper bounds require, up to the constant of their Omega.
 
     With W as in `upper_bound`, both models need `constant` times
     ``log(log(log(W / beta)) / beta) log(1 / beta) / eps_1`` (Theorem 11), where eps_1 is the smallest budget;
     the unbounded one adds ``log(buckets / beta) / eps_1**1.5`` (Theorem 13), with the number of buckets that
     the public `budget_range` takes, ``floor(log2(eps_max / eps_min)) + 1`` (docs/errata.md, 10). Logarithms are
-    at least 1. W counts everyone: these are the records needed by a population with the budgets given, so ask
-    whether ``len(budgets)`` is at least this.
+    at least 1. W is the sum over the given budgets, so the requirement is met if ``len(budgets)`` is at least this
+    number.
     """
     check_positive("constant", constant)
     check_probability("beta", beta)
@@ -97,7 +97,7 @@ def required_records(
 
 
 def two_stage_bound(values: ArrayLike, rates: ArrayLike, m: int, t: float) -> float:
-    """A bound on the probability that m twice-sampled values sum to t more than expected (Lemma 18).
+    """A bound on the probability that the sum of m twice-sampled values exceeds its expectation by t (Lemma 18).
 
     Every value a_i is kept with its own probability p_i, and m of those kept are then drawn without
     replacement. With ``mu_N = sum p_i``, ``mu_T = sum p_i a_i / mu_N``, ``eta = n max p_i / mu_N``, the width g
@@ -106,12 +106,13 @@ def two_stage_bound(values: ArrayLike, rates: ArrayLike, m: int, t: float) -> fl
         P(T - m mu_T >= t) <= exp(-t**2 / (16 m n v / mu_N + 8/3 g t))
                             + exp(-t**2 mu_N / (32 m**2 eta v + 16/3 g m t)) + exp(-mu_N / 8)
 
-    Fewer than m kept counts as no excess. The printed last term is ``exp(-mu_N / 4)``, which the proof does not
-    give: it spends ``exp(-mu_N / 8)`` twice, on the same event (that fewer than mu_N / 2 are kept), so once is
-    enough. The values need not lie in [0, 1]; only their width enters.
+    If fewer than m are kept, that counts as no excess. The printed last term, ``exp(-mu_N / 4)``, does not follow from
+    the proof. The proof uses ``exp(-mu_N / 8)`` twice for the same event (that fewer than mu_N / 2 are kept), so once
+    is enough. The values need not lie in [0, 1]; only their width matters.
     """
     population = _population(values, rates)
-    size, excess = _check_size(m), check_positive("t", t)
+    size = _check_size(m)
+    excess = check_positive("t", t)
     subsampling = 16 * size * population.n * population.variance / population.kept + 8 / 3 * population.width * excess
     ratio = 32 * size**2 * population.eta * population.variance + 16 / 3 * population.width * size * excess
     return min(
@@ -121,20 +122,21 @@ def two_stage_bound(values: ArrayLike, rates: ArrayLike, m: int, t: float) -> fl
 
 
 def ratio_bound(values: ArrayLike, rates: ArrayLike, m: int, t: float) -> float:
-    """A bound on the probability that the mean of the values kept is t / m more than expected (Lemma 19).
+    """A bound on the probability that the mean of the kept values exceeds its expectation by t / m (Lemma 19).
 
-    In the words of `two_stage_bound`, with mu_S the mean of the values kept, ::
+    In the notation of `two_stage_bound`, with mu_S the mean of the kept values, ::
 
         P(m (mu_S - mu_T) >= t) <= exp(-t**2 mu_N / (8 m**2 eta v + 4/3 g m t)) + exp(-mu_N / 8)
     """
     population = _population(values, rates)
-    size, excess = _check_size(m), check_positive("t", t)
+    size = _check_size(m)
+    excess = check_positive("t", t)
     spread = 8 * size**2 * population.eta * population.variance + 4 / 3 * population.width * size * excess
     return min(1.0, _tail(excess**2 * population.kept, spread) + math.exp(-population.kept / 8))
 
 
 class _Sums(NamedTuple):
-    """What is left of budgets once those above tau count as tau."""
+    """The sum and the sum of squares of budgets, where those above tau count as tau."""
 
     tau: float
     total: float
@@ -142,20 +144,24 @@ class _Sums(NamedTuple):
 
 
 def _saturated_sums(budgets: Floats) -> _Sums:
-    found = saturation(budgets)
-    below = np.sort(budgets)[: found.k]
-    above = budgets.size - found.k
-    total, squares = float(below.sum()), float((below**2).sum())
-    if above:  # tau may be infinite, and 0 * inf would not be 0
-        total, squares = total + above * found.tau, squares + above * found.tau**2
-    return _Sums(found.tau, total, squares)
+    threshold = saturation(budgets)
+    below = np.sort(budgets)[: threshold.k]
+    above = budgets.size - threshold.k
+    total = float(below.sum())
+    squares = float((below**2).sum())
+    if above:  # tau may be infinite, and 0 * inf would be NaN
+        total = total + above * threshold.tau
+        squares = squares + above * threshold.tau**2
+    return _Sums(threshold.tau, total, squares)
 
 
 def _log(number: float) -> float:
+    """The natural logarithm, but at least 1."""
     return max(1.0, math.log(number))
 
 
 def _check_smallest(budgets: Floats) -> float:
+    """The smallest budget; raises unless it is above 0."""
     smallest = float(budgets.min(initial=math.inf))
     if budgets.size == 0 or smallest == 0:
         raise InvalidInputError(
@@ -177,17 +183,19 @@ def _number_of_buckets(budget_range: tuple[float, float] | None) -> int:
 
 
 class _Population(NamedTuple):
-    """What the two concentration lemmas know of the values and of the rates at which they are kept."""
+    """What the two concentration lemmas use of the values and their rates, in the notation of `two_stage_bound`."""
 
     n: int
     kept: float
+    """The expected number of kept values, mu_N."""
     eta: float
     width: float
     variance: float
 
 
 def _population(values: ArrayLike, rates: ArrayLike) -> _Population:
-    numbers, probabilities = _column("values", values), _column("rates", rates)
+    numbers = _column("values", values)
+    probabilities = _column("rates", rates)
     if numbers.size != probabilities.size:
         raise InvalidInputError(
             f"values and rates must go together: {numbers.size} values, {probabilities.size} rates", name="rates"
@@ -200,6 +208,7 @@ def _population(values: ArrayLike, rates: ArrayLike) -> _Population:
 
 
 def _column(name: str, numbers: ArrayLike) -> Floats:
+    """The numbers as an array; raises unless they are one column of finite numbers."""
     try:
         column = np.atleast_1d(np.asarray(numbers, dtype=np.float64))
     except (TypeError, ValueError):
@@ -210,6 +219,7 @@ def _column(name: str, numbers: ArrayLike) -> Floats:
 
 
 def _check_size(m: int) -> int:
+    """The number m; raises unless it is a whole number >= 1."""
     try:
         size = operator.index(m)
     except TypeError:

@@ -1,6 +1,6 @@
-"""Show: pages and pictures of plans and results, made of numbers that are public or released.
+"""Show: HTML reports and matplotlib figures of plans and results, which use only public or released numbers.
 
-May import: core, laws, planning, results, errors. Matplotlib, which pictures need, is imported when one is drawn.
+Matplotlib is imported only when something is drawn. May import: core, laws, planning, results, errors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a release cost, for a report: whom how much, what that means, and which release it was."""
+"""Cost: the sections of a report that say what a release cost, what a privacy loss means, and which release it was."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["cost_of", "run_of"]
 
 
 def run_of(promise: Promise) -> list[tuple[str, str]]:
-    """Which release it was; nothing for a simulation."""
+    """Pairs of name and text that identify the release; empty for a simulation."""
     run = promise.run
     if run is None:
         return []
-    told = {
+    entries = {
         "run": run.id,
         "date": run.at.replace("T", " ").replace("+00:00", " UTC"),
         "purpose": run.purpose,
@@ -26,11 +26,11 @@ def run_of(promise: Promise) -> list[tuple[str, str]]:
         "release in the ledger": None if promise.release is None else str(promise.release),
         "cost": promise.spending and str(promise.spending),
     }
-    return [(name, text) for name, text in told.items() if text]
+    return [(name, text) for name, text in entries.items() if text]
 
 
 def cost_of(promise: Promise) -> dict[str, Any] | None:
-    """The tables of what it cost and of what that means; None for a simulation, which protects nobody."""
+    """The variables of the template for the tables of losses and their meaning; None for a simulation."""
     if promise.run is None:
         return None
     sentence, meanings = what_losses_mean(bounded=promise.model.budgets_are_public)
@@ -43,6 +43,7 @@ def cost_of(promise: Promise) -> dict[str, Any] | None:
 
 
 def _row(loss: Loss) -> list[str]:
+    """A line of the table: budget (with tier names), people, privacy loss, and right guesses of an attacker in 100."""
     name = ", ".join(loss.tiers)
     budget = f"{name} ({loss.budget})" if name else loss.budget
     return [budget, f"{loss.people:,}", short(loss.loss), f"{guesses_right(loss.loss):.1f}"]

@@ -1,4 +1,4 @@
-"""Figures of a page: panels as SVG with title and caption, or none at all where matplotlib is missing."""
+"""Figures: the figures of a report as SVG, with title and caption; none at all where matplotlib is missing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Figure", "Figures"]
 
 @dataclass(frozen=True)
 class Figure:
-    """A panel as a template shows it."""
+    """A figure as a template shows it."""
 
     title: str
     caption: str
@@ -21,12 +21,15 @@ class Figure:
 
 @dataclass
 class Figures:
-    """The figures that stand beside each other on a page."""
+    """The figures that stand side by side in a section of a report."""
 
     drawn: list[Figure] = field(default_factory=list)
 
     def add(self, panel: str, title: str, caption: str, drawn: tuple[Any, ...], *, height: float = 3.1) -> None:
-        """Draw a panel, by its name, so many inches high; nothing is added without matplotlib."""
+        """Draw the panel ``draw_<panel>`` of `panels.py`; without matplotlib, add nothing.
+
+        `drawn` are its arguments after the axes, and `height` is in inches.
+        """
         try:
             from pdpmean.show import panels
         except MissingPackageError:

@@ -1,7 +1,7 @@
-"""Panels: one picture each, drawn into matplotlib's axes; `plots` and `svg` put them on paper. Needs the extra `plot`.
+"""Panels: functions that draw one panel each into matplotlib axes, for `plots.py` and `svg.py`. Needs the extra `plot`.
 
-Every line has its own style or marker, so that a picture says the same in black and white. Drawn are only numbers that
-are public or released.
+Every line has its own style or marker, so that a panel can be read in black and white. All numbers drawn are public or
+released.
 """
 
 from __future__ import annotations
@@ -49,42 +49,45 @@ __all__ = [
     "write_beside",
 ]
 
-INK, ACCENT = "#000000", "#1f5fa6"
-_FACTORS = np.geomspace(1 / 16, 16, 25)  # how many times as many people
-_MARKS = 40  # budgets marked on the curve of weights, at most
-_LONGEST = 24  # characters of a group's name
+INK = "#000000"
+ACCENT = "#1f5fa6"
+_FACTORS = np.geomspace(1 / 16, 16, 25)  # numbers of people to plan for, relative to the present number
+_MOST_MARKS = 40  # budgets that are marked on the curve of weights, at most
+_LONGEST_NAME = 24  # characters of a group's name; longer names are cut
 
 
 # Plans
 
 
 def draw_error(axes: Axes, plan: Plan) -> None:
-    """The predicted error and its parts against total budget: the same budgets, more or fewer people."""
+    """The predicted error and its parts against the total budget, for more or fewer people at the same budgets."""
     plans = [with_people(plan, factor) for factor in _FACTORS]
-    kept = [found for found in plans if found]
-    # Where somebody is public the total is infinite, and people are counted instead.
+    feasible = [scaled for scaled in plans if scaled]
+    # If somebody's value is public, the total budget is infinite; the axis is then the relative number of people.
     finite = math.isfinite(plan.total)
     unit = plan.total if finite else 1.0
-    x = unit * np.array([factor for factor, found in zip(_FACTORS, plans, strict=True) if found])
+    x = unit * np.array([factor for factor, scaled in zip(_FACTORS, plans, strict=True) if scaled])
     for label, style, error in _ERRORS if plan.in_deviations else _ERRORS[:-1]:
-        axes.plot(x, [error(found) for found in kept], label=label, **style)
+        axes.plot(x, [error(scaled) for scaled in feasible], label=label, **style)
     axes.plot(unit, _ERRORS[0][2](plan), "o", color=ACCENT, ms=8, label="this plan")
-    if len(kept) < len(plans):
+    if len(feasible) < len(plans):
         edge = float(x[0] / math.sqrt(_FACTORS[1] / _FACTORS[0]))
         axes.axvspan(unit * _FACTORS[0], edge, fc="none", ec=INK, alpha=0.4, hatch="///", lw=0, label="refused")
     log_axis(axes, "x", (1.0, 3.0))
     log_axis(axes, "y", (1.0, 3.0))
     axes.set_xlim(unit * _FACTORS[0], unit * _FACTORS[-1])
-    axes.set_ylim(top=4 * axes.get_ylim()[1])  # room for the legend, above lines that fall
+    axes.set_ylim(top=4 * axes.get_ylim()[1])  # room for the legend at the top right, where the lines are low
     people = "total budget" if finite else "number of people, relative to the present number"
     label_axes(axes, people, f"in {plan.errors_in}")
     axes.legend(frameon=False, handlelength=3.2, loc="upper right", borderaxespad=0)
 
 
 def _quarter(noise: float, sampling: float) -> float:
+    """The error that one run in four exceeds, from the scale of the noise and the sampling standard deviation."""
     return half_width(ONE_IN_FOUR, noise, sampling)
 
 
+# The lines of `draw_error`: label, style, and the error of a plan.
 _ERRORS: tuple[tuple[str, dict[str, Any], Callable[[Plan], float]], ...] = (
     ("expected", {"color": ACCENT, "ls": "-", "lw": 2.4}, lambda plan: _quarter(plan.noise_scale, plan.sampling_std)),
     ("sampling alone", {"color": INK, "ls": "-."}, lambda plan: _quarter(0.0, plan.sampling_std)),
@@ -95,7 +98,7 @@ _ERRORS: tuple[tuple[str, dict[str, Any], Callable[[Plan], float]], ...] = (
 
 def draw_weights(axes: Axes, plan: Plan) -> None:
     """The weight of a person against their budget, up to the saturation and beyond."""
-    granted = _marked(plan)
+    granted = _marked_budgets(plan)
     full = plan.most_counted
     ends = np.append(granted, full)
     low, high = ends.min() / 2, ends.max() * 2
@@ -111,12 +114,12 @@ def draw_weights(axes: Axes, plan: Plan) -> None:
     axes.legend(frameon=False, loc="lower right")
 
 
-def _marked(plan: Plan) -> Floats:
-    """The budgets to mark: all finite ones if they are few, otherwise those of people evenly spaced among all."""
+def _marked_budgets(plan: Plan) -> Floats:
+    """The budgets to mark: all finite ones if they are few, otherwise those at evenly spaced ranks."""
     profile = plan.census.profile
     levels = profile.levels
-    if levels.size > _MARKS:
-        ranks = (np.arange(_MARKS) + 0.5) / _MARKS * profile.people
+    if levels.size > _MOST_MARKS:
+        ranks = (np.arange(_MOST_MARKS) + 0.5) / _MOST_MARKS * profile.people
         levels = np.unique(levels[np.searchsorted(np.cumsum(profile.counts), ranks)])
     return levels[np.isfinite(levels)] * plan.model.budget_per_allowance
 
@@ -125,11 +128,13 @@ def _marked(plan: Plan) -> Floats:
 
 
 def draw_intervals(axes: Axes, estimate: MeanEstimate, levels: Iterable[float] = LEVELS) -> None:
-    """The mean, and the interval at each level, with its ends in numbers."""
-    unit, rows, reach = estimate.std or 1.0, sorted(levels), 0.0
+    """The mean and its confidence interval at each level, labelled with its ends."""
+    unit = estimate.std or 1.0
+    rows = sorted(levels)
+    reach = 0.0
     for row, level in enumerate(rows):
         ends = estimate.interval(level)
-        # In errors from the mean, so that numbers of any size will do.
+        # Drawn in standard errors from the mean, so that numbers of any size can be drawn.
         low, high = (end / unit - estimate.mean / unit for end in ends)
         axes.plot([low, high], [row, row], color=ACCENT, lw=18 - 14 * row / len(rows), solid_capstyle="butt")
         write_beside(axes, (low, row), rounded(ends[0], unit), "left")
@@ -142,14 +147,14 @@ def draw_intervals(axes: Axes, estimate: MeanEstimate, levels: Iterable[float] =
 
 
 def draw_no_answer(axes: Axes, estimate: MeanEstimate) -> None:
-    """Why there is none, in words: nothing that could be taken for a mean."""
-    words = [f"{text}." for text in (*estimate.contradictions, estimate.cost_of_another)]
-    axes.text(0.0, 1.0, "\n\n".join(textwrap.fill(text, 90) for text in words), va="top", transform=axes.transAxes)
+    """A text that says why there is no answer; it has no number that could be taken for a mean."""
+    sentences = [f"{text}." for text in (*estimate.contradictions, estimate.cost_of_another)]
+    axes.text(0.0, 1.0, "\n\n".join(textwrap.fill(text, 90) for text in sentences), va="top", transform=axes.transAxes)
     axes.set_axis_off()
 
 
 def draw_levels(axes: Axes, estimate: MeanEstimate) -> None:
-    """The mean of each level of budgets, with a 95 % interval, and that of everyone as a line."""
+    """The mean at each level of budgets, with a 95 % interval; the mean of everyone is a dashed line."""
     for row, level in enumerate(estimate.levels):
         reach = 1.96 * level.std
         axes.plot([level.mean - reach, level.mean + reach], [row, row], color=INK, lw=1, marker="|", label="_interval")
@@ -162,7 +167,7 @@ def draw_levels(axes: Axes, estimate: MeanEstimate) -> None:
 
 
 def draw_parts(axes: Axes, estimate: MeanEstimate) -> None:
-    """The standard deviation of the error, and of the parts whose squares add up to its square."""
+    """The standard deviation of the error, and of its independent parts; their squares add up."""
     parts = {"together": estimate.std} | dict(reversed(estimate.error_parts.items()))
     unit = estimate.std or 1.0
     for row, size in enumerate(parts.values()):
@@ -174,7 +179,7 @@ def draw_parts(axes: Axes, estimate: MeanEstimate) -> None:
 
 
 def write_beside(axes: Axes, point: tuple[float, float], text: str, side: str) -> None:
-    """Text to the "left" or "right" of a point."""
+    """Write a text to the "left" or "right" of a point."""
     shift, align = (6, "left") if side == "right" else (-6, "right")
     axes.annotate(text, point, (shift, -1), textcoords="offset points", ha=align, va="center", annotation_clip=False)
 
@@ -183,9 +188,9 @@ def write_beside(axes: Axes, point: tuple[float, float], text: str, side: str) -
 
 
 def draw_groups(axes: Axes, grouped: GroupedEstimate, level: float) -> None:
-    """A dot and an interval for every group, the first on top; those refused are named."""
+    """A dot and an interval for every group, from top to bottom; groups without an answer say so."""
     rows = grouped.rows(level)[::-1]
-    unit = _power([row["mean"] for row in rows if row["mean"] is not None])
+    unit = _power_of_ten([row["mean"] for row in rows if row["mean"] is not None])
     for place, row in enumerate(rows):
         if row["mean"] is None:
             word = "refused" if row["contradiction"] is None else "no answer"
@@ -193,7 +198,7 @@ def draw_groups(axes: Axes, grouped: GroupedEstimate, level: float) -> None:
             continue
         axes.plot([row["low"] / unit, row["high"] / unit], [place, place], color=ACCENT, lw=2.4)
         axes.plot(row["mean"] / unit, place, "o", color=ACCENT, ms=7)
-    axes.set_yticks(range(len(rows)), [_shown(row["group"]) for row in rows])
+    axes.set_yticks(range(len(rows)), [_group_name(row["group"]) for row in rows])
     axes.set_ylim(-0.7, len(rows) - 0.3)
     if grouped.answered:
         axes.locator_params(axis="x", nbins=5)
@@ -203,28 +208,32 @@ def draw_groups(axes: Axes, grouped: GroupedEstimate, level: float) -> None:
     label_axes(axes, f"mean, with its {100 * level:g} % interval" + (f", times {unit:g}" if unit != 1 else ""), "")
 
 
-def _power(numbers: list[float]) -> float:
-    """A power of ten to draw numbers in units of; 1 unless they are very large or very small."""
+def _power_of_ten(numbers: list[float]) -> float:
+    """The power of ten in whose units to draw these numbers; 1 unless they are very large or very small."""
     largest = max(map(abs, numbers), default=1.0)
     return 1.0 if largest == 0 or 1e-3 <= largest < 1e6 else 10.0 ** max(math.floor(math.log10(largest)), -300)
 
 
-def _shown(group: Hashable) -> str:
-    """The name of a group on one line, without what a font lacks or what would be read as a formula."""
+def _group_name(group: Hashable) -> str:
+    """The name of a group on one line, cut if it is long.
+
+    Characters that cannot be printed are replaced, and a dollar sign, with which matplotlib begins a formula, is
+    escaped.
+    """
     name = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(group))
-    return (name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…").replace("$", r"\$")
+    return (name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…").replace("$", r"\$")
 
 
-# Paper
+# Axes and figures
 
 
 def empty_figure(width: float, height: float) -> Figure:
-    """A figure of so many inches that pyplot knows nothing of."""
+    """An empty figure that is not registered with pyplot; width and height are in inches."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def _rows(axes: Axes, names: list[str]) -> None:
-    """Named rows, and no frame: the numbers stand beside what they belong to."""
+    """Name the rows, and remove the frame and the x-axis: numbers are written next to what they belong to."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(-0.6, len(names) - 0.3)
     axes.tick_params(axis="y", length=0)
@@ -233,14 +242,14 @@ def _rows(axes: Axes, names: list[str]) -> None:
 
 
 def label_axes(axes: Axes, x: str, y: str) -> None:
-    """Two axes with their names, and no frame."""
+    """Label both axes, and remove the frame."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def log_axis(axes: Axes, direction: str, steps: tuple[float, ...]) -> None:
-    """A logarithmic axis, its ticks at `steps` times powers of ten, in plain numbers."""
+    """Make the "x" or "y" axis logarithmic, with ticks at `steps` times powers of ten, labelled in plain numbers."""
     axes.set(**{f"{direction}scale": "log"})
     axis = axes.xaxis if direction == "x" else axes.yaxis
     axis.set_major_locator(LogLocator(subs=steps))
@@ -249,4 +258,5 @@ def log_axis(axes: Axes, direction: str, steps: tuple[float, ...]) -> None:
 
 
 def _plain(number: float) -> str:
+    """A number without exponent; "2 M" for two million."""
     return f"{number / 1e6:g} M" if number >= 1e6 else f"{number:,.0f}" if number >= 1 else f"{number:g}"

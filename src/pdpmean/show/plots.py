@@ -1,6 +1,7 @@
-"""Pictures of plans, estimates and comparisons, as matplotlib figures. Needs the extra `plot`.
+"""Plots: matplotlib figures of plans, estimates and comparisons. Needs the extra `plot`.
 
-Nothing is shown on a screen or kept by pyplot: a figure is returned, to be saved or displayed.
+Figures are returned, to be saved or displayed. They are not registered with pyplot, so that nothing pops up or has to
+be closed.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "plot_comparison", "plot_estimate", "plot_groups", "plot_plan"]
 
-_TALLEST = 600.0  # inches, of a figure: more is refused when it is saved as pixels
+_TALLEST = 600.0  # inches; matplotlib refuses to save taller figures as pixels
+# The styles of the methods in a comparison, in order.
 _STYLES: tuple[dict[str, Any], ...] = (
     {"ls": "-", "marker": "o", "color": ACCENT, "lw": 2.4},
     {"ls": "--", "marker": "s", "color": INK},
@@ -48,37 +50,38 @@ _STYLES: tuple[dict[str, Any], ...] = (
 
 
 def draw(thing: Any, **options: Any) -> Figure:
-    """The figure that fits a thing: a plan, an estimate, estimates by group, one or more comparisons."""
-    kinds: dict[type, Callable[..., Figure]] = {
+    """The figure of a plan, an estimate, estimates by group, or one or more comparisons."""
+    plot_functions: dict[type, Callable[..., Figure]] = {
         Plan: plot_plan,
         MeanEstimate: plot_estimate,
         GroupedEstimate: plot_groups,
         Comparison: plot_comparison,
     }
     kind = Comparison if _are_comparisons(thing) else type(thing)
-    if kind not in kinds:
+    if kind not in plot_functions:
         raise InvalidInputError(
             "plot draws a plan, an estimate, estimates by group, or one or more comparisons; "
             f"got {type(thing).__name__}",
             name="thing",
             value=thing,
         )
-    return kinds[kind](thing, **options)
+    return plot_functions[kind](thing, **options)
 
 
 def _are_comparisons(thing: Any) -> bool:
+    """Whether it is a non-empty sequence of comparisons."""
     return isinstance(thing, Sequence) and len(thing) > 0 and all(isinstance(one, Comparison) for one in thing)
 
 
 def plot_plan(plan: Plan) -> Figure:
-    """Two panels: the error with more or fewer people, and what a budget counts."""
+    """Two panels: the error with more or fewer people, and a person's weight by budget."""
     return _side_by_side(
         plan, {"Error that one run in four exceeds": draw_error, "How much a budget counts": draw_weights}
     )
 
 
 def plot_estimate(estimate: MeanEstimate) -> Figure:
-    """The mean with its intervals, what its error is made of and, where that differs, the mean by budget."""
+    """Panels with the mean and its intervals, the parts of its error and, if means differ by budget, those means."""
     if estimate.contradicted:
         return _without_answer(estimate)
     panels: dict[str, Callable[..., None]] = {
@@ -88,26 +91,27 @@ def plot_estimate(estimate: MeanEstimate) -> Figure:
     if estimate.levels_differ:
         panels["The mean by budget"] = draw_levels
     figure = _side_by_side(estimate, panels, height=3.0)
-    return figure if estimate.private else _marked(figure)
+    return figure if estimate.private else _marked_not_private(figure)
 
 
 def _without_answer(estimate: MeanEstimate) -> Figure:
+    """A figure that says why there is no answer."""
     figure = empty_figure(7.2, 2.2)
     axes = figure.subplots()
     draw_no_answer(axes, estimate)
     axes.set_title("No answer", loc="left", weight="bold", pad=12)
-    return figure if estimate.private else _marked(figure)
+    return figure if estimate.private else _marked_not_private(figure)
 
 
 def plot_groups(grouped: GroupedEstimate, level: float = 0.95) -> Figure:
-    """A dot and an interval for every group; those refused are named."""
+    """A dot and an interval for every group; groups without an answer say so."""
     figure = empty_figure(7.2, min(1.1 + 0.3 * len(grouped.groups), _TALLEST))
     draw_groups(figure.subplots(), grouped, level)
-    return figure if grouped.private else _marked(figure)
+    return figure if grouped.private else _marked_not_private(figure)
 
 
 def plot_comparison(comparison: Comparison | Sequence[Comparison]) -> Figure:
-    """The error of each method over the lower bound; with several comparisons, against the number of people."""
+    """The error of each method, divided by the lower bound; with several comparisons, against the number of people."""
     figure = empty_figure(6.4, 4.2)
     axes = figure.subplots()
     if isinstance(comparison, Sequence):
@@ -119,6 +123,7 @@ def plot_comparison(comparison: Comparison | Sequence[Comparison]) -> Figure:
 
 
 def _side_by_side(drawn: Any, panels: Mapping[str, Callable[[Axes, Any], None]], *, height: float = 3.9) -> Figure:
+    """A figure with these panels, by title, next to each other; all draw the same object. `height` is in inches."""
     figure = empty_figure(5.2 * len(panels), height)
     for axes, (title, draw) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
         draw(axes, drawn)
@@ -126,7 +131,8 @@ def _side_by_side(drawn: Any, panels: Mapping[str, Callable[[Axes, Any], None]],
     return figure
 
 
-def _marked(figure: Figure) -> Figure:
+def _marked_not_private(figure: Figure) -> Figure:
+    """The figure with a title that says that it is not private."""
     figure.suptitle("NOT PRIVATE: seeded randomness, for simulation only", weight="bold")
     return figure
 
@@ -135,9 +141,10 @@ def _marked(figure: Figure) -> Figure:
 
 
 def _draw_by_method(axes: Axes, comparison: Comparison) -> None:
+    """One row per method: its error over the lower bound, with an interval."""
     rows = comparison.rows()[::-1]
     bound = comparison.lower_bound
-    spans = [(found["over_bound"], *(end / bound for end in found["error_interval"])) for found in rows]
+    spans = [(result["over_bound"], *(end / bound for end in result["error_interval"])) for result in rows]
     ends = [1.0, 2.0, *(ratio for span in spans for ratio in span if 0 < ratio < math.inf)]
     for row, (ratio, low, high) in enumerate(spans):
         if 0 < ratio < math.inf:
@@ -155,11 +162,12 @@ def _draw_by_method(axes: Axes, comparison: Comparison) -> None:
 
 
 def _draw_by_people(axes: Axes, comparisons: Sequence[Comparison]) -> None:
-    found: dict[str, list[tuple[int, float]]] = {}
+    """One line per method: its error over the lower bound, against the number of people."""
+    points_by_method: dict[str, list[tuple[int, float]]] = {}
     for comparison in sorted(comparisons, key=lambda one: one.people):
         for row in comparison.rows():
-            found.setdefault(str(row["method"]), []).append((comparison.people, float(row["over_bound"])))
-    for place, (method, points) in enumerate(found.items()):
+            points_by_method.setdefault(str(row["method"]), []).append((comparison.people, float(row["over_bound"])))
+    for place, (method, points) in enumerate(points_by_method.items()):
         axes.plot(*zip(*points, strict=True), label=method, **_STYLES[place % len(_STYLES)])
     log_axis(axes, "x", (1.0, 3.0))
     log_axis(axes, "y", (1.0, 2.0, 5.0))

@@ -1,6 +1,6 @@
-"""A report: the answer, what was promised, what was planned and how it was made, as one HTML file.
+"""Report: an estimate as one HTML file, with the answer, the guarantee, the plan, the cost and how it was made.
 
-The words of the page are in `templates/`; here is what they are filled with.
+The texts and the layout are in `templates/`. This module collects what the templates are filled with.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 
 __all__ = ["report_html", "write_report"]
 
-_PARTS = "Noise protects people. Sampling error remains because they are only a sample of the population."
+_ERROR_PARTS = "Noise protects people. Sampling error remains because they are only a sample of the population."
 _TAILS = " Unseen tails are what may lie where the budget shows nothing."
+# Packages whose versions a report states.
 _PACKAGES = ("numpy", "scipy", "opendp", "cryptography")
 
-Context = dict[str, Any]  # what a template is filled with
+Context = dict[str, Any]  # the variables of a template
 
 
 def write_report(
@@ -70,7 +71,7 @@ def write_report(
         The arguments are in the wrong order, or the path has another ending, exists already, or cannot be written.
 
     """
-    _check(estimate, path)
+    _check_arguments(estimate, path)
     check_is_new(path, overwrite=overwrite)
     text = report_html(estimate, command=command, level=level)
     try:
@@ -81,7 +82,8 @@ def write_report(
         raise InvalidInputError(message, name="path", value=path) from error
 
 
-def _check(estimate: object, path: object) -> None:
+def _check_arguments(estimate: object, path: object) -> None:
+    """Raise if the arguments of `write_report` have the wrong types or are in the wrong order."""
     if not isinstance(estimate, MeanEstimate | GroupedEstimate) or not isinstance(path, str | os.PathLike):
         raise InvalidInputError(
             "write_report takes an estimate and the path of a file, write_report(estimate, 'report.html'); "
@@ -91,13 +93,16 @@ def _check(estimate: object, path: object) -> None:
 
 
 def report_html(estimate: MeanEstimate | GroupedEstimate, *, command: str | None = None, level: float = 0.95) -> str:
-    """The page, complete in itself: no scripts, no network. `command` is shown, `level` is that of the intervals."""
+    """The HTML page of a report, complete in itself: no scripts, no network.
+
+    `command` is the command to show on the page, and `level` the confidence level of the intervals.
+    """
     check_probability("level", level)
     if isinstance(estimate, MeanEstimate):
-        template, content = "estimate.html", _one(estimate, level)
+        template, content = "estimate.html", _one_estimate(estimate, level)
     else:
-        template, content = "groups.html", _many(estimate, level)
-    return str(_templates().get_template(template).render(_everywhere(estimate, command) | content))
+        template, content = "groups.html", _estimates_by_group(estimate, level)
+    return str(_templates().get_template(template).render(_common(estimate, command) | content))
 
 
 @lru_cache(maxsize=1)
@@ -105,7 +110,8 @@ def _templates() -> Environment:
     return environment("pdpmean.show")
 
 
-def _everywhere(estimate: MeanEstimate | GroupedEstimate, command: str | None) -> Context:
+def _common(estimate: MeanEstimate | GroupedEstimate, command: str | None) -> Context:
+    """The variables that both templates need."""
     return {
         "private": estimate.private,
         "warnings": estimate.warnings,
@@ -119,20 +125,23 @@ def _everywhere(estimate: MeanEstimate | GroupedEstimate, command: str | None) -
 
 
 def _style() -> Any:
+    """The style sheet, which goes into the page."""
     from markupsafe import Markup
 
     return Markup(resources.files("pdpmean.show").joinpath("report.css").read_text(encoding="utf-8"))
 
 
 def _method(estimate: MeanEstimate | GroupedEstimate, plan: Plan | None) -> str:
-    means = "personalized differential privacy" if estimate.private else "seeded randomness"
-    return f"Estimated with {means}{ASSUMPTIONS[plan.shape] if plan else ''}."
+    """One sentence that names the method and its assumption about the population."""
+    protection = "personalized differential privacy" if estimate.private else "seeded randomness"
+    return f"Estimated with {protection}{ASSUMPTIONS[plan.shape] if plan else ''}."
 
 
 # One estimate
 
 
-def _one(estimate: MeanEstimate, level: float) -> Context:
+def _one_estimate(estimate: MeanEstimate, level: float) -> Context:
+    """The variables of the template for a single estimate."""
     if estimate.contradicted:
         return _no_answer(estimate)
     mean = estimate.shown(estimate.mean)
@@ -153,7 +162,7 @@ def _one(estimate: MeanEstimate, level: float) -> Context:
 
 
 def _no_answer(estimate: MeanEstimate) -> Context:
-    """What stands in the place of a mean and its intervals where the released numbers contradict themselves."""
+    """The variables where the released numbers contradict the assumptions: no mean and no intervals."""
     return {
         "title": f"{estimate.asked.in_words}: no answer",
         "what": estimate.asked.in_words,
@@ -165,8 +174,9 @@ def _no_answer(estimate: MeanEstimate) -> Context:
 
 
 def _certainty(estimate: MeanEstimate, level: float) -> Context:
+    """The figures and the table about how far the estimate may be from the truth."""
     levels = sorted({*LEVELS, level})
-    ends = [" to ".join(map(estimate.shown, estimate.interval(each))) for each in levels]
+    intervals = [" to ".join(map(estimate.shown, estimate.interval(one_level))) for one_level in levels]
     figures = Figures()
     figures.add(
         "intervals",
@@ -178,7 +188,7 @@ def _certainty(estimate: MeanEstimate, level: float) -> Context:
     figures.add(
         "parts",
         "What its error is made of",
-        _PARTS + (_TAILS if estimate.assumed else ""),
+        _ERROR_PARTS + (_TAILS if estimate.assumed else ""),
         (estimate,),
         height=0.9 + 0.4 * (1 + len(estimate.error_parts)),
     )
@@ -193,7 +203,7 @@ def _certainty(estimate: MeanEstimate, level: float) -> Context:
     return {
         "figures": figures.drawn,
         "rows": [
-            *((f"{_percent(each)} interval", text) for each, text in zip(levels, ends, strict=True)),
+            *((f"{_percent(one_level)} interval", text) for one_level, text in zip(levels, intervals, strict=True)),
             ("error (std)", estimate.shown_error(estimate.std)),
             *((f"of which {name}", estimate.shown_error(size)) for name, size in estimate.error_parts.items()),
             ("population's std", short(estimate.scale, 4)),
@@ -206,6 +216,7 @@ def _certainty(estimate: MeanEstimate, level: float) -> Context:
 
 
 def _planned(plan: Plan) -> Context:
+    """The figures and the tables about the plan."""
     figures = Figures()
     figures.add(
         "error",
@@ -216,7 +227,7 @@ def _planned(plan: Plan) -> Context:
     figures.add(
         "weights",
         "How much a budget counts",
-        _what_counts(plan),
+        _weights_caption(plan),
         (plan,),
     )
     return {
@@ -226,22 +237,22 @@ def _planned(plan: Plan) -> Context:
     }
 
 
-def _what_counts(plan: Plan) -> str:
-    """The caption of the weights."""
+def _weights_caption(plan: Plan) -> str:
+    """The caption of the figure of weights."""
     if plan.weighting == "everyone" and plan.levels:
         return "Everyone counts the same, whatever they grant."
     return f"A person's weight grows with their budget up to {plan.saturation_in_words}; more budget adds nothing."
 
 
 def _shares(plans: Sequence[Plan]) -> list[tuple[str, str]]:
-    """What part of every budget each step used; from the smallest to the largest, where plans differ."""
-    parts = {name: sorted({round(float(plan.shares.get(name, 0)), 4) for plan in plans}) for name in STEPS}
-    used = {name: (found[0], found[-1]) for name, found in parts.items() if found and found[-1] > 0}
+    """The share of every budget that each step used, such as "20 %"; a range where plans differ."""
+    shares = {name: sorted({round(float(plan.shares.get(name, 0)), 4) for plan in plans}) for name in STEPS}
+    used = {name: (sizes[0], sizes[-1]) for name, sizes in shares.items() if sizes and sizes[-1] > 0}
     return [(STEPS[name], " to ".join(dict.fromkeys(map(_percent, ends)))) for name, ends in used.items()]
 
 
 def _error(plan: Plan) -> str:
-    """What one run in four exceeds; over the lower bound, where that is one for such a population."""
+    """The error that one run in four exceeds, and its ratio to the lower bound where the bound applies."""
     error = plan.half_width(ONE_IN_FOUR)
     if not plan.in_deviations:
         return f"{error:.4g} in the values' unit"
@@ -249,10 +260,11 @@ def _error(plan: Plan) -> str:
     return f"{error:.4g} standard deviations, {over}"
 
 
-# Many
+# Estimates by group
 
 
-def _many(grouped: GroupedEstimate, level: float) -> Context:
+def _estimates_by_group(grouped: GroupedEstimate, level: float) -> Context:
+    """The variables of the template for estimates by group."""
     count = f"{len(grouped.groups)} group{'s' * (len(grouped.groups) != 1)}"
     figures = Figures()
     figures.add(
@@ -281,18 +293,19 @@ def _many(grouped: GroupedEstimate, level: float) -> Context:
 
 
 def _without_answer(grouped: GroupedEstimate) -> str:
-    """How many groups have none, and why."""
+    """How many groups have no answer, and why."""
     contradicted = len(grouped.estimates) - len(grouped.answered)
     refused = f" {len(grouped.refused)} refused." if grouped.refused else ""
     return refused + (f" {contradicted} without an answer." if contradicted else "")
 
 
 def _has_people(grouped: GroupedEstimate) -> bool:
-    """Whether numbers of people may be told: where participation is public."""
+    """Whether the numbers of people may be shown, as they may be where participation is public."""
     return grouped.promise.model.budgets_are_public
 
 
 def _group(grouped: GroupedEstimate, group: Hashable, ends: tuple[float, ...]) -> list[str]:
+    """The row of a group in the table."""
     name = str(group)
     if group in grouped.refused:
         return [name, f"refused: {grouped.refused[group]}"]
@@ -307,14 +320,16 @@ def _group(grouped: GroupedEstimate, group: Hashable, ends: tuple[float, ...]) -
 
 
 def _plan(estimate: MeanEstimate | GroupedEstimate) -> Plan | None:
-    """The plan, or that of the first group that has one."""
+    """The plan of an estimate; of estimates by group, the plan of the first group that has one."""
     if isinstance(estimate, MeanEstimate):
         return estimate.plan
     return next((one.plan for one in estimate.estimates.values()), None)
 
 
 def _made(estimate: MeanEstimate | GroupedEstimate) -> Context:
-    plan, model = _plan(estimate), estimate.promise.model
+    """How the estimate was made: the run, the options and the versions of the software."""
+    plan = _plan(estimate)
+    model = estimate.promise.model
     options: list[tuple[str, str]] = [("model", model.name)]
     options += [("shape", plan.given_shape)] if plan else []
     for name, ends in (("budget range", model.budget_range), ("bounds", plan and plan.bounds.ends)):

@@ -1,14 +1,14 @@
-"""What else one could do, for comparison: each as private as `estimate_mean`, and tuned as well as it can be.
+"""Baselines: other private estimators of a mean, to compare `estimate_mean` with, each tuned as well as possible.
 
 =====================  ===========================================================================
-`oracle`               told the population's mean and scale, it only has to average
-`threshold_mean`       whoever grants less than a threshold is dropped, the others used at the threshold
+`oracle`               is told the population's mean and standard deviation, and only has to average
+`threshold_mean`       drops people who grant less than a threshold, and uses all others at the threshold
 `sampling_mean`        the sampling mechanism of Jorgensen, Yu and Cormode (ICDE 2015)
-`minimum_mean`         everybody at the smallest budget: an ordinary library for differential privacy
+`minimum_mean`         uses everybody at the smallest budget, as a library without personal budgets would
 =====================  ===========================================================================
 
-All but the oracle run the steps of `estimate_mean` for a bell-shaped population, so that what differs is only how
-unequal budgets are used.
+All are as private as `estimate_mean`, except that the oracle knows the answer. All but the oracle run the steps of
+`estimate_mean` for a Gaussian population, so that they differ from it only in how they use unequal budgets.
 """
 
 from __future__ import annotations
@@ -50,34 +50,45 @@ from pdpmean.sources.private_columns import records
 
 __all__ = ["BestClip", "best_clip", "minimum_mean", "oracle", "sampling_mean", "threshold_mean"]
 
-_WIDTHS = np.geomspace(0.3, 5.0, 17)
+_WIDTHS = np.geomspace(0.3, 5.0, 17)  # half widths of the clip that are tried, in standard deviations
 _LARGEST_WEIGHT = 50.0  # nats, as in the plan
-_LOCATING = 90.0  # about so many nats of allowance it takes to locate a population
-_THRESHOLDS = 12  # so many are tried, at most
-_LARGEST_LEVEL = 5.0  # nats: who grants more is as good as public
+_NATS_TO_LOCATE = 90.0  # roughly the total allowance that it takes to locate a population
+_MOST_THRESHOLDS = 12  # how many thresholds are tried, at most
+_LARGEST_LEVEL = 5.0  # nats, the largest threshold that is tried; with more, noise hardly matters
 
 
 class BestClip(NamedTuple):
-    """The clip width (in standard deviations) and the cap on weights of least error, and the law of that error."""
+    """The clip width and the cap on weights that minimize the error, and the distribution of that error.
+
+    Widths and errors are in standard deviations of the population.
+    """
 
     width: float
+    """Half the distance between the clipping bounds."""
     cap: float
+    """The largest weight, in nats."""
     noise_scale: float
+    """The scale of the Laplace noise in the mean."""
     sampling_std: float
 
     @property
     def error(self) -> float:
-        """What the error exceeds one time in four, in standard deviations."""
+        """The error that one run in four exceeds, in standard deviations."""
         return half_width(0.75, self.noise_scale, self.sampling_std)
 
 
 def best_clip(profile: Profile) -> BestClip:
-    """How an average of people with these allowances, all of them spent on it, errs least if the centre is known."""
+    """The clip of least error for an average that spends people's whole allowances, if the centre is known."""
     return min((_clip(profile, float(width)) for width in _WIDTHS), key=lambda clip: clip.error)
 
 
 def _clip(profile: Profile, width: float) -> BestClip:
-    variance, slope = centered(width).variance, centered(width).inside
+    """The best cap for a clip of this width, and its error.
+
+    Clipping shrinks a small shift of the mean by `slope`, the probability of a value between the bounds.
+    """
+    variance = centered(width).variance
+    slope = centered(width).inside
     cap = min(profile.saturation(2 * width**2 / variance)[0], _LARGEST_WEIGHT)
     weight, square = profile.capped_sums(cap)
     return BestClip(width, cap, width / (slope * weight), math.sqrt(variance * square) / (slope * weight))
@@ -94,10 +105,10 @@ def oracle(
     budget_range: tuple[float, float] | None = None,
     randomness: Randomness | None = None,
 ) -> float:
-    """An estimate by someone told the answer: clips around it, at the best width, and spends every budget on the sum.
+    """The estimate of an oracle: it clips around the true mean at the best width, and spends all budgets on the sum.
 
-    What any method could hope for. Also told who holds which budget: in the unbounded model that, and so the weight it
-    divides by, is private, and only the sum is protected. NaN where nobody grants anything.
+    It shows what any method could hope for. In the unbounded model it also knows everybody's budget: it protects only
+    the sum, and not the total weight that the sum is divided by. NaN if nobody grants anything.
     """
     check_positive("std", std)
     chosen = make_model(model, budget_range)
@@ -110,7 +121,8 @@ def oracle(
     (row,) = source.sum(summing_of([clip], grouped=False)).tolist()
     sums = ExactSums.of(row)
     released = (randomness or Randomness.secure()).add_laplace(sums.values, laplace_scale(clip.nat, 1))
-    # Centred at the truth, the clipped mean is small enough for its slope alone to undo the clipping.
+    # The clip is centred at the true mean, so the clipped mean is near 0, and dividing by the slope undoes the
+    # clipping.
     return float(mean + clip.half * released / (sums.counted * STEPS) / centered(best.width).inside)
 
 
@@ -123,8 +135,9 @@ def minimum_mean(
     budget_range: tuple[float, float] | None = None,
     randomness: Randomness | None = None,
 ) -> MeanEstimate:
-    """The mean with everybody at the smallest positive budget (unbounded: at the lower end of the range)."""
-    chosen, randomness = make_model(model, budget_range), randomness or Randomness.secure()
+    """The mean with everybody at the smallest positive budget (unbounded: at the lower end of the public range)."""
+    chosen = make_model(model, budget_range)
+    randomness = randomness or Randomness.secure()
     numbers, granted = records(chosen, values, budgets)
     if chosen.budgets_are_public:
         positive = granted[granted > 0]
@@ -145,13 +158,14 @@ def threshold_mean(
     threshold: float | None = None,
     randomness: Randomness | None = None,
 ) -> MeanEstimate:
-    """The mean of those who grant `threshold` or more, each used at the threshold.
+    """The mean of people who grant `threshold` or more, each used at the threshold.
 
-    Unless given, it is the one of least predicted error: from the budgets where they are public, otherwise from a noisy
-    census, which is charged to everyone and serves the plan as well.
+    By default the threshold is the one with the least predicted error. It is chosen from the budgets where they are
+    public, and otherwise from a noisy census, which everyone pays for and which the plan uses as well.
     """
-    chosen, randomness = make_model(model, budget_range), randomness or Randomness.secure()
-    threshold = _checked(threshold)
+    chosen = make_model(model, budget_range)
+    randomness = randomness or Randomness.secure()
+    threshold = _checked_threshold(threshold)
     numbers, granted = records(chosen, values, budgets)
     source = ArraySource(numbers, granted)
     census = _census(source, chosen, randomness)
@@ -161,10 +175,11 @@ def threshold_mean(
         return float(profile.counts[profile.levels >= level].sum())
 
     if chosen.budgets_are_public:
-        least = threshold or _least_near(2 * _best_level(profile.levels, kept), granted)
+        # Levels are allowances, which are half the budgets in the bounded model.
+        least = threshold or _smallest_budget_at(2 * _best_level(profile.levels, kept), granted)
         source = ArraySource(numbers, np.where(granted >= least, least, 0.0))
         return _run(source, _census(source, chosen, randomness), chosen, randomness)
-    # A noisy census tells how many hold at least the lower end of a bucket, and no more.
+    # A noisy census only tells how many people grant at least the lower end of each bucket.
     level = threshold or _best_level(bucket_edges(chosen.public_range)[:-1], kept)
     reached = Profile.of(np.array([level]), np.array([kept(level)]))
     return _run(source, Census(reached, census.share, census.doubt), _uniform(level), randomness)
@@ -180,18 +195,19 @@ def sampling_mean(
     threshold: float | None = None,
     randomness: Randomness | None = None,
 ) -> MeanEstimate:
-    """The mean of a random sample, everybody in it used at the threshold (Jorgensen, Yu and Cormode, ICDE 2015).
+    """The mean of a random sample, with every record used at the threshold (Jorgensen, Yu and Cormode, ICDE 2015).
 
-    A record of allowance a below the threshold t is kept with probability ``(e**a - 1) / (e**t - 1)``, others always;
-    what is t-private for adding or removing a record of the sample is then a-private. How many are kept is private in
-    either model, so the sample is used as the unbounded model uses records. The threshold (in budgets) is the one of
-    least predicted error unless given.
+    A record with an allowance a below the threshold t is kept with probability ``(e**a - 1) / (e**t - 1)``; all others
+    are kept always. A step that is t-private for adding or removing a record of the sample is then a-private for this
+    record. The size of the sample is private in either model, so it is treated as in the unbounded model. By default
+    the threshold, a budget, is the one with the least predicted error.
     """
-    chosen, randomness = make_model(model, budget_range), randomness or Randomness.secure()
-    threshold = _checked(threshold)
+    chosen = make_model(model, budget_range)
+    randomness = randomness or Randomness.secure()
+    threshold = _checked_threshold(threshold)
     numbers, granted = records(chosen, values, budgets)
     census = _census(ArraySource(numbers, granted), chosen, randomness)
-    rest = float(1 - census.share)  # what the census left of every allowance
+    rest = float(1 - census.share)  # the fraction of every allowance that is left after the census
     profile = Profile(census.profile.levels * rest, census.profile.counts)
 
     def kept(level: float) -> float:
@@ -201,61 +217,67 @@ def sampling_mean(
     expected = Profile.of(np.array([level]), np.array([kept(level)]))
     rates = _keep_rates(round_down(chosen.allowances(granted) * rest), level)
     sample = numbers[randomness.coins(rates)]
-    # No census of the sample is needed; the least share marks its size as private.
-    inner = Census(expected, Fraction(1, SHARE_UNIT), census.doubt * rest)
-    return _run(ArraySource(sample, np.full(sample.size, level)), inner, _uniform(level), randomness)
+    # The sample needs no census of its own. A share above 0, here the smallest, marks its size as private.
+    sample_census = Census(expected, Fraction(1, SHARE_UNIT), census.doubt * rest)
+    return _run(ArraySource(sample, np.full(sample.size, level)), sample_census, _uniform(level), randomness)
 
 
 def _keep_rates(allowances: Floats, level: float) -> Floats:
-    """With which probability each record may be used at `level` and lose no more than its allowance."""
+    """The probability with which each record may be used at `level`, such that it loses at most its allowance."""
     with np.errstate(over="ignore"):
         rates = np.expm1(np.minimum(allowances, level)) / math.expm1(level)
     return np.where(allowances >= level, 1.0, np.minimum(round_down(rates), 1.0))
 
 
-def _checked(threshold: float | None) -> float | None:
+def _checked_threshold(threshold: float | None) -> float | None:
+    """The threshold; raises unless it is None or a positive number."""
     return None if threshold is None else check_positive("threshold", threshold)
 
 
 def _best_level(levels: Floats, kept: Callable[[float], float]) -> float:
-    """The threshold, among those given, at which the people kept give the least predicted error."""
+    """The level with the least predicted error, if `kept(level)` people are used at it."""
 
     def error(level: float) -> float:
         people = kept(level)
         if not people:
             return math.inf
-        left = max(1 - _LOCATING / (people * level), 0.05)
+        # The fraction of every allowance that is left for the average after locating the population.
+        left = max(1 - _NATS_TO_LOCATE / (people * level), 0.05)
         return best_clip(Profile(np.array([level * left]), np.array([people]))).error
 
-    return min(_some(np.unique(np.minimum(levels, _LARGEST_LEVEL)).tolist()), key=error, default=1.0)
+    return min(_evenly_spaced(np.unique(np.minimum(levels, _LARGEST_LEVEL)).tolist()), key=error, default=1.0)
 
 
-def _least_near(level: float, budgets: Floats) -> float:
-    """The smallest budget that a public census, whose cells are a little coarse, may have counted at `level`."""
+def _smallest_budget_at(level: float, budgets: Floats) -> float:
+    """The smallest budget that a public census may have counted at `level`.
+
+    A census counts budgets in narrow cells, so that a budget may lie below its level by a fraction of up to 2**-7.
+    """
     return float(budgets[budgets >= level * (1 - 2.0**-7)].min(initial=math.inf))
 
 
-def _some(levels: list[float]) -> Iterable[float]:
-    """All levels or, of many, some evenly spaced ones."""
-    if len(levels) <= _THRESHOLDS:
+def _evenly_spaced(levels: list[float]) -> Iterable[float]:
+    """All levels if they are few, otherwise 12 at evenly spaced ranks."""
+    if len(levels) <= _MOST_THRESHOLDS:
         return levels
-    return [levels[round(place)] for place in np.linspace(0, len(levels) - 1, _THRESHOLDS)]
+    return [levels[round(rank)] for rank in np.linspace(0, len(levels) - 1, _MOST_THRESHOLDS)]
 
 
 def _uniform(level: float) -> Model:
-    """Add or remove, all who grant `level` or more at that level."""
+    """The unbounded model in which everyone who grants `level` or more is used at that level."""
     return Model("unbounded", (level, level))
 
 
 def _census(source: ArraySource, model: Model, randomness: Randomness) -> Census:
+    """The census of the budgets, noisy where they are private."""
     (census,) = take_census(count_budgets(source, model), Options(model, "gaussian"), randomness)
     return census
 
 
 def _run(source: ArraySource, census: Census, model: Model, randomness: Randomness) -> MeanEstimate:
-    """The steps of `estimate_mean` after its census."""
-    (held,) = count_budgets(source, model)
-    planned = [Group(held, make_plan(census, Options(model, "gaussian", whose=Whose("budgets"))))]
+    """Run the steps of `estimate_mean` that follow the census."""
+    (cells,) = count_budgets(source, model)
+    planned = [Group(cells, make_plan(census, Options(model, "gaussian", whose=Whose("budgets"))))]
     averaged = average(source, locate(source, planned, randomness), randomness)
     (estimate,) = conclude([group.released for group in averaged], Promise(model, Fraction(1), randomness.private))
     assert estimate

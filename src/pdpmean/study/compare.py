@@ -1,4 +1,7 @@
-"""Compare: the errors of this estimator and of others for given budgets, by simulation. Nobody's data is involved."""
+"""Compare: the errors of this estimator and of others for given budgets, by simulation.
+
+All values are simulated; no data is read.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,8 @@ METHODS = {
     "minimum": "everybody at the smallest budget",
     "oracle": "is told mean and spread, and only averages",
 }
-_LARGEST = 2_000_000  # people; a run makes a value for each
-_TRIES = 5  # a method that refused so many runs, and all so far, is taken to refuse the rest
+_MOST_PEOPLE = 2_000_000  # in total; every run simulates a value for each of them
+_REFUSALS_TO_STOP = 5  # a method that has refused all of its first 5 runs is taken to refuse all others
 
 
 @quietly
@@ -76,21 +79,21 @@ def compare(
     if not (isinstance(runs, int) and runs >= 1):
         raise InvalidInputError(f"runs must be 1 or more; got {runs!r}", name="runs", value=runs)
     estimators = {name: method(name, column, chosen, mean) for name in methods}
-    found: dict[str, list[float | None]] = {name: [] for name in estimators}
+    answers_by_method: dict[str, list[float | None]] = {name: [] for name in estimators}
     source = Randomness.seeded(seed)
     for run in range(runs):
         values = standard_normals(source, column.size) + mean
-        for name, answers in found.items():
+        for name, answers in answers_by_method.items():
             answers.append(_answer(estimators[name], values, source.spawn(), answers))
         if progress:
             progress("run", run + 1, runs)
-    simulated = tuple(_simulated(name, answers, mean) for name, answers in found.items())
+    simulated = tuple(_simulated(name, answers, mean) for name, answers in answers_by_method.items())
     used = chosen.allowances(column) * chosen.budget_per_allowance
     return Comparison(simulated, lower_bound(used, model=chosen.name), chosen.name, column.size, runs, mean, seed)
 
 
 def method(name: str, budgets: Floats, model: Model, mean: float) -> Method:
-    """One of `METHODS` as a function of values and randomness; `mean` is told to the oracle alone."""
+    """One of `METHODS` as a function of values and randomness. Only the oracle is told the `mean`."""
     options: dict[str, Any] = {"model": model.name, "budget_range": model.budget_range}
     if name == "paper":
         if model.budgets_are_public:
@@ -100,7 +103,7 @@ def method(name: str, budgets: Floats, model: Model, mean: float) -> Method:
     if name == "oracle":
         return lambda values, randomness: oracle(values, budgets, mean=mean, std=1.0, **options, randomness=randomness)
     estimators: dict[str, Callable[..., Any]] = {
-        "pdpmean": partial(estimate_mean, shape="gaussian"),  # as all others take it to be
+        "pdpmean": partial(estimate_mean, shape="gaussian"),  # which all other methods assume, too
         "threshold": threshold_mean,
         "sampling": sampling_mean,
         "minimum": minimum_mean,
@@ -114,24 +117,26 @@ def method(name: str, budgets: Floats, model: Model, mean: float) -> Method:
 
 
 def standard_normals(randomness: Randomness, size: int) -> Floats:
-    """Draws from N(0, 1), for simulated people."""
+    """Independent draws from N(0, 1), by inverting the distribution function; for simulated values."""
     uniforms = ((randomness.words(size) >> np.uint64(11)) + 0.5) * 2.0**-53
     return np.asarray(ndtri(uniforms), dtype=np.float64)
 
 
 def _column(budgets: ArrayLike | Mapping[float, int]) -> Floats:
-    """One budget per person."""
+    """One budget per person, from an array or from numbers of people by budget."""
     if not isinstance(budgets, Mapping):
         return check_budgets(budgets)
     people = np.array(list(budgets.values()), dtype=np.float64)
-    if not ((people >= 0) & (people <= _LARGEST)).all() or people.sum() > _LARGEST:
-        raise InvalidInputError(f"tiers must have at most {_LARGEST:,} people in total to be simulated", name="budgets")
+    if not ((people >= 0) & (people <= _MOST_PEOPLE)).all() or people.sum() > _MOST_PEOPLE:
+        raise InvalidInputError(
+            f"tiers must have at most {_MOST_PEOPLE:,} people in total to be simulated", name="budgets"
+        )
     return np.repeat(check_budgets(list(budgets)), people.astype(np.int64))
 
 
 def _answer(estimate: Method, values: Floats, randomness: Randomness, before: list[float | None]) -> float | None:
-    """The method's answer, or None where it refuses."""
-    if len(before) >= _TRIES and not any(answer is not None for answer in before):
+    """The method's answer; None if it refuses, or has refused every run `before`."""
+    if len(before) >= _REFUSALS_TO_STOP and not any(answer is not None for answer in before):
         return None
     try:
         with warnings.catch_warnings():
@@ -142,5 +147,6 @@ def _answer(estimate: Method, values: Floats, randomness: Randomness, before: li
 
 
 def _simulated(name: str, answers: list[float | None], mean: float) -> Simulated:
+    """The errors of a method's answers, and how often it refused."""
     errors = tuple(abs(answer - mean) for answer in answers if answer is not None)
     return Simulated(name, errors, len(answers) - len(errors))

@@ -1,4 +1,7 @@
-"""What if: the error to expect if people granted more, or if there were more people. No value is read."""
+"""What if: the expected error if people granted more, or if there were more people.
+
+It plans again for changed budgets. This is arithmetic on public numbers: no value is read, and no budget is spent.
+"""
 
 from __future__ import annotations
 
@@ -20,22 +23,23 @@ from pdpmean.planning.plan import Plan
 
 __all__ = ["Scenario", "WhatIf", "what_if"]
 
-People = dict[float, float]  # how many hold which budget
+People = dict[float, float]  # the number of people by budget, ascending
 
-_FEW = 6  # tiers; above, they are not told one by one
+_FEW_TIERS = 6  # with more tiers than this, changes are not listed tier by tier
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A change in budgets or people, and the plan after it; None if that would be refused."""
+    """A change in budgets or people, and the plan after it."""
 
     name: str
     plan: Plan | None
+    """None if an estimate would be refused."""
 
 
 @dataclass(frozen=True, repr=False)
 class WhatIf(Sequence[Scenario]):
-    """What some changes would do to a plan. Prints itself as a table, with all errors in the plan's unit."""
+    """A plan and the effect of several changes on it. Prints as a table, with all errors in the plan's unit."""
 
     plan: Plan
     scenarios: tuple[Scenario, ...]
@@ -53,7 +57,7 @@ class WhatIf(Sequence[Scenario]):
         return len(self.scenarios)
 
     def to_list(self) -> list[dict[str, Any]]:
-        """One row per change, as plain numbers and words; None where it would be refused."""
+        """One row per change, ready for JSON; numbers are None where an estimate would be refused."""
         return [
             {
                 "change": scenario.name,
@@ -64,11 +68,13 @@ class WhatIf(Sequence[Scenario]):
         ]
 
     def _cells(self) -> list[tuple[str, str, str]]:
+        """The table: a header, the plan as it is, and one row per change."""
         head = ("what if", f"expected error (std), in {self.plan.errors_in}", "change")
-        as_it_is = ("no change", f"{self.plan.expected_std:.4g}", "")
-        return [head, as_it_is, *((scenario.name, *self._change(scenario.plan)) for scenario in self)]
+        unchanged = ("no change", f"{self.plan.expected_std:.4g}", "")
+        return [head, unchanged, *((scenario.name, *self._change(scenario.plan)) for scenario in self)]
 
     def _change(self, changed: Plan | None) -> tuple[str, str]:
+        """The expected error of the changed plan, and by how many percent it differs."""
         if changed is None:
             return "refused", ""
         percent = round(100 * (changed.expected_std / self.plan.expected_std - 1))
@@ -99,24 +105,25 @@ def what_if(plan: Plan) -> WhatIf:
 
 
 def _people(plan: Plan) -> People:
-    """Who grants what, by the plan's census."""
+    """The number of people by budget, from the plan's census."""
     profile = plan.census.profile
     budgets = (profile.levels * plan.model.budget_per_allowance).tolist()
-    held = dict(zip(budgets, profile.counts.tolist(), strict=True))
-    return ({0.0: plan.census.left_out} if plan.census.left_out else {}) | held
+    people = dict(zip(budgets, profile.counts.tolist(), strict=True))
+    return ({0.0: plan.census.left_out} if plan.census.left_out else {}) | people
 
 
 def _changes(people: People) -> Iterator[tuple[str, People]]:
-    """What might change, in words and as who grants what."""
-    yield from _relaxed(people) if len(people) <= _FEW else _many_relaxed(people)
-    for budget in people if 1 < len(people) <= _FEW else ():
+    """The changes to consider: a name, and the number of people by budget after the change."""
+    yield from _raised_by_tier(people) if len(people) <= _FEW_TIERS else _raised_to_median(people)
+    for budget in people if 1 < len(people) <= _FEW_TIERS else ():
         if budget:
             yield f"25 % more people at {budget_in_words(budget)}", people | {budget: 1.25 * people[budget]}
     yield "25 % more people", {budget: 1.25 * count for budget, count in people.items()}
     yield "twice as many people", {budget: 2 * count for budget, count in people.items()}
 
 
-def _relaxed(people: People) -> Iterator[tuple[str, People]]:
+def _raised_by_tier(people: People) -> Iterator[tuple[str, People]]:
+    """Everyone in a tier raised to the next one (the last tier: doubled), for each tier; and every budget doubled."""
     budgets = list(people)
     for budget, more in zip(budgets, [*budgets[1:], 2 * budgets[-1]], strict=True):
         if budget < more:
@@ -126,7 +133,8 @@ def _relaxed(people: People) -> Iterator[tuple[str, People]]:
         yield _doubled(people)
 
 
-def _many_relaxed(people: People) -> Iterator[tuple[str, People]]:
+def _raised_to_median(people: People) -> Iterator[tuple[str, People]]:
+    """Everyone below the median budget raised to it; and every budget doubled."""
     counts = np.cumsum(list(people.values()))
     median = list(people)[int(np.searchsorted(counts, counts[-1] / 2))]
     raised = {budget: count for budget, count in people.items() if budget > median}
@@ -140,8 +148,12 @@ def _doubled(people: People) -> tuple[str, People]:
 
 
 def _planned(plan: Plan, people: People) -> Plan | None:
-    """The plan for these people, all else being equal; the public range of budgets grows where it must."""
-    model, whose = plan.model, plan.whose
+    """The plan for these people, all else being equal; None if it is refused.
+
+    The public range of budgets is widened if need be.
+    """
+    model = plan.model
+    whose = plan.whose
     if model.budget_range is not None:
         low, high = model.budget_range
         model = make_model(model.name, (low, max(high, *people)))
