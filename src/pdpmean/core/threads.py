@@ -36,7 +36,7 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterato
     workers = os.cpu_count() or 1
     with _closing([stream]):
         first = list(islice(stream, 2))
-        if len(first) < 2:  # nothing to run side by side
+        if len(first) < 2:  # nothing to run in parallel
             yield from map(work, first)
         else:
             yield from _mapped(work, chain(first, stream), workers)

@@ -92,7 +92,7 @@ class Reserve:
         return limits
 
     def work(self) -> Work[tuple[Part, Counts]]:
-        """A function that sets records of one batch after another aside, with coins of its own."""
+        """A function that sets records of each batch aside that it is called with; it has its own coins."""
         return partial(self._set_aside, self._coins.spawn())
 
     def _set_aside(self, coins: Randomness, batch: Batch) -> tuple[Part, Counts]:

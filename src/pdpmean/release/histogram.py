@@ -63,7 +63,7 @@ def _cells(values: Floats, anchors: Floats, firsts: NDArray[np.int64]) -> NDArra
         offsets = values - anchors
     fractions, exponents = np.frexp(np.abs(offsets))
     # A distance lies in half octave k if it is at least 2**(k / 2) and below 2**((k + 1) / 2), counted from the first
-    # cell on. Infinities have no exponent, and are told by their fraction.
+    # cell on. Infinities have no exponent, and are recognised by their fraction.
     places = 2 * (exponents.astype(np.int64) - 1) + (fractions >= math.sqrt(0.5)) - firsts
     is_above = offsets > 0
     cells = np.where(is_above, CELLS + places, places)

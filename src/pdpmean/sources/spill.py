@@ -26,7 +26,7 @@ class Spill:
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 (closed when it is let go)
+        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 (closed by the finalizer)
         weakref.finalize(self, self._file.close)
         self._parts: dict[int, list[tuple[int, int]]] = {}
 

@@ -77,20 +77,21 @@ class Toss:
 
         A last block, which holds no position, makes sure that there is one: what Spark does must not depend on coins.
         """
-        own = randomness.spawn()  # the caller's randomness is used once, however many pieces there are
-        pieces = ((start, size, own.spawn()) for start, size in self.grid.pieces())
-        found = np.concatenate([np.empty(0, np.int64), *in_threads(self._heads_of, pieces)])
-        blocks, firsts = np.unique(found >> BLOCK_BITS, return_index=True)
-        bits = np.left_shift(np.int64(1), found & (2**BLOCK_BITS - 1))
-        words = np.bitwise_or.reduceat(bits, firsts) if found.size else bits
+        own_randomness = randomness.spawn()  # the caller's is used once, however many pieces there are
+        pieces = ((start, size, own_randomness.spawn()) for start, size in self.grid.pieces())
+        heads = np.concatenate([np.empty(0, np.int64), *in_threads(self._heads_of, pieces)])
+        blocks, firsts = np.unique(heads >> BLOCK_BITS, return_index=True)
+        bits = np.left_shift(np.int64(1), heads & (2**BLOCK_BITS - 1))
+        words = np.bitwise_or.reduceat(bits, firsts) if heads.size else bits
         return np.append(blocks, -1), np.append(words, 0)
 
     def _heads_of(self, piece: tuple[int, int, Randomness]) -> NDArray[np.int64]:
+        """The positions of a piece whose coins are heads."""
         start, size, randomness = piece
         rate = 2.0**-self.bits
         first = randomness.first_bytes(size)
-        maybe = places_below(first, math.ceil(256 * rate))
-        return start + maybe[randomness.finish_coins(first[maybe], np.full(maybe.size, rate))]
+        undecided = places_below(first, math.ceil(256 * rate))
+        return start + undecided[randomness.finish_coins(first[undecided], np.full(undecided.size, rate))]
 
 
 def plan_toss(rule: Thinning, cells: Cells, counts: Counts, grid: Grid) -> Toss | None:
@@ -98,9 +99,9 @@ def plan_toss(rule: Thinning, cells: Cells, counts: Counts, grid: Grid) -> Toss 
     ends = np.append(cells.levels[1:], math.inf) * cells.model.budget_per_allowance
     rates = rule.rates(rule.weights(ends))  # rates grow with the budget, so that no record of a cell has a larger one
     bits = np.arange(max(1, ((grid.size - 1) // _MOST_HEADS).bit_length()), 64)[:, np.newaxis]
-    light = rates <= 2.0**-bits
-    left = (counts * np.where(light, 2.0**-bits, 1.0)).sum(axis=1)
-    best = int(np.argmin(left))
-    if grid.size == 0 or counts.sum() - left[best] < max(_WORTH, left[best]):
+    has_coin = rates <= 2.0**-bits
+    records_left = (counts * np.where(has_coin, 2.0**-bits, 1.0)).sum(axis=1)
+    best = int(np.argmin(records_left))
+    if grid.size == 0 or counts.sum() - records_left[best] < max(_WORTH, records_left[best]):
         return None
-    return Toss(grid, int(bits[best, 0]), float(ends[light[best]].max()))
+    return Toss(grid, int(bits[best, 0]), float(ends[has_coin[best]].max()))
