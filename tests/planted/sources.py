@@ -55,11 +55,11 @@ BUGS = (
         name="the larger of two samples is kept where that of the reserve is small",
         file="passes/source.py",
         text="""        if found is None:
-            parts = list(self._watched("sample", lambda: partial(kept, own.spawn()), values=True))
+            parts = list(self._watched("sample", lambda: partial(kept, own_randomness.spawn()), values=True))
             found = joined(parts, grouped=self.groups is not None)
 """,
         replacement="""        if found is None or found.budgets.size < 100:
-            parts = list(self._watched("sample", lambda: partial(kept, own.spawn()), values=True))
+            parts = list(self._watched("sample", lambda: partial(kept, own_randomness.spawn()), values=True))
             again = joined(parts, grouped=self.groups is not None)
             found = again if found is None or again.budgets.size > found.budgets.size else found
 """,
@@ -68,8 +68,8 @@ BUGS = (
     Bug(
         name="a file is read again if fewer were set aside than there is room for",
         file="passes/reserve.py",
-        text="        parts, everybody = [part for _, part in self._parts], int(self._seen.sum())\n",
-        replacement="""        parts, everybody = [part for _, part in self._parts], int(self._seen.sum())
+        text="        everybody = int(self._seen.sum())\n",
+        replacement="""        everybody = int(self._seen.sum())
         if sum(part.first.size for part in parts) < min(self._room, everybody):
             return None
 """,

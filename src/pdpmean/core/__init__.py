@@ -1,4 +1,4 @@
-"""Core: what every room uses: types, models, options, checks, budget profiles, integers, compiled loops, threads.
+"""Core: what all rooms share: types, models, options, checks, budget profiles, integers, compiled loops, threads.
 
 May import: errors.
 """

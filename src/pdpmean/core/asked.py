@@ -1,4 +1,4 @@
-"""Asked: what an estimate is of, so that a result can say it: a column, or the share of one of its entries."""
+"""Asked: what was estimated, the mean of a column or the share of one of its entries, so that a result can say so."""
 
 from __future__ import annotations
 
@@ -12,27 +12,29 @@ __all__ = ["NAMELESS", "Asked"]
 
 @dataclass(frozen=True)
 class Asked:
-    """The column, where it has a name, and the entry whose share is asked for, if one is. All of it is public."""
+    """The question that an estimate answers, all of it public."""
 
     column: str | None = None
+    """The name of the column of values, if it has one."""
     equals: str | None = None
+    """The entry whose share is estimated, if there is one."""
     yes_or_no: bool = False
-    """Whether the type of the column is that of yes and no."""
+    """Whether the column is boolean, by its type."""
 
     @classmethod
     def of(cls, values: Any, options: Options) -> Asked:
-        """What the options name; or the name that a column of pandas or polars has of its own."""
+        """The question that these options ask. A pandas or polars column that is passed itself has its own name."""
         name = getattr(values, "name", None) if options.value is None else options.value
         return cls(name if isinstance(name, str) and name else None, options.equals, options.yes_or_no)
 
     @property
     def is_share(self) -> bool:
-        """Whether the mean is that of yes and no."""
+        """Whether the mean is a share, because all values are 0 or 1."""
         return self.equals is not None or self.yes_or_no
 
     @property
     def in_words(self) -> str:
-        """What the number is: "Mean of hours", or "Share of insured = yes"."""
+        """The question in words, such as "Mean of hours" or "Share of insured = yes"."""
         if not self.is_share:
             return "Mean" if self.column is None else f"Mean of {self.column}"
         entry = "True" if self.equals is None else self.equals
@@ -40,4 +42,4 @@ class Asked:
 
 
 NAMELESS = Asked()
-"""A mean of a column without a name."""
+"""The mean of a column without a name."""

@@ -1,4 +1,4 @@
-"""Bounds: what every value is publicly known to lie between, either end of which may be unknown."""
+"""Bounds: the publicly known bounds of all values, either of which may be unknown."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ __all__ = ["UNKNOWN", "Bounds", "GivenBounds", "check_bounds", "check_fine_enoug
 
 GivenBounds = tuple[float | None, float | None] | Sequence[float | None]
 
-# So that a width, and the middle of two ends, are ordinary doubles; and so that doubles are fine enough between them.
-_LARGEST, _CLOSEST = 2.0**1000, 2.0**-30
+_LARGEST = 2.0**1000  # no bound is larger, so that their distance and middle are ordinary doubles
+_CLOSEST = 2.0**-30  # the smallest distance of two bounds, over their size, so that doubles are fine enough in between
 
 
 class Bounds(NamedTuple):
-    """What every value lies between; infinite where nothing is known."""
+    """The bounds of all values; infinite where a bound is not known."""
 
     low: float = -math.inf
     high: float = math.inf
 
     @property
     def are_given(self) -> bool:
-        """Whether at least one is known."""
+        """Whether at least one bound is known."""
         return self != UNKNOWN
 
     @property
     def are_both_known(self) -> bool:
-        """Whether both are known."""
+        """Whether both bounds are known."""
         return self.low > -math.inf and self.high < math.inf
 
     @property
     def anchor(self) -> float | None:
-        """The one that distances may be measured from: the lower one, if it is known."""
+        """The bound that distances may be measured from: the lower one if it is known; None if neither is."""
         if not self.are_given:
             return None
         return self.low if self.low > -math.inf else self.high
 
     @property
     def half(self) -> float:
-        """Half the width, of two that are known."""
+        """Half the distance between two known bounds; halves are subtracted, so that nothing overflows."""
         return self.high / 2 - self.low / 2
 
     @property
     def in_words(self) -> str:
-        """What values lie between: "0 to 10", or "0 or more"."""
+        """The range of values in words, such as "0 to 10" or "0 or more"."""
         low, high = (short(end, 6) for end in self)
         if self.are_both_known:
             return f"{low} to {high}"
@@ -55,7 +55,7 @@ class Bounds(NamedTuple):
 
     @property
     def clipping_in_words(self) -> str:
-        """What becomes of values beyond, where a bound is known."""
+        """What happens to values beyond the known bounds, in words."""
         low, high = (short(end, 6) for end in self)
         below, above = f"values below {low} count as {low}", f"values above {high} count as {high}"
         if self.are_both_known:
@@ -64,7 +64,7 @@ class Bounds(NamedTuple):
 
     @property
     def ends(self) -> list[float | None] | None:
-        """As in JSON: None for what is not known."""
+        """The bounds as in JSON, with None for one that is not known; None if neither is."""
         if not self.are_given:
             return None
         return [end if math.isfinite(end) else None for end in self]
@@ -74,7 +74,7 @@ UNKNOWN = Bounds()
 
 
 def check_bounds(bounds: GivenBounds | None) -> Bounds:
-    """The bounds given; an end that is None or infinite is not known."""
+    """The bounds, checked. One that is None or infinite is not known."""
     if bounds is None:
         return UNKNOWN
     try:
@@ -92,7 +92,7 @@ def check_bounds(bounds: GivenBounds | None) -> Bounds:
 
 
 def check_fine_enough(bounds: Bounds) -> None:
-    """Raise if doubles are too coarse for the bounds."""
+    """Raise if the bounds are too large or too close for doubles to be fine enough in between."""
     size = max(abs(end) for end in (*bounds, 0.0) if math.isfinite(end))
     too_close = bounds.are_both_known and bounds.high - bounds.low < max(_CLOSEST * size, 1 / _LARGEST)
     if size > _LARGEST or too_close:

@@ -1,4 +1,7 @@
-"""Checks of what is public: budgets, tiers, probabilities. Strict, since all of it may be told."""
+"""Checks of public inputs: budgets, tiers, probabilities.
+
+They are strict, and their messages quote what is wrong, because all of it is public.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +36,13 @@ __all__ = [
     "tier_budgets",
 ]
 
-# Budgets are used only inside this range: a smaller one grants nothing that could be measured and is used
-# as 0, a larger finite one protects nothing and is used as the largest. Both ways the loss only shrinks.
+# The range of budgets, in nats. A smaller one is too small to have any effect, and counts as 0. A larger finite one
+# protects nothing, and counts as the largest. Either way, the loss is never larger than the budget.
 SMALLEST_BUDGET = 2.0**-40
 
 LARGEST_BUDGET = 2.0**40
 
-_SMALLEST_STEP = 2.0**-50
+_SMALLEST_STEP = 2.0**-50  # the smallest budget of a single step
 
 TIERS_HINT = "for tier names, pass tiers={name: budget}"
 
@@ -47,9 +50,9 @@ ONE_FOR_ALL_HINT = "for one budget for everybody, pass budgets=0.5"
 
 
 def check_budgets(budgets: ArrayLike, first: int = 0) -> Floats:
-    """Public budgets as an array of doubles, ready for use: none negative, none missing, extremes tamed.
+    """Public budgets as an array of doubles, checked: none is negative or missing, and all are within the range above.
 
-    `first` is the number of the first record, for the message.
+    `first` is the position of the first record, for messages.
     """
     try:
         array = (
@@ -76,21 +79,21 @@ def check_budgets(budgets: ArrayLike, first: int = 0) -> Floats:
 
 
 def _wrong_budget(record: int | None, budget: float, column: BudgetColumn | None = None) -> InvalidInputError:
-    """What to raise for the budget of a record, or for the one of all."""
-    found = "nan, which is not a number" if math.isnan(budget) else f"{budget:g}"
+    """The error for a wrong budget of a record or, if `record` is None, for the one budget of everybody."""
+    text = "nan, which is not a number" if math.isnan(budget) else f"{budget:g}"
     what = "budgets must be" if column is None else f"column {column.name!r} must have budgets"
     if record is None:
-        message = f"{what} >= 0; got {found}"
+        message = f"{what} >= 0; got {text}"
     elif column is not None and column.has_header:
-        message = f"{what} >= 0; row {record + 1} below the header has {found}. Use 0 to leave a record out"
+        message = f"{what} >= 0; row {record + 1} below the header has {text}. Use 0 to leave a record out"
     else:
-        message = f"{what} >= 0; record {record} has {found} (the first record is 0). Use 0 to leave a record out"
+        message = f"{what} >= 0; record {record} has {text} (the first record is 0). Use 0 to leave a record out"
     hint = f"; {TIERS_HINT}" if math.isnan(budget) else ""
     return InvalidInputError(message + hint, name="budgets", value=budget, record=record)
 
 
 class BudgetColumn(NamedTuple):
-    """Where public budgets are in a table, so that an error can say which of them is wrong."""
+    """The column of public budgets in a table. It exists so that an error can say where a wrong budget is."""
 
     name: str
     has_header: bool = False
@@ -99,7 +102,7 @@ class BudgetColumn(NamedTuple):
 
 @contextmanager
 def in_column(column: BudgetColumn | None) -> Iterator[None]:
-    """In which an error about the budget of a record names the column, where there is one, and the row."""
+    """A context in which an error about a record's budget also names the column, if there is one."""
     try:
         yield
     except InvalidInputError as error:
@@ -109,7 +112,7 @@ def in_column(column: BudgetColumn | None) -> Iterator[None]:
 
 
 def check_budget_range(budget_range: tuple[float, float]) -> tuple[float, float]:
-    """The public interval that budgets are declared to lie in, 0 < smallest <= largest < inf."""
+    """The public range of budgets, checked: 0 < smallest <= largest < inf."""
     try:
         low, high = (float(end) for end in budget_range)
     except (OverflowError, TypeError, ValueError):
@@ -124,7 +127,7 @@ def check_budget_range(budget_range: tuple[float, float]) -> tuple[float, float]
 
 
 def _unknown_tier(name: str, known: Iterable[str]) -> InvalidInputError:
-    """What to raise when public tiers hold a name that is not listed."""
+    """The error for a record whose tier, which is public, is not listed."""
     listed = list(known)
     return InvalidInputError(
         f"the column of budgets holds the tier {name!r}, which tiers does not list: {', '.join(listed)}"
@@ -135,7 +138,7 @@ def _unknown_tier(name: str, known: Iterable[str]) -> InvalidInputError:
 
 
 def tier_budgets(tiers: Any) -> dict[str, float]:
-    """The budget of each tier, by its name as text, checked and ready for use."""
+    """The budget of each tier, by its name as text, checked."""
     if not (isinstance(tiers, Mapping) and tiers):
         raise InvalidInputError(f"tiers must be {{name: budget}}; got {tiers!r}", name="tiers", value=tiers)
     for name, budget in tiers.items():
@@ -150,9 +153,10 @@ def tier_budgets(tiers: Any) -> dict[str, float]:
 def budgets_by_tier(
     tiers: NDArray[np.int32], known: Mapping[str, float], name_of: Callable[[int], str], *, public: bool
 ) -> Floats:
-    """The budget of each record, by the place of its tier among those known; beyond the last means an unknown one.
+    """The budget of each record, given the position of its tier in `known`; one beyond the last for an unknown tier.
 
-    That is an error if tiers are public, which says the name of the first; otherwise it is no budget.
+    If tiers are public, an unknown tier raises an error that names it, as `name_of` its record says. Otherwise the
+    budget is NaN, and the record is left out.
     """
     unknown = np.flatnonzero(tiers == len(known))
     if unknown.size and public:
@@ -162,21 +166,21 @@ def budgets_by_tier(
 
 
 def check_budget(budget: float) -> float:
-    """The budget of one step: at least 2**-50, or inf."""
+    """The budget of a single step, checked: at least 2**-50, possibly infinite."""
     if not (isinstance(budget, Real) and budget >= _SMALLEST_STEP):
         raise InvalidInputError(f"budget must be at least 2**-50; got {budget!r}", name="budget", value=budget)
     return float(budget)
 
 
 def check_probability(name: str, value: float) -> float:
-    """A number strictly between 0 and 1."""
+    """The value, checked to lie strictly between 0 and 1."""
     if not (isinstance(value, Real) and 0 < value < 1):
         raise InvalidInputError(f"{name} must lie strictly between 0 and 1; got {value!r}", name=name, value=value)
     return float(value)
 
 
 def check_equals(equals: Any) -> str | None:
-    """The entry that counts as yes, as text; None where values are numbers to average."""
+    """The entry that counts as 1, as text, checked; None if values are numbers."""
     if equals is None:
         return None
     if isinstance(equals, (float, np.floating)) and equals.is_integer():
@@ -189,7 +193,7 @@ def check_equals(equals: Any) -> str | None:
 
 
 def check_positive(name: str, value: float) -> float:
-    """A finite number above 0."""
+    """The value, checked to be finite and above 0."""
     if not (isinstance(value, Real) and 0 < value <= sys.float_info.max):
         raise InvalidInputError(f"{name} must be positive and finite; got {value!r}", name=name, value=value)
     return float(value)

@@ -1,4 +1,7 @@
-"""Choices: what a person may decide instead of the plan; and checks of shapes and shares, all of them public."""
+"""Choices: parameters that the caller may set instead of the plan; and checks of shapes and shares.
+
+All of these are public.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,10 @@ __all__ = [
 ]
 
 GivenShape = Literal["any", "gaussian"]
-"""What a population may be said to look like."""
+"""The shapes that a caller may name."""
 ShapeName = Literal["gaussian", "any", "bounds"]
-"""What an estimate goes by: of any shape, nothing need be located between two known bounds."""
-# What each takes for granted, as the end of a sentence.
+"""The shapes that steps distinguish: "bounds" is "any" between two known bounds, where nothing need be located."""
+# What each shape assumes, as the end of a sentence.
 ASSUMPTIONS: dict[ShapeName, str] = {
     "gaussian": ", for a bell-shaped population",
     "any": "",
@@ -39,20 +42,24 @@ ASSUMPTIONS: dict[ShapeName, str] = {
 
 MissingName = Literal["some", "none"]
 """Whether values may be missing."""
-# What each goes by, between two known bounds and otherwise.
-_GO_BY: dict[str, tuple[ShapeName, ShapeName]] = {"any": ("bounds", "any"), "gaussian": ("gaussian", "gaussian")}
+# The shape that an estimate uses for each shape given: between two known bounds, and otherwise.
+_USED_SHAPES: dict[str, tuple[ShapeName, ShapeName]] = {
+    "any": ("bounds", "any"),
+    "gaussian": ("gaussian", "gaussian"),
+}
 
-SMALLEST_SHARE = Fraction(1, 2**10)  # of every budget, and what choices must leave to average
-SHARE_UNIT = 2**20  # shares are multiples of 1 / SHARE_UNIT: exact as fractions and as doubles
+SMALLEST_SHARE = Fraction(1, 2**10)  # of every budget; choices must leave as much for the average
+SHARE_UNIT = 2**20  # shares are multiples of 1 / SHARE_UNIT, so that they are exact as fractions and as doubles
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What the caller may choose instead of the plan; None leaves the choice to the plan.
+    """Parameters that the caller sets instead of the plan; None leaves one to the plan.
 
-    `center_share` and `scale_share` are fractions of every budget, `clip_width` is in standard deviations, and
-    `saturation` is the budget above which more adds nothing. An answer is refused if the probability that `locate`
-    misses exceeds `max_failure` for a mean `max_ratio` standard deviations from 0 (or bounds that many wide).
+    `center_share` and `scale_share` are fractions of every budget. `clip_width` is in standard deviations. `saturation`
+    is the budget above which more budget of the same person adds nothing. An answer is refused if the probability of a
+    miss exceeds `max_failure` for a mean that is `max_ratio` standard deviations away from 0, or for bounds that are
+    this many standard deviations apart.
     """
 
     center_share: float | None = None
@@ -89,7 +96,7 @@ class Choices:
             )
 
     def check_without_locating(self) -> None:
-        """Raise if something is chosen that only a bell-shaped population has."""
+        """Raise if a parameter is set that exists only for bell-shaped populations."""
         if self.center_share or self.scale_share or self.clip_width:
             raise InvalidInputError(
                 "center_share, scale_share and clip_width apply only to shape='gaussian'",
@@ -99,34 +106,34 @@ class Choices:
 
 
 def check_shape(shape: str, bounds: Bounds) -> ShapeName:
-    """What an estimate goes by: the shape given or, of any shape, two bounds that are known."""
-    if shape not in _GO_BY:
+    """The shape that an estimate uses: the one given, or "bounds" for any shape between two known bounds."""
+    if shape not in _USED_SHAPES:
         raise InvalidInputError(f"shape must be 'any' or 'gaussian'; got {shape!r}", name="shape", value=shape)
-    between, otherwise = _GO_BY[shape]
-    return between if bounds.are_both_known else otherwise
+    between_bounds, otherwise = _USED_SHAPES[shape]
+    return between_bounds if bounds.are_both_known else otherwise
 
 
-def given_shape(goes_by: ShapeName) -> GivenShape:
-    """The shape that was asked for, where an estimate goes by this."""
-    return "gaussian" if _GO_BY["gaussian"][0] == goes_by else "any"
+def given_shape(used: ShapeName) -> GivenShape:
+    """The shape that the caller gave, from the one that an estimate uses."""
+    return "gaussian" if _USED_SHAPES["gaussian"][0] == used else "any"
 
 
 def check_choices(choices: Choices | None) -> Choices:
-    """The choices, or none made."""
+    """The choices, checked; if there are none, everything is left to the plan."""
     if choices is not None and not isinstance(choices, Choices):
         raise InvalidInputError(f"choices must be pdpmean.Choices(...); got {choices!r}", name="choices", value=choices)
     return choices or Choices()
 
 
 def check_missing(missing: str) -> bool:
-    """Whether nothing is missing."""
+    """Whether it is public knowledge that no value is missing."""
     if missing not in get_args(MissingName):
         raise InvalidInputError(f"missing must be 'some' or 'none'; got {missing!r}", name="missing", value=missing)
     return missing == "none"
 
 
 def check_share(share: float | Fraction) -> Fraction:
-    """The part of every budget to use, at least 2**-10, rounded down to a multiple of 2**-20."""
+    """The share of every budget to use, checked: at least 2**-10, rounded down to a multiple of 2**-20."""
     if not (isinstance(share, Real) and 0 < share <= 1):
         raise InvalidInputError(f"share must be above 0 and at most 1; got {share!r}", name="share", value=share)
     if share < SMALLEST_SHARE:
@@ -135,5 +142,5 @@ def check_share(share: float | Fraction) -> Fraction:
 
 
 def floor_share(share: Fraction | float) -> Fraction:
-    """The share rounded down to what a double holds exactly."""
+    """The share rounded down to a multiple of 1 / SHARE_UNIT, which a double holds exactly."""
     return Fraction(math.floor(share * SHARE_UNIT), SHARE_UNIT)

@@ -1,4 +1,4 @@
-"""Compiled: how a loop is compiled, for which types, and what is kept of it on disk."""
+"""Compiled: how the loops of `kernels` are compiled, for which types, and how they are cached on disk."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["Loop", "compiled"]
 
 
 class Loop:
-    """A loop, compiled at its first call for the types it declares and for no others.
+    """A loop that is compiled at its first call, for the types that it declares and for no others.
 
-    Left to itself, numba compiles for whatever arrays it is given, and keeps that on disk: once more for arrays that
-    cannot be written to, or whose entries lie apart. Whether a column comes as one of these may depend on its entries.
+    By default, numba would compile a loop for each kind of array that it is called with, such as read-only or strided
+    ones, and cache each on disk. But which kind a column is may depend on its entries, which are private.
     """
 
     def __init__(self, loop: Callable[..., Any], signatures: Sequence[Any]) -> None:
@@ -33,12 +33,12 @@ class Loop:
         update_wrapper(self, loop)
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the loop gives; columns whose entries lie apart are copied."""
+        """Run the loop; arrays that are not contiguous are copied first."""
         return self.compiled(*map(_in_order, arguments))
 
     @property
     def compiled(self) -> Any:
-        """The loop as numba has it."""
+        """The compiled function; compiles it if necessary, in one thread only."""
         if self._compiled is None:
             with compiling():
                 self._compiled = self._compiled or self._compile()
@@ -48,7 +48,7 @@ class Loop:
         if numba.config.DISABLE_JIT:
             return self._loop
         compiled = numba.njit(nogil=True)(self._loop)
-        with suppress(RuntimeError):  # nowhere to write, or nothing to read
+        with suppress(RuntimeError):  # there is no place to write the cache to, or no cache to read
             compiled._cache = (_Cache if may_leave_traces() else _Kept)(self._loop)
         for signature in self._signatures:
             compiled.compile(signature)
@@ -57,19 +57,19 @@ class Loop:
 
 
 def _in_order(argument):
-    """Arrays as declared: entries next to each other, at addresses that a processor likes."""
+    """Arrays as the signatures declare them: contiguous and aligned."""
     return np.require(argument, requirements=("C", "A")) if isinstance(argument, np.ndarray) else argument
 
 
 @cache
 def _stamp_of_room():
-    """What the files of this room say: a loop is made of functions and constants of others than its own."""
+    """A hash of all files of this room, since a loop includes functions and constants from other files than its own."""
     files = sorted(Path(__file__).parent.rglob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def _stamped_by(locator):
-    """The same place on disk; numba would take what is kept there for fresh until the loop's own file changes."""
+    """The same place on disk, but stale as soon as any file of this room changes, not only the loop's own."""
 
     def get_source_stamp(self):
         return locator.get_source_stamp(self), _stamp_of_room()
@@ -78,7 +78,7 @@ def _stamped_by(locator):
 
 
 def _kept_by(locator):
-    """The same place on disk, if it is there; numba makes it, and writes a file to see whether it can."""
+    """The same place on disk, but only if it exists; numba would create it, and write a file as a test."""
 
     def ensure_cache_path(self):
         if not os.access(self.get_cache_path(), os.W_OK):
@@ -88,25 +88,25 @@ def _kept_by(locator):
 
 
 def _in_places(impl, changed):
-    """The same with other places to look in."""
+    """The same cache, with each of its possible places changed."""
     return type(impl.__name__, (impl,), {"_locator_classes": [*map(changed, impl._locator_classes)]})
 
 
 class _Cache(FunctionCache):
-    """What was compiled before from the same files, and kept on disk."""
+    """The cache on disk, of loops that were compiled from the same files."""
 
     _impl_class = _in_places(FunctionCache._impl_class, _stamped_by)
 
 
 class _Kept(_Cache):
-    """The same, and nothing is added."""
+    """The same cache, read-only: where the number of records is private, a new file would reveal that it is large."""
 
     _impl_class = _in_places(_Cache._impl_class, _kept_by)
 
     def save_overload(self, sig, data):
-        """Nothing."""
+        """Save nothing."""
 
 
 def compiled(*signatures: Any) -> Callable[[Callable[..., Any]], Loop]:
-    """Make a function a loop that is compiled for these types."""
+    """A decorator that makes a function a loop, compiled for these signatures."""
     return lambda loop: Loop(loop, signatures)

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ FIGURES, PAGES = (".svg", ".png", ".pdf"), (".html", ".htm")
 
 
 def check_is_new(path: str | os.PathLike[str] | None, *, overwrite: bool, name: str = "path") -> None:
-    """Raise if there is a file already where one is to be written, by the argument `name`, unless it may be replaced.
+    """Raise if there is a file at `path`, which was given as the argument `name`, unless it may be overwritten.
 
-    It may be the only record of a release that cannot be repeated.
+    It may be the only record of a release, which cannot be repeated without a further loss.
     """
     if path is not None and not overwrite and Path(path).is_file():
         raise InvalidInputError(
@@ -27,10 +27,10 @@ def check_is_new(path: str | os.PathLike[str] | None, *, overwrite: bool, name: 
 
 @contextmanager
 def replacing(path: Path, kinds: Collection[str] = ()) -> Iterator[Path]:
-    """A file beside `path`, made at once, that takes its place when all is done; it vanishes if anything fails.
+    """A context with a new, empty file next to `path`, which replaces `path` at the end; on failure it is deleted.
 
-    That `path` cannot be written, or does not end as one of `kinds`, shows before any budget is used. What was there
-    stays until the new one is whole.
+    The file is created at once, so that an unwritable path is found before any budget is used; so is a suffix that is
+    not one of `kinds`. What was at `path` stays until the new file is complete.
     """
     if path.is_dir():
         raise InvalidInputError(f"cannot write {path}: it is a folder; name a file", name="path", value=path)

@@ -1,4 +1,4 @@
-"""The public list of groups that are asked for."""
+"""The public list of groups to report, checked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_GROUPS = 10_000
 
 
 def check_groups(by: Any, groups: Iterable[Hashable] | None) -> tuple[Hashable, ...] | None:
-    """The groups asked for, in their order; None where there are none."""
+    """The groups to report, in the given order, checked; None if there are none."""
     if by is None and groups is None:
         return None
     if by is None or groups is None:
@@ -31,7 +31,7 @@ def check_groups(by: Any, groups: Iterable[Hashable] | None) -> tuple[Hashable, 
 
 
 def _check_labels(labels: tuple[Hashable, ...]) -> None:
-    """Raise unless results can be found by their labels, as they are and as text."""
+    """Raise unless labels are distinct and hashable, also as text, so that results can be looked up by them."""
     try:
         distinct = min(len(set(labels)), len({str(label) for label in labels}))
     except TypeError:

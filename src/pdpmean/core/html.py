@@ -1,4 +1,4 @@
-"""Tables for notebooks, as HTML. All text is escaped by Jinja2; this is the one place that writes tables."""
+"""HTML tables for notebooks. Jinja2 escapes all text, and no other module writes HTML tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["as_html", "environment"]
 
 
 def environment(*packages: str) -> Environment:
-    """The templates of these packages, and the table that all of them may use; whatever is filled in is escaped."""
+    """A Jinja2 environment with the templates of these packages and the shared table; all inserted text is escaped."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     loaders = [PackageLoader(package) for package in ("pdpmean.core", *packages)]
@@ -23,7 +23,7 @@ def environment(*packages: str) -> Environment:
 
 
 def as_html(rows: Sequence[Sequence[str]], head: Sequence[str] = (), note: str = "") -> str:
-    """A table for notebooks, the first cell of each row being its name; and a note below it."""
+    """An HTML table with a note below it; the first cell of each row is the row's name."""
     return str(_notebook().render(rows=rows, head=head, note=note))
 
 

@@ -1,4 +1,4 @@
-"""Budgets that are none: public numbers so large, or so varied, that they are something else."""
+"""Likely budgets: whether public numbers look like budgets, or are so large or varied that the column must be wrong."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from pdpmean.core.types import Counts, Floats
 __all__ = ["LARGE_GRANT", "doubt", "doubtful_budgets"]
 
 LARGE_GRANT = 20
-"""In nats. More than people grant for all releases of a ledger together, if it protects them."""
+"""In nats: more than anybody who wants to be protected grants for all releases of a ledger together."""
 
-_LARGE = 5  # the same for one release: whoever sees its result guesses a value right in 99 of 100 cases
-_TIERS = 12  # whole numbers, more than which nobody offers to choose from
-_VARIED = 30  # different budgets above 1: those who choose freely rarely choose so many, values often are so many
+_LARGE = 5  # nats, the same for one release: whoever sees its result can guess a value right 99 times in 100
+_TIERS = 12  # whole numbers: nobody offers more tiers to choose from
+_VARIED = 30  # distinct budgets above 1: people who choose freely rarely choose more, but values often are more
 
 
 def doubtful_budgets(model: Model, levels: Floats, counts: Counts) -> str | None:
-    """What is odd about public budgets, counted by their allowance; of private ones, about their range."""
+    """A warning if public budgets, given by their allowances and counts, do not look like budgets; otherwise None.
+
+    If budgets are private, only their public range is checked.
+    """
     if not model.budgets_are_public:
         low, high = model.public_range
         return None if high <= _LARGE else _told(f"budget_range {low:g} to {high:g} reaches above {_LARGE}", _LARGE)
@@ -29,14 +32,17 @@ def doubtful_budgets(model: Model, levels: Floats, counts: Counts) -> str | None
     granted = budgets[finite & (budgets > 0)]
     large = int(counts[finite & (budgets > _LARGE)].sum())
     varied = int((granted > 1).sum())
-    found = doubt(large, int(counts.sum()), whole_numbers=0, limit=_LARGE)
-    if found is None and varied > _VARIED:
+    warning = doubt(large, int(counts.sum()), whole_numbers=0, limit=_LARGE)
+    if warning is None and varied > _VARIED:
         return f"budgets look wrong: they are more than {_VARIED} different numbers above 1. {_WHICH_COLUMN}"
-    return found
+    return warning
 
 
 def doubt(large: int, people: int, whole_numbers: int, limit: int = LARGE_GRANT) -> str | None:
-    """What is odd about budgets of which so many are above the limit, or which are so many different whole numbers."""
+    """A warning if `large` of the budgets of all people are above the limit, or if they are too many whole numbers.
+
+    `whole_numbers` is the number of distinct budgets, if all of them are whole numbers.
+    """
     if large:
         return _told(f"{large:,} of {people:,} are above {limit}", limit)
     if whole_numbers > _TIERS:

@@ -1,4 +1,4 @@
-"""Losses: how many people a release costs how much, where budgets are public; and what a loss means, in words."""
+"""Losses: what a release costs how many people, if budgets are public; and what a privacy loss means, in words."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ from typing import Any
 
 __all__ = ["Loss", "guesses_right", "losses_of", "what_losses_mean"]
 
-_MOST = 12  # rows
-_SHOWN = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0)  # losses whose meaning is told
+_MOST_ROWS = 12  # in a table of losses
+_EXPLAINED = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0)  # the losses whose meaning is put into words, in nats
 
-Cell = tuple[float, float, int]  # from which budget, to which, and how many people
+Cell = tuple[float, float, int]  # the smallest and the largest budget in a cell, and the number of people
+_Row = tuple[tuple[float, float], int]  # a range of budgets, and the number of people
 
 
 @dataclass(frozen=True)
 class Loss:
-    """How many people grant a budget between two, and what the release costs each of them at most."""
+    """A range of budgets, how many people hold one of them, and what the release costs each of them at most."""
 
     tiers: tuple[str, ...]
-    """Their names, where they have some."""
+    """The names of the tiers in this range, if there are tiers."""
     budgets: tuple[float, float]
     people: int
     loss: float
+    """In nats, an upper bound."""
 
     @property
     def budget(self) -> str:
-        """The budget, or between which ones it lies."""
+        """The budget or the range of budgets, as text."""
         low, high = self.budgets
         return f"{low:.6g}" if low == high else f"{low:.3g} to {high:.3g}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and words, ready for JSON, which has no infinity."""
+        """Plain numbers and words, ready for JSON; None stands for infinity, which JSON lacks."""
         low, high = (None if math.isinf(end) else end for end in self.budgets)
         return {
             "tiers": list(self.tiers),
@@ -47,32 +49,31 @@ class Loss:
 def losses_of(
     cells: Iterable[Cell], spent: Fraction, known: Iterable[float] = (), tiers: Mapping[str, float] | None = None
 ) -> tuple[Loss, ...]:
-    """What a release costs those in each cell, from the smallest budget on; cells that are many are joined.
+    """What a release that spends this share of every budget costs people, in order of their budgets.
 
-    Where budgets are `known`, as those of `tiers` are, or a cell begins and ends with the same one, they are told
-    exactly, and otherwise by the ends of their cell.
+    A budget is stated exactly if it is one of `known`, if it is that of a tier, or if a cell holds no other. Otherwise
+    the ends of its cell are stated. If there are many cells, neighbours are joined.
     """
     cells = list(cells)
-    named = dict(tiers or {})
-    exact = {*known, *named.values(), *(low for low, high, _ in cells if low == high)}
+    budgets_of_tiers = dict(tiers or {})
+    exact = {*known, *budgets_of_tiers.values(), *(low for low, high, _ in cells if low == high)}
     largest = max((high for _, high, _ in cells), default=0.0)
     people: dict[tuple[float, float], int] = {}
     for low, high, count in cells:
-        found = [budget for budget in exact if low <= budget < high or budget == low or budget == high == largest]
-        ends = (min(found), max(found)) if found else (low, high)
+        in_cell = [budget for budget in exact if low <= budget < high or budget == low or budget == high == largest]
+        ends = (min(in_cell), max(in_cell)) if in_cell else (low, high)
         people[ends] = people.get(ends, 0) + count
-    return tuple(_loss(part, spent, named, exact | {largest}) for part in _few(sorted(people.items())))
+    return tuple(_loss(rows, spent, budgets_of_tiers, exact | {largest}) for rows in _joined(sorted(people.items())))
 
 
-def _few(rows: Sequence[tuple[tuple[float, float], int]]) -> Iterator[Sequence[tuple[tuple[float, float], int]]]:
-    """The rows in at most so many parts of neighbours."""
-    size = max(1, -(-len(rows) // _MOST))
+def _joined(rows: Sequence[_Row]) -> Iterator[Sequence[_Row]]:
+    """The rows in at most `_MOST_ROWS` runs of neighbours."""
+    size = max(1, -(-len(rows) // _MOST_ROWS))
     return (rows[start : start + size] for start in range(0, len(rows), size))
 
 
-def _loss(
-    rows: Sequence[tuple[tuple[float, float], int]], spent: Fraction, tiers: Mapping[str, float], exact: Set[float]
-) -> Loss:
+def _loss(rows: Sequence[_Row], spent: Fraction, tiers: Mapping[str, float], exact: Set[float]) -> Loss:
+    """The loss of the people in several neighbouring rows."""
     low, high = _rounded_outwards(rows[0][0][0], max(ends[1] for ends, _ in rows), exact)
     names = tuple(name for name, budget in tiers.items() if low <= budget <= high)
     loss = high if math.isinf(high) else float(spent * Fraction(high))
@@ -80,7 +81,7 @@ def _loss(
 
 
 def _rounded_outwards(low: float, high: float, exact: Set[float]) -> tuple[float, float]:
-    """The ends of a cell to three digits, unless they are budgets that are known exactly."""
+    """A range of budgets, its ends rounded outwards to three digits unless they are exact budgets."""
     return (
         low if low in exact else _three_digits(low, math.floor),
         high if high in exact else _three_digits(high, math.ceil),
@@ -96,15 +97,15 @@ def _three_digits(number: float, rounding: Any) -> float:
 
 
 def guesses_right(loss: float) -> float:
-    """How often, of 100 times, who has to choose between two equally likely cases is right at most."""
+    """How often, out of 100 times, somebody can at most guess right between two cases that were equally likely."""
     return 100 / (1 + math.exp(-loss))
 
 
 def what_losses_mean(*, bounded: bool) -> tuple[str, list[tuple[str, str]]]:
-    """A sentence, and a row for each of some losses: how often a guess is right that would be so 50 times of 100."""
+    """A sentence that explains losses, and for several losses how often a guess that was even is then right."""
     question = "which of two values is yours" if bounded else "whether you took part"
     sentence = (
         f"Suppose somebody can only guess {question}, and is right 50 times out of 100. After seeing the result, they "
         "are right at most this often, whatever else they know."
     )
-    return sentence, [(f"{loss:g}", f"{guesses_right(loss):.1f} times out of 100") for loss in _SHOWN]
+    return sentence, [(f"{loss:g}", f"{guesses_right(loss):.1f} times out of 100") for loss in _EXPLAINED]

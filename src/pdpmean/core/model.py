@@ -1,4 +1,4 @@
-"""The two models of who is protected from what, and the allowance each gives a record."""
+"""The two privacy models, bounded and unbounded, and the allowance that each gives a record."""
 
 from __future__ import annotations
 
@@ -19,45 +19,50 @@ ModelName = Literal["bounded", "unbounded"]
 
 @dataclass(frozen=True)
 class Model:
-    """Which neighbours are protected: "bounded" ones replace a record, "unbounded" ones add or remove one.
+    """How neighbouring data sets differ: "bounded" replaces a record, "unbounded" adds or removes one.
 
-    Every step is proved for adding or removing a record at its *allowance*: the budget itself if unbounded, half of
-    it if bounded, since replacing is removing and then adding.
+    It exists so that each step needs only one proof: of what adding or removing a record costs, at most its
+    *allowance*. That is the budget in the unbounded model, and half of it in the bounded model, because replacing a
+    record is removing one and adding another.
     """
 
     name: ModelName
     budget_range: tuple[float, float] | None = None
+    """The public range of private budgets; None in the bounded model, where budgets are public."""
 
     @property
     def budgets_are_public(self) -> bool:
-        """Whether everybody may know who takes part and what each of them grants."""
+        """Whether it is public who takes part and what each of them grants: in the bounded model."""
         return self.budget_range is None
 
     @property
     def public_range(self) -> tuple[float, float]:
-        """All that is public of budgets that are private: the ends of their range."""
+        """The range of budgets in the unbounded model, the only thing that is public about them."""
         assert self.budget_range is not None
         return self.budget_range
 
     @property
     def limits(self) -> tuple[float, float, float]:
-        """Low, high, factor. Below `low` a record is left out, above `high` counts as `high`. Times `factor`."""
+        """The numbers `low`, `high` and `factor` that turn a budget into an allowance.
+
+        Below `low`, the allowance is 0. From there on, it is the budget, at most `high`, times `factor`.
+        """
         return (SMALLEST_BUDGET, math.inf, 0.5) if self.budgets_are_public else (*self.public_range, 1.0)
 
     def allowances(self, budgets: Floats) -> Floats:
-        """What each record may cost for being added or removed; 0 leaves it out."""
+        """What adding or removing each record may cost, in nats; 0 for records that are left out."""
         low, high, factor = self.limits
-        with np.errstate(all="ignore"):  # a NaN that signals would be told of
+        with np.errstate(all="ignore"):  # a signalling NaN would otherwise cause a warning
             return np.where(budgets >= low, np.minimum(budgets, high) * factor, 0.0)
 
     @property
     def budget_per_allowance(self) -> int:
-        """How many units of budget one unit of allowance is."""
+        """The ratio of a budget to its allowance."""
         return 2 if self.budgets_are_public else 1
 
     @property
     def largest_allowance(self) -> float:
-        """No allowance is above this, publicly."""
+        """The largest allowance that anybody can have, by what is public."""
         return math.inf if self.budgets_are_public else self.public_range[1]
 
 
@@ -65,7 +70,7 @@ BOUNDED = Model("bounded")
 
 
 def check_model_name(name: str) -> ModelName:
-    """One of the two models, by its name."""
+    """The name of a model, checked."""
     names: dict[str, ModelName] = {"bounded": "bounded", "unbounded": "unbounded"}
     if name in names:
         return names[name]
@@ -73,7 +78,7 @@ def check_model_name(name: str) -> ModelName:
 
 
 def make_model(name: str, budget_range: tuple[float, float] | None) -> Model:
-    """The model of that name; `budget_range` goes with the unbounded one, and must."""
+    """The model of that name, checked. The unbounded model needs a `budget_range`; the bounded model takes none."""
     if name == "bounded" and budget_range is None:
         return BOUNDED
     if name == "unbounded" and budget_range is not None:

@@ -1,4 +1,4 @@
-"""Doubles at the ends of their range."""
+"""Numbers: doubles kept within their finite range."""
 
 from __future__ import annotations
 

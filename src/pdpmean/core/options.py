@@ -1,7 +1,7 @@
-"""Options: everything public that a caller decides, checked once and handed on as one object.
+"""Options: everything public that a caller decides, checked once and passed on as one object.
 
-A new option is a field here, with its check; a keyword of `estimate_mean` (and of `plan_mean`, if plans depend on it);
-and a row in `cli/options.py`.
+To add an option, add a field here with its check, a keyword to `estimate_mean` (and to `plan_mean`, if plans depend on
+it), and a row to `cli/options.py`.
 """
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ _YES_AND_NO = Bounds(0.0, 1.0)
 
 @dataclass(frozen=True)
 class Options:
-    """What was decided, ready for use, from the command line to the planner: it exists so that nothing is passed twice.
+    """The checked options of an estimate or a plan, which `estimate_mean` documents.
 
-    `value`, `budget`, `by` and `person` are names of columns in a table, or columns beside arrays.
+    It exists so that options are checked in one place, and functions take one argument instead of twenty. `value`,
+    `budget`, `by` and `person` are the names of columns if a table is given; beside arrays, `by` and `person` are the
+    columns themselves.
     """
 
     model: Model = BOUNDED
@@ -49,42 +51,42 @@ class Options:
     choices: Choices = field(default_factory=Choices)
     whose: Whose = AUTO
     nothing_missing: bool = False
-    """Whether every value is publicly known to be there."""
+    """Whether it is public knowledge that no value is missing."""
     value: str | None = None
     equals: str | None = None
-    """The entry that counts as 1, where every other counts as 0."""
+    """The entry that counts as 1, while every other counts as 0; None if values are numbers."""
     yes_or_no: bool = False
-    """Whether the type of the column of values is that of yes and no."""
+    """Whether the column of values is boolean, by its type."""
     budget: str | None = None
     tiers: Mapping[Any, float] | None = None
     by: Any = None
     groups: tuple[Hashable, ...] | None = None
-    """The groups that are asked for, in their order."""
+    """The groups to report, in this order."""
     person: Any = None
     rows: str | None = None
-    """What becomes of a person's rows: "mean", one record; None if each is a record."""
+    """What becomes of a person's rows: "mean" merges them into one record; None makes each a record."""
     budgets_given: bool = False
-    """Whether the data says what people grant."""
+    """Whether budgets come with the data, rather than from the ledger."""
     ledger: Any = None
-    """A `pdpmean.Ledger`, which this room cannot know."""
+    """A `pdpmean.Ledger`; untyped, because this room may not import ledgers."""
     purpose: str | None = None
     analyst: str | None = None
     spend: Any = None
 
     @property
     def ids_are_checked(self) -> bool:
-        """Whether ids are given so that nobody has two records: not where rows are merged, or charged by a ledger."""
+        """Whether to check that no id occurs twice: if ids serve neither to merge rows nor to charge a ledger."""
         return self.person is not None and self.rows is None and self.ledger is None
 
     def of_yes_and_no(self) -> Options:
-        """The same for a column whose type, which is public, is that of yes and no: 0 and 1, unless told otherwise."""
+        """The options for a boolean column: its bounds are 0 and 1, unless the caller gave others, or a shape."""
         if self.bounds.are_given or given_shape(self.shape) != "any":
             return replace(self, yes_or_no=True)
         return replace(self, yes_or_no=True, bounds=_YES_AND_NO, shape=check_shape("any", _YES_AND_NO))
 
     @property
     def size_is_private(self) -> bool:
-        """Whether how many rows there are is private: always where a person's rows become one record."""
+        """Whether the number of rows is private: in the unbounded model, and wherever a person's rows are merged."""
         return self.rows is not None or not self.model.budgets_are_public
 
 
@@ -107,7 +109,7 @@ def check_options(
     rows: Any = None,
     **columns: Any,
 ) -> Options:
-    """The options, checked: all of them are public, so whatever is wrong may be told."""
+    """The checked options. All of them are public, so that an error may say what is wrong."""
     category = check_equals(equals)
     limits = check_bounds(bounds) if category is None else _bounds_of_category(bounds)
     return Options(
@@ -129,7 +131,7 @@ def check_options(
 
 
 def _check_rows(rows: Any, person: Any) -> str | None:
-    """What becomes of a person's rows."""
+    """The checked option `rows`, which needs a column of ids."""
     if rows not in (None, "mean"):
         raise InvalidInputError(f"rows must be 'mean', or left out; got {rows!r}", name="rows", value=rows)
     if rows is not None and person is None:
@@ -138,7 +140,7 @@ def _check_rows(rows: Any, person: Any) -> str | None:
 
 
 def _bounds_of_category(bounds: Any) -> Bounds:
-    """What entries that equal another, or do not, lie between: 1 and 0."""
+    """The bounds of values that are 1 or 0 because `equals` was given; raises if others were given as well."""
     if bounds is not None and check_bounds(bounds) != _YES_AND_NO:
         raise InvalidInputError(
             f"equals makes every value 1 or 0, so the bounds are (0, 1); leave them out; got {bounds!r}",

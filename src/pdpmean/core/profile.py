@@ -1,4 +1,4 @@
-"""How many people hold which budget: what a plan is made from."""
+"""Profile: how many people hold which budget, from which a plan is made."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from pdpmean.core.types import Floats
 
 __all__ = ["ALIKE", "Profile"]
 
-ALIKE, _ROUGHLY_ALIKE = 0.1, 0.25  # relative differences that hardly matter to a plan, and to what a refusal says
+ALIKE = 0.1  # a relative difference between profiles that hardly matters to a plan
+_ROUGHLY_ALIKE = 0.25  # one that hardly matters to what a refusal suggests
 
 
 @dataclass(frozen=True)
 class Profile:
-    """`counts[j]` people at level `levels[j]`; levels ascend, are above 0, and only the last may be infinite.
+    """A distribution of budgets: `counts[j]` people hold the budget or allowance `levels[j]`.
 
-    A count may be a fraction: in the unbounded model it comes from a noisy census.
+    Levels are in nats, ascending and above 0; only the last may be infinite. Counts need not be whole numbers: in the
+    unbounded model they come from a noisy census.
     """
 
     levels: Floats
@@ -27,64 +29,71 @@ class Profile:
 
     @classmethod
     def of(cls, budgets: Floats, counts: Floats | None = None) -> Profile:
-        """The profile of budgets, one per person, or as many as `counts` says; who grants nothing does not count."""
+        """The profile of these budgets, each held by one person, or by as many as `counts` says; zeros are left out."""
         levels, place = np.unique(budgets, return_inverse=True)
-        held = np.bincount(place, weights=counts, minlength=levels.size).astype(np.float64)
-        counted = (levels > 0) & (held > 0)
-        return cls(levels[counted], held[counted])
+        people = np.bincount(place, weights=counts, minlength=levels.size).astype(np.float64)
+        is_counted = (levels > 0) & (people > 0)
+        return cls(levels[is_counted], people[is_counted])
 
     def times(self, factor: float) -> Profile:
-        """So many times the people, at the same levels."""
+        """The profile with `factor` times as many people at every level."""
         return Profile(self.levels, self.counts * factor)
 
     @cached_property
     def people(self) -> float:
-        """How many there are."""
+        """The number of people."""
         return float(self.counts.sum())
 
     @property
     def total(self) -> float:
-        """The sum of all levels; infinite as soon as one person's is."""
+        """The sum of everybody's level, in nats; infinite if one of them is."""
         return float((self.counts * self.levels).sum())
 
     def is_like(self, other: Profile, tau: float) -> bool:
-        """Whether people and capped budgets agree within 10 %: a plan for the other will then do."""
+        """Whether the plan of the other profile will do for this one.
+
+        The number of people, and the sums of their levels and squared levels, capped at tau, agree to within 10 %.
+        """
         pairs = zip((self.people, *self.capped_sums(tau)), (other.people, *other.capped_sums(tau)), strict=True)
         return all(math.isclose(*pair, rel_tol=ALIKE) for pair in pairs)
 
     def is_shaped_like(self, other: Profile, tau: float) -> bool:
-        """Whether it would be like the other, roughly, with as many people."""
-        (weight, square), (others, squares) = self.capped_sums(tau), other.capped_sums(tau)
-        pairs = (weight / self.people, others / other.people), (square / weight, squares / others)
+        """Whether the profiles would be roughly alike if they had the same number of people."""
+        weight, square = self.capped_sums(tau)
+        other_weight, other_square = other.capped_sums(tau)
+        pairs = (weight / self.people, other_weight / other.people), (square / weight, other_square / other_weight)
         return all(math.isclose(*pair, rel_tol=_ROUGHLY_ALIKE) for pair in pairs)
 
     @cached_property
     def _finite(self) -> Floats:
+        """The finite levels."""
         return self.levels[np.isfinite(self.levels)]
 
     @cached_property
     def _sums(self) -> Floats:
+        """The sum of the levels up to and including each."""
         return np.cumsum(self.counts[: self._finite.size] * self._finite)
 
     @cached_property
     def _squares(self) -> Floats:
+        """The sum of the squared levels up to and including each."""
         return np.cumsum(self.counts[: self._finite.size] * self._finite**2)
 
     @cached_property
     def _reach(self) -> Floats:
-        """The constant up to which the cap is between a level and the next; ascends with them."""
+        """The largest constant for which the best cap lies between each level and the next; ascending."""
         return self._finite[1:] * self._sums[:-1] - self._squares[:-1]
 
     @cached_property
     def _above(self) -> Floats:
-        """How many hold each level or more; and last, nobody."""
+        """The number of people at each level or above; a last entry of 0 stands for nobody."""
         return np.append(np.cumsum(self.counts[::-1])[::-1], 0.0)
 
     def saturation(self, constant: float, share: float = 1.0) -> tuple[float, int]:
-        """The cap tau on weights that minimises ``(sum w**2 + constant) / (sum w)**2``, and how many levels stay below.
+        """The cap tau on weights that minimises ``(sum w**2 + constant) / (sum w)**2``, and how many levels are below.
 
-        Weights are a share of the level. As these ascend, tau is ``(sum w**2 + constant) / sum w`` over those below it;
-        infinite where no finite level is.
+        A weight w is the share of a level, at most tau. At the minimum, tau is ``(sum w**2 + constant) / sum w`` over
+        the levels below it. It is infinite if there are no finite levels.
         """
         if self._finite.size == 0:
             return math.inf, 0
@@ -93,7 +102,7 @@ class Profile:
         return share * float((self._squares[below - 1] + constant) / self._sums[below - 1]), below
 
     def capped_sums(self, tau: float, share: float = 1.0) -> tuple[float, float]:
-        """The sum of the weights min(share * level, tau), and of their squares."""
+        """The sum of all weights ``min(share * level, tau)``, and the sum of their squares."""
         tau /= share
         below = int(self._finite.searchsorted(tau))
         above = float(self._above[below])

@@ -1,4 +1,4 @@
-"""Progress: how far a pass is, told without telling how many records there are where that is private."""
+"""Progress: reports on how far a pass is, which do not reveal the number of records where it is private."""
 
 from __future__ import annotations
 
@@ -7,32 +7,33 @@ from dataclasses import dataclass
 
 __all__ = ["Progress", "Watch"]
 
-Progress = Callable[[str, int, int | None], None]  # the step, how much is done, of how much
+Progress = Callable[[str, int, int | None], None]  # called with the step, how much is done, and of how much
 
 _PARTS = 100
 
 
 @dataclass
 class Watch:
-    """Tells `progress` of each step: in records if they may be counted, otherwise in hundredths.
+    """Calls `progress` in each step: with numbers of records if these are public, otherwise with percentages.
 
-    Hundredths are all told, one after the other and each once, so that the calls are the same however many records
-    there are.
+    Every percentage from 1 to 100 is reported exactly once, so that the calls are the same however many records there
+    are.
     """
 
     progress: Progress
     counted: bool
+    """Whether the number of records is public."""
     _told: int = 0
 
     def at(self, step: str, seen: int, rows: int | None) -> None:
-        """A step has seen so many records, of so many if that is known."""
+        """Report that a step has seen this many records, out of `rows` if that is known."""
         if self.counted:
             self.progress(step, seen, rows)
         elif rows:
             self._tell(step, min(_PARTS * seen // rows, _PARTS))
 
     def done(self, step: str) -> None:
-        """A step is done."""
+        """Report that a step is done."""
         if not self.counted:
             self._tell(step, _PARTS)
             self._told = 0

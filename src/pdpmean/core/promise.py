@@ -1,4 +1,4 @@
-"""The guarantee in words: what was promised to whom, and what is assumed to be public."""
+"""Promise: the privacy guarantee of a release in words, with what it assumes to be public."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ __all__ = ["Promise"]
 
 @dataclass(frozen=True)
 class Promise:
-    """What a release promises; `str` says it in words."""
+    """The guarantee of a release. `str` puts it into words; it exists so that every result can state it."""
 
     model: Model
     spent: Fraction
+    """The share of every budget that was used."""
     private: bool = True
+    """False if randomness was seeded: then nobody is protected."""
     groups: int | None = None
-    """How many groups there is a release of each, if there are groups."""
+    """The number of groups; None if there are none."""
     unique: bool = False
-    """No two records have the same person's id."""
+    """Whether it was checked that no two records have the same person's id."""
     merged: bool = False
-    """All rows of a person are one record."""
+    """Whether the rows of each person were merged into one record."""
     release: int | None = None
-    """The number of the release in a ledger, if one was charged."""
+    """The number of the release in the ledger, if one was charged."""
     spending: Spending | None = None
     """What the ledger has charged, if there is one."""
     run: Run | None = None
-    """Which release it is; None for a simulation, which is none."""
+    """Which release it is; None for a simulation."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Which release it is and what it cost whom, ready for JSON."""
+        """The release and its losses, ready for JSON."""
         if self.run is None:
             return {"run": None, "losses": None, "what_a_loss_means": None, "spending": None}
         losses = self.run.losses

@@ -1,8 +1,8 @@
-"""Arithmetic of which nobody hears: no overflow, underflow or the like becomes a warning or an error.
+"""Quiet arithmetic: no overflow, underflow or invalid operation becomes a warning or an error.
 
-NumPy tells of them in the way that the caller's thread was last asked for (`np.seterr`, `np.errstate`). Here that would
-tell something about an entry, or lose a result for which budget has been spent. So whatever is public is `quiet`, and
-threads take that over (`threads.py`).
+NumPy reports these as the caller has set (`np.seterr`, `np.errstate`). Here, a warning would reveal something about a
+private entry, and an error would lose a result for which budget has been spent. So every public function is `quiet`,
+and threads inherit that (`threads.py`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ __all__ = ["quiet", "quietly"]
 
 
 def quiet() -> np.errstate:
-    """A context in which arithmetic is quiet."""
+    """A context in which NumPy reports nothing."""
     return np.errstate(all="ignore")
 
 
 quietly = quiet()
-"""A decorator: the function's arithmetic is quiet."""
+"""A decorator that makes the arithmetic of a function quiet."""

@@ -1,6 +1,7 @@
 """Rules: what a pass does to the records of a group, as rows of named numbers.
 
-NumPy, the compiled loops and Spark all read them by these names.
+A plan and a location are turned into these numbers once. NumPy, the compiled loops and Spark read them by their names,
+so that all engines do the same.
 """
 
 from __future__ import annotations
@@ -23,31 +24,37 @@ __all__ = [
     "SumRule",
 ]
 
-# Allowances below the limit are added up in units, which rounds them by less than a trillionth of a nat.
+# The sum of all allowances is taken in units of 2**-40 nats, which rounds each by less than a trillionth of a nat.
+# Allowances from the limit on, in nats, are left out of it.
 TOTAL_UNIT = 2.0**40
 TOTAL_LIMIT = 2.0**11
 
 
 class KeepRule(NamedTuple):
-    """How records enter `locate`: what each may cost there, and how often it is kept.
+    """What a record may cost in `locate`, and with which probability it is kept for it.
 
-    A record of allowance a may cost ``locating_weights(a, share, sum_share, spared_from)`` nats, at most `cap`, and is
+    A record of allowance a may cost ``locating_weights(a, share, sum_share, spared_from)`` nats, at most `cap`. It is
     kept with probability ``density`` times that, at most 1.
     """
 
     share: float
+    """The share of locating."""
     sum_share: float
+    """The share of the sum."""
     spared_from: float
+    """The nats of the sum's share beyond which the sum does not use it, so that `locate` may."""
     cap: float
+    """Nats."""
     density: float
+    """Per nat."""
 
 
 class SumRule(NamedTuple):
-    """What the records of a group add to the sums; NumPy, the compiled loops and Spark all read it by these names.
+    """What a record of a group adds to the sums.
 
-    A record of allowance a has the weight ``W = floor(min(share * a, cap))``, both in units of weight, and its value is
-    ``(value - middle) * lift * per_unit`` steps from the middle of the clip. A row is 8 numbers long, so that its place
-    is a shift.
+    A record of allowance a has the integer weight ``W = floor(min(share * a, cap))``; share and cap are scaled to units
+    of weight. Its value lies ``(value - middle) * lift * per_unit`` steps from the middle of the clip. A rule has 8
+    numbers, a power of two, so that the compiled loops find it by a shift.
     """
 
     share: Any
@@ -56,21 +63,21 @@ class SumRule(NamedTuple):
     lift: Any
     per_unit: Any
     near: Any
-    """Within how many steps a value is near the middle; with squares nobody asks."""
+    """Without squares, a value fewer than this many steps from the middle is near it."""
     far_below: Any
-    """With squares, a value more steps than so below the middle is far: it is counted apart from the others."""
+    """With squares, a value more than this many steps below the middle is far: it is summed in a far cell."""
     far_above: Any
-    """The same above the middle."""
+    """With squares, a value more than this many steps above the middle is far."""
 
 
-# Far values are counted in half octaves of their distance from the middle, on either side.
+# Far cells, on each side of the clip: half octaves of the distance from its middle.
 FAR_CELLS = 24
 FAR_FROM = math.sqrt(2) * STEPS
-"""A value is far from so many steps on."""
+"""The distance from the middle, in steps, from which a value is far: sqrt(2) half widths of the clip."""
 FAR_EDGES = tuple(FAR_FROM * 2 ** ((cell + 1) / 2) for cell in range(FAR_CELLS))
-"""Where each cell of far values ends, in steps; the last one holds all that lies beyond, too."""
-# Where they are in a table of sums, after the missing weight: the column of their weight, and the first of those of
-# their cells, two for each.
+"""The end of each far cell, in steps; the last cell also holds everything beyond."""
+# Columns of a table of sums, after those of values, counted and extra: the missing weight, the weight of far values,
+# and the first of the far cells, which have two columns each.
 MISSING_WEIGHT = 5
 FAR_WEIGHT = 6
 FIRST_FAR = 7

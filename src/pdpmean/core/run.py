@@ -1,6 +1,7 @@
-"""Run: what is told of every release besides its numbers: which one it is, when, by whom, for what and of which data.
+"""Run: what identifies a release: its id, when and by whom it was made, for which purpose, and from which data.
 
-Nothing here depends on anything private. In particular there is no hash of the data: it would let anybody test a guess.
+Nothing here depends on anything private. In particular there is no hash of the data, against which anybody could test a
+guess.
 """
 
 from __future__ import annotations
@@ -20,27 +21,27 @@ __all__ = ["Run", "dataset_name", "told_options"]
 
 @dataclass(frozen=True)
 class Run:
-    """A release that was made: its id, and what is public about how it came to be."""
+    """The identity of a release, for reports, JSON and audits; all of it is public."""
 
     id: str
     at: str
-    """When it began, in UTC."""
+    """When it began, in UTC, as ISO 8601."""
     dataset: str
-    """The paths of files, or what kind of table it was."""
+    """The paths of the files, or the type of the table."""
     purpose: str | None = None
     analyst: str | None = None
     fingerprint: str = ""
-    """A hash of what is public of the data and the question: see docs/guarantee.md."""
+    """A hash of everything public about the data and the question: see docs/guarantee.md."""
     losses: tuple[Loss, ...] | None = None
-    """How many people it cost how much; None where that is private."""
+    """What the release cost how many people; None where that is private."""
 
     @classmethod
     def begun(cls, run_id: str, data: Any, options: Options) -> Self:
-        """One that begins now."""
+        """A run that begins now."""
         return cls(run_id, _now(), dataset_name(data), options.purpose, options.analyst)
 
     def made(self, options: Options, columns: Mapping[str, str], losses: tuple[Loss, ...] | None) -> Self:
-        """The same, when it is known of which columns it is, and what it cost."""
+        """The finished run, with its losses and its fingerprint; `columns` are the types of the columns used."""
         public = {
             "dataset": self.dataset,
             "types": dict(columns),
@@ -67,7 +68,7 @@ def _now() -> str:
 
 
 def dataset_name(dataset: Any) -> str:
-    """The paths of files, or what kind of table it is."""
+    """The paths of the files, or the type of the table."""
     if isinstance(dataset, (list, tuple)) and dataset and all(isinstance(path, str) for path in dataset):
         return ", ".join(dataset)
     if isinstance(dataset, str) or hasattr(dataset, "__fspath__"):
@@ -76,7 +77,7 @@ def dataset_name(dataset: Any) -> str:
 
 
 def told_options(options: Options) -> dict[str, Any]:
-    """What was decided, in words and numbers."""
+    """The public options that define the question, ready for JSON."""
     columns = {name: getattr(options, name) for name in ("value", "budget", "person", "by")}
     return {
         "columns": {name: column for name, column in columns.items() if isinstance(column, str)},

@@ -1,4 +1,4 @@
-"""Spending: what a release has cost people by their ledger, and how many of them have budget left."""
+"""Spending: what a release has cost people according to their ledger, and how many of them have budget left."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ __all__ = ["Spending"]
 
 @dataclass(frozen=True)
 class Spending:
-    """What people who take part pay for a release, as far as that is public; it exists so that every answer says it."""
+    """What a release costs those who take part, as far as that is public. It exists so that every answer can say so."""
 
     least: float
+    """The smallest cost of anybody, in nats."""
     most: float
+    """The largest cost of anybody, in nats."""
     people_left: int | None = None
-    """How many people in the ledger have budget left; None where that is private, or could not be read."""
+    """How many people in the ledger have budget left; None if that is private, or could not be read."""
     people: int | None = None
-    """How many there are."""
+    """How many people are in the ledger."""
 
     def __str__(self) -> str:
         ends = list(dict.fromkeys(short(end, 4) for end in (self.least, self.most)))

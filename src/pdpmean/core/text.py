@@ -1,4 +1,4 @@
-"""Numbers and rows as text: as many digits as mean something, aligned columns, and what may have been meant."""
+"""Text: numbers with meaningful digits, aligned tables, and suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from collections.abc import Iterable, Sequence
 
 __all__ = ["as_facts", "as_table", "budget_in_words", "closest", "did_you_mean", "rounded", "short", "without_password"]
 
-_WIDTH = 100  # characters of a line
-_CELL = 0.008  # how far off a budget may be that was counted in a cell, relatively
+_WIDTH = 100  # characters per line
+_CELL = 0.008  # the largest relative error of a budget that is known only by its cell
 _PASSWORD = re.compile(r"(?<=://)([^:/?@\s]*):[^@\s]*@|\bpassword=[^&\s]*")
 
 
 def rounded(number: float, error: float) -> str:
-    """The number to a hundredth of its error, or to six digits where that makes no sense."""
+    """The number with two significant digits of its error; with six digits if the error is extreme."""
     if not 1e-9 < error < 1e9 or abs(number) > 1e15:
         return f"{number:.6g}"
     return f"{number:.{max(0, 1 - math.floor(math.log10(error)))}f}"
 
 
 def short(number: float, digits: int = 3) -> str:
-    """The number to so many digits, written out below a thousand million."""
+    """The number with this many significant digits, without an exponent if it is below 1e9."""
     text = f"{number:.{digits}g}"
     return f"{float(text):.0f}" if "e+" in text and abs(number) < 1e9 else text
 
 
 def budget_in_words(budget: float) -> str:
-    """The budget in as few digits as are within the cell that it may have been counted in."""
+    """The budget with the fewest digits that are within the error of a cell."""
     texts = (f"{budget:.{digits}g}" for digits in (1, 2, 3, 17))
     return next(text for text in texts if math.isinf(budget) or abs(float(text) - budget) <= _CELL * budget)
 
 
 def without_password(text: str) -> str:
-    """The text, in which addresses of databases have no password."""
-    return _PASSWORD.sub(lambda found: "password=***" if found[1] is None else f"{found[1]}:***@", text)
+    """The text, with the passwords in database addresses replaced by asterisks."""
+    return _PASSWORD.sub(lambda match: "password=***" if match[1] is None else f"{match[1]}:***@", text)
 
 
 def as_facts(rows: Sequence[tuple[str, str]]) -> str:
-    """One fact per row: its name, and a text that is folded beside it."""
+    """One fact per row: its name, and next to it a text that is wrapped to the width of a line."""
     width = max(len(name) for name, _ in rows) + 2
     return "\n".join(
         textwrap.fill(text, _WIDTH, initial_indent=name.ljust(width), subsequent_indent=" " * width)
@@ -49,7 +49,7 @@ def as_facts(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def as_table(rows: Sequence[Sequence[str]], *, right_from: int = 1) -> str:
-    """Aligned columns under the first row, which is their head; from column `right_from` on to the right."""
+    """A table with aligned columns; those from `right_from` on are aligned to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
 
     def line(row: Sequence[str]) -> str:
@@ -63,11 +63,11 @@ def as_table(rows: Sequence[Sequence[str]], *, right_from: int = 1) -> str:
 
 
 def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name most like this one, if any is much like it."""
+    """The known name that is most similar to this one; None if none is similar enough."""
     return next(iter(difflib.get_close_matches(name, [str(other) for other in known], n=1, cutoff=cutoff)), None)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message about a name that is not known: which one may be meant."""
-    found = closest(name, known)
-    return "" if found is None else f"; did you mean {found!r}?"
+    """The end of a message about an unknown name: a suggestion, if there is a similar one."""
+    suggestion = closest(name, known)
+    return "" if suggestion is None else f"; did you mean {suggestion!r}?"

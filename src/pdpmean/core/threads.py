@@ -1,4 +1,7 @@
-"""Batches side by side: threads, for loops that release the interpreter's lock."""
+"""Threads: work on batches in parallel, with results in order and only a few items taken ahead.
+
+NumPy, Arrow and the compiled loops release the interpreter's lock, so that threads are enough.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +16,27 @@ from typing import TypeVar
 
 __all__ = ["SMALLEST_BATCH", "in_threads", "read_ahead"]
 
-SMALLEST_BATCH = 2**17  # from this size on a batch goes to the compiled loops; below, NumPy needs no compiling
-_READERS = 8  # at most, so that what is read ahead stays small
-_AHEAD = 8  # batches: a row group of a million records at once, or its rest would wait behind those read meanwhile
+# Records from which on a batch goes to the compiled loops; smaller data need not wait for their compilation.
+SMALLEST_BATCH = 2**17
+_READERS = 8  # the largest number of streams that are read at once, which limits the memory for what is read ahead
+# Batches that are read ahead of each stream: a Parquet row group of a million records at once. Otherwise its remainder
+# would have to wait until the streams that were begun meanwhile have been read.
+_AHEAD = 8
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """``work(item)`` for every item, in order. Few items are taken ahead, so that a stream stays a stream."""
+    """``work(item)`` for every item, in order, computed in threads.
+
+    Only a few items are taken ahead of the results, so that a stream is never held in memory as a whole.
+    """
     stream = iter(items)
     workers = os.cpu_count() or 1
     with _closing([stream]):
         first = list(islice(stream, 2))
-        if len(first) < 2:  # nothing to run side by side
+        if len(first) < 2:  # nothing to run in parallel
             yield from map(work, first)
         else:
             yield from _mapped(work, chain(first, stream), workers)
@@ -45,12 +54,12 @@ def _mapped(work: Callable[[Item], Result], items: Iterable[Item], workers: int)
 
 
 def _submitted(pool: ThreadPoolExecutor, work: Callable[[Item], Result], item: Item) -> Future[Result]:
-    """The work, done as quietly as here: by itself a thread would tell of overflows and the like as NumPy does."""
+    """The work in a thread, in the caller's context: NumPy's error state is part of it (`quiet.py`)."""
     return pool.submit(copy_context().run, work, item)
 
 
 def read_ahead(streams: Iterable[Iterator[Item]]) -> Iterator[Item]:
-    """The items of all streams, one stream after the other; the next ones are being read while one is used."""
+    """The items of all streams, one stream after the other; the next streams are read while one is being used."""
 
     def take(stream: Iterator[Item]) -> list[Item]:
         return list(islice(stream, _AHEAD))
@@ -75,11 +84,14 @@ def read_ahead(streams: Iterable[Iterator[Item]]) -> Iterator[Item]:
 
 @contextmanager
 def _closing(streams: Iterable[Iterator[Item]]) -> Iterator[None]:
-    """End generators when they are left, not when they are forgotten: the traceback of an error may hold them long."""
+    """A context that closes generators at its end, rather than when they are collected.
+
+    The traceback of an error may refer to them for a long time, and keep their files open.
+    """
     try:
         yield
     finally:
         for stream in streams:
             if isinstance(stream, Generator):
-                with suppress(ValueError):  # after a second Ctrl-C a thread may still be in it
+                with suppress(ValueError):  # after a second Ctrl-C, a thread may still be running it
                     stream.close()

@@ -1,8 +1,8 @@
-"""What a run leaves on disk besides its answer: nothing that depends on private data.
+"""Traces: what an estimate leaves on disk besides its answer, which must not depend on private data.
 
-Large batches go to compiled loops, which numba keeps on disk, and whose modules Python keeps there as bytecode. Where
-the number of records is private, files that appear for large data alone would tell of it. From the first estimate on
-for which it is private, a process reads what others have left there, and writes nothing.
+Large batches go to compiled loops. Numba caches these on disk, and Python the bytecode of their modules. If the number
+of records is private, files that appear only for large data would reveal it. So, from its first estimate with a private
+number of records on, a process reads these caches but writes nothing to them.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _discreet = False
 
 
 def leave_no_trace() -> None:
-    """From now on this process writes nothing that it compiles.
+    """From now on, this process does not write to disk what it compiles.
 
-    For good: had it compiled for one estimate without a trace, it would leave none for a later one, either.
+    This is permanent. If it wrote later, whether a loop is missing there would reveal that it was compiled before.
     """
     global _discreet
     _discreet = True
 
 
 def may_leave_traces() -> bool:
-    """Whether no estimate of this process has a private number of records."""
+    """Whether this process may write to the caches: no estimate so far has had a private number of records."""
     return not _discreet
 
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """One thread at a time; without bytecode of what is imported meanwhile, where that would be a trace."""
+    """A context for compiling, for one thread at a time; imports in it write no bytecode if that would be a trace."""
     with _lock:
         before = sys.dont_write_bytecode
         sys.dont_write_bytecode = before or _discreet
@@ -48,7 +48,7 @@ def compiling() -> Iterator[None]:
 
 @cache
 def load_kernels() -> ModuleType:
-    """The module of compiled loops; numba takes long to import, so that only large batches ask for it."""
+    """The module of compiled loops; imported only for large batches, because importing numba takes long."""
     with compiling():
         from pdpmean.core import kernels
     return kernels

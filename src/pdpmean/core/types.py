@@ -1,4 +1,4 @@
-"""The types that columns and tables of integers have everywhere."""
+"""Types: the array types of columns and of tables of counts."""
 
 from __future__ import annotations
 

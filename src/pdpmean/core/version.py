@@ -1,4 +1,4 @@
-"""The version of this library, for whoever may not import the package itself."""
+"""The version of this library, for modules that may not import the package itself."""
 
 __all__ = ["VERSION"]
 

@@ -1,4 +1,4 @@
-"""Whose mean is asked for: who counts how much, and whether it is that of these people or of where they come from."""
+"""Whose mean is estimated: how much people count, and whether it is that of these people or of their population."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from pdpmean.errors import InvalidInputError
 __all__ = ["AUTO", "SettledWeighting", "Target", "Weighting", "Whose", "check_whose"]
 
 Weighting = Literal["auto", "everyone", "budgets"]
-"""How much people count: all the same, by their budgets, or as the plan says."""
+"""How much people count: all the same, in proportion to their budgets, or as the plan decides."""
 SettledWeighting = Literal["auto", "everyone", "budgets", "pooled"]
-"""The same, or what a plan has settled on: by budgets as far as values do not go with them."""
+"""The weighting after planning: "pooled" combines levels of budgets by how well their released means agree."""
 Target = Literal["population", "people"]
-"""The mean of the population that people come from, or of these people themselves."""
+"""The mean of the population that people come from, or of the people in the data themselves."""
 
 
 @dataclass(frozen=True)
 class Whose:
-    """Who counts how much, and what for; and the budgets that people publicly choose from, where these are tiers."""
+    """How much people count, and whose mean is estimated."""
 
     weighting: SettledWeighting = "auto"
     target: Target = "population"
     tiers: tuple[float, ...] = field(default=(), compare=False)
+    """The budgets of the public tiers, ascending and without 0; empty if there are no tiers."""
 
     @property
     def are_these_people(self) -> bool:
-        """Whether the mean is that of the people in the table."""
+        """Whether the mean is that of the people in the data, rather than of their population."""
         return self.target == "people"
 
 
@@ -37,7 +38,7 @@ AUTO = Whose()
 
 
 def check_whose(weighting: str, target: str, tiers: Mapping[Any, float] | None) -> Whose:
-    """Whose mean is asked for, checked."""
+    """The options on whose mean is estimated, checked."""
     _check_word("weighting", weighting, get_args(Weighting))
     _check_word("target", target, get_args(Target))
     granting = {budget for budget in tier_budgets(tiers).values() if budget > 0} if tiers else set()
@@ -46,5 +47,5 @@ def check_whose(weighting: str, target: str, tiers: Mapping[Any, float] | None) 
 
 def _check_word(name: str, word: str, words: tuple[str, ...]) -> None:
     if word not in words:
-        listed = ", ".join(repr(one) for one in words[:-1]) + f" or {words[-1]!r}"
+        listed = ", ".join(repr(allowed) for allowed in words[:-1]) + f" or {words[-1]!r}"
         raise InvalidInputError(f"{name} must be {listed}; got {word!r}", name=name, value=word)

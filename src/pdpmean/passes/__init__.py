@@ -1,4 +1,4 @@
-"""Passes: what is done to every record, in any engine: count budgets, keep a sample, sum. Sees private data.
+"""Passes: what every engine does to every record: count budgets, keep a sample, sum. Sees private data.
 
 May import: core, randomness, errors.
 """

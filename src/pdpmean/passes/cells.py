@@ -1,4 +1,8 @@
-"""Cells: budgets counted on a fine logarithmic grid, the same in every engine, bit for bit."""
+"""Cells: how many people hold which budget, counted on a fine logarithmic grid.
+
+A table of counts is small however many people there are, and can be added up in any order. The cell of a budget depends
+on its bits alone, so NumPy, the compiled loops and Spark give the same counts.
+"""
 
 from __future__ import annotations
 
@@ -22,27 +26,34 @@ from pdpmean.passes.source import Source
 
 __all__ = ["Cells", "Held", "count_budgets"]
 
-_SHIFT, _GROUPED_SHIFT = 46, 48  # bits of a double's fraction that do not count
+# Bits of a double's fraction that do not decide on its cell, out of 52: without groups, and with them.
+_SHIFT = 46
+_GROUPED_SHIFT = 48
 
 
 @dataclass(frozen=True)
 class Held:
-    """Allowances, each rounded down to the end of its cell, and how many hold each: as private as budgets are."""
+    """How many people of a group hold which allowance, by cell: as private as budgets are.
+
+    There is one entry for each cell that is not empty.
+    """
 
     levels: Floats
+    """The lower end of each cell, in nats. Losses are bounded by these: no allowance is smaller."""
     middles: Floats
+    """The middle of each cell, in nats; the exact allowance, where `are_exact`."""
     counts: Counts
     middle_over_low: float
-    """What a cell's middle is over its lower end, on average."""
+    """The ratio of a cell's middle to its lower end, on average over cells."""
     total: float | None = None
-    """What all allowances add up to, where that was asked for."""
+    """The sum of all allowances, in nats, if it was asked for."""
     are_exact: bool = False
-    """Whether all allowances of a cell are its middle."""
+    """Whether everybody in a cell holds the same allowance, which is then its middle."""
     largest: float = math.inf
     """No allowance is above this."""
 
     def cells(self, model: Model) -> list[tuple[float, float, int]]:
-        """The budgets that each cell begins and ends with, and how many people hold one between them."""
+        """The smallest and the largest budget that each cell may hold, and how many people hold one of those."""
         ends = (end * model.budget_per_allowance for end in self._ends)
         return list(zip(*(end.tolist() for end in ends), self.counts.tolist(), strict=True))
 
@@ -57,29 +68,30 @@ class Held:
 
 @dataclass(frozen=True)
 class Cells:
-    """Budgets to cells, by the bits of their allowance alone, so that every engine agrees; cell 0 is left out.
+    """The rule of the census: count the records in each cell of allowances.
 
-    A cell is a double's exponent and the first bits of its fraction: 64 cells per octave, 16 where there are groups.
-    The last one is infinity, and the one before holds whatever is above the largest budget.
+    A cell is given by the exponent of a double and the leading bits of its fraction: there are 64 cells per octave, or
+    16 with groups. Cell 0 holds the records that are left out. The last cell is infinity, and the one before it also
+    holds all finite allowances above the largest budget.
 
-    If `summed`, a last row of the table starts with what all allowances add up to, in two words, as whole units: exact
-    in any order. It is for public budgets alone, and not for groups.
+    If `summed`, the table has a further row. It begins with the sum of all allowances, as two words of a whole number
+    of units, which is exact in any order. This is for public budgets only, and not for groups.
     """
 
     model: Model
     groups: int | None = None
     summed: bool = False
     granted: Granted = field(default_factory=Granted, compare=False)
-    """Which budgets there are exactly, where they are public."""
+    """Collects the distinct budgets, where they are public."""
 
     @property
     def shift(self) -> int:
-        """How many bits of a double do not count."""
+        """How many trailing bits of a double do not decide on its cell."""
         return _SHIFT if self.groups is None else _GROUPED_SHIFT
 
     @property
     def base(self) -> int:
-        """What a double's leading bits are above its cell."""
+        """The number to subtract from the leading bits of a double to get its cell."""
         return _leading_bits(SMALLEST_BUDGET / 2, self.shift) - 1
 
     @property
@@ -89,7 +101,7 @@ class Cells:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Groups (and one for all others) by cells; and the row of the sum."""
+        """One row per group, one for everybody else, and that of the sum, where there are any; one column per cell."""
         rows = 1 if self.groups is None else self.groups + 1
         return rows + self.summed, self.top + 2
 
@@ -102,25 +114,30 @@ class Cells:
 
     @cached_property
     def levels(self) -> Floats:
-        """The lower end of each cell, below which none of its allowances is."""
+        """The lower end of each cell, in nats: none of its allowances is smaller."""
         levels = ((np.arange(self.top + 2) + self.base) << self.shift).view(np.float64)
-        levels[0], levels[-1] = 0.0, math.inf
+        levels[0] = 0.0
+        levels[-1] = math.inf
         return levels
 
     @cached_property
     def middles(self) -> Floats:
-        """The middle of each cell, none beyond the largest budget unless it is infinite."""
+        """The middle of each cell, in nats, at most the largest budget; that of the last cell is infinite."""
         levels = self.levels
         middles: Floats = np.minimum((levels + np.append(levels[1:], math.inf)) / 2, LARGEST_BUDGET)
-        middles[0], middles[-1] = 0.0, math.inf
+        middles[0] = 0.0
+        middles[-1] = math.inf
         return middles
 
     def held(self, table: Counts) -> list[Held]:
-        """Who holds what in each group, by how many are in each cell."""
+        """How many people of each group hold which allowance, from the table of all records."""
+        # A cell in the octave from 2**e on is 2**(shift - 52) 2**e wide; 2**e / low is ln 2 on average in an octave.
         ratio = 1 + math.ldexp(math.log(2) / 2, self.shift - 52)
         total = self._total(table) if self.summed else None
-        exact, largest = self._exact_middles, float(self.model.allowances(np.array(self.granted.largest)))
-        middles, are_exact = (self.middles if exact is None else exact), exact is not None
+        exact_middles = self._exact_middles
+        largest = float(self.model.allowances(np.array(self.granted.largest)))
+        middles = self.middles if exact_middles is None else exact_middles
+        are_exact = exact_middles is not None
         used = [(counts, np.flatnonzero(counts)) for counts in table[: self.groups or 1]]
         return [
             Held(self.levels[cells], middles[cells], counts[cells], ratio, total, are_exact, largest)
@@ -129,7 +146,7 @@ class Cells:
 
     @property
     def _exact_middles(self) -> Floats | None:
-        """The only allowance of each cell, where budgets are so few that there is only one in any."""
+        """The only allowance in each cell, if there are few distinct budgets, each in its own cell; otherwise None."""
         budgets = np.array(sorted(self.granted.few))
         cells = self.cells_of(budgets)
         is_too_large = (budgets > LARGEST_BUDGET) & np.isfinite(budgets)
@@ -140,24 +157,28 @@ class Cells:
         return middles
 
     def _total(self, table: Counts) -> float:
-        """What all allowances add up to, without the digits that rounding to units may have changed."""
-        counts, (high, low, *_) = table[0], table[-1].tolist()
-        beyond = (self.levels >= TOTAL_LIMIT) & (counts > 0)
-        large = float((counts[beyond] * self.middles[beyond]).sum())
+        """The sum of all allowances, in nats, rounded to the digits that rounding them to units cannot have changed.
+
+        Allowances above the limit of the exact sum are added from the middles of their cells.
+        """
+        counts = table[0]
+        high, low, *_ = table[-1].tolist()
+        is_beyond = (self.levels >= TOTAL_LIMIT) & (counts > 0)
+        large = float((counts[is_beyond] * self.middles[is_beyond]).sum())
         digits = 11 - len(str(int(counts.sum())))  # an allowance is rounded by less than 5e-13
         return round(from_words(high, low) / TOTAL_UNIT, digits) + large
 
     def tally(self, batch: Batch, table: Counts) -> None:
-        """Count the records of a batch; checks public budgets."""
-        public = self.model.budgets_are_public
+        """Count the records of a batch. Raises if public budgets are negative or missing."""
+        are_public = self.model.budgets_are_public
         if batch.budgets.size >= SMALLEST_BATCH:
             wrong = self._count_compiled(batch, table)
-            if wrong and public:
+            if wrong and are_public:
                 check_budgets(batch.budgets, batch.first)
-            if public:
+            if are_public:
                 self.granted.note(batch.budgets)
             return
-        if public:
+        if are_public:
             check_budgets(batch.budgets, batch.first)
             self.granted.note(batch.budgets)
         cells = self.cells_of(batch.budgets)
@@ -170,6 +191,7 @@ class Cells:
             table[-1, :2] += [word.sum() for word in words_of(units)]
 
     def _count_compiled(self, batch: Batch, table: Counts) -> int:
+        """Count a large batch by the compiled loops; returns how many budgets are negative or missing."""
         kernels = load_kernels()
         rule = (*self.model.limits, np.uint64(self.shift), self.base, self.top)
         if batch.groups is None:
@@ -179,7 +201,10 @@ class Cells:
 
 
 def count_budgets(source: Source, model: Model, *, public: bool = False) -> list[Held]:
-    """Who holds which budget, one entry per group: as private as budgets are, unless these are `public` anyway."""
+    """How many people hold which budget, one entry per group, from one pass over the records.
+
+    The result is as private as budgets are. If `public`, they are known to the caller even in the unbounded model.
+    """
     summed = source.groups is None and (public or model.budgets_are_public)
     cells = Cells(model, source.groups, summed=summed)
     with in_column(source.budget_column):
@@ -187,4 +212,5 @@ def count_budgets(source: Source, model: Model, *, public: bool = False) -> list
 
 
 def _leading_bits(number: float, shift: int) -> int:
+    """The bits of a positive double, as an integer, without the last `shift`."""
     return int(np.array([number]).view(np.int64)[0]) >> shift

@@ -1,4 +1,8 @@
-"""Granted: which public budgets there are, exactly, as long as they are few; a cell tells only about which."""
+"""Granted: the distinct budgets of all records, exactly, as long as they are few.
+
+Cells give budgets only to within their width. Where budgets are public and few, as with tiers, reports and losses can
+state them exactly.
+"""
 
 from __future__ import annotations
 
@@ -13,47 +17,47 @@ from pdpmean.core.types import Floats
 __all__ = ["MOST", "Granted"]
 
 MOST = 12
-"""Different budgets that are told exactly."""
+"""The largest number of distinct budgets that are stated exactly."""
 
 
 class Granted:
-    """The different budgets of all batches that were noted, side by side; of many, only the largest.
+    """The distinct budgets of all batches that were noted; if there are many, only the largest of them.
 
-    Nothing is locked: each step is one operation on a set or a list, and threads may come in any order.
+    Threads note batches in any order, without a lock: each step is one atomic operation on a set or a list.
     """
 
     def __init__(self) -> None:
-        self._found: set[float] = set()
+        self._distinct: set[float] = set()
         self._largest: list[float] = []
 
     @property
     def largest(self) -> float:
-        """Nobody grants more; infinite where nothing was noted."""
-        return max([*self._largest, *self._found], default=math.inf)
+        """The largest budget; infinite if nothing was noted."""
+        return max([*self._largest, *self._distinct], default=math.inf)
 
     @property
     def few(self) -> frozenset[float]:
-        """All of them, if they are few; otherwise none."""
-        return frozenset(self._found if len(self._found) <= MOST else ())
+        """All distinct budgets, if there are at most `MOST`; otherwise none."""
+        return frozenset(self._distinct if len(self._distinct) <= MOST else ())
 
     def note(self, budgets: Floats) -> None:
         """Note the budgets of a batch, none of which is negative or missing."""
         rest = budgets
-        while rest.size and len(self._found) <= MOST:
+        while rest.size and len(self._distinct) <= MOST:
             rest = self._from_first_other(rest)
-            self._found.update(rest[:1].tolist())
+            self._distinct.update(rest[:1].tolist())
         if rest.size:
             self._largest.append(float(rest.max()))
 
     def _from_first_other(self, budgets: Floats) -> Floats:
-        """The budgets from the first one on that was not found before."""
-        known = np.array(sorted(self._found))
+        """The budgets from the first new one on; empty if there is none."""
+        known = np.array(sorted(self._distinct))
         if budgets.size >= SMALLEST_BATCH:
             return budgets[load_kernels().find_other(budgets, known) :]
         return budgets[_find_other(budgets, known) :]
 
 
 def _find_other(budgets: Floats, known: Floats) -> int:
-    """What the compiled loop of this name finds."""
+    """The index of the first budget that is not known, or the size: the NumPy twin of the compiled loop."""
     is_other = ~np.isin(budgets, known)
     return int(is_other.argmax()) if is_other.any() else budgets.size

@@ -1,9 +1,12 @@
-"""A reserve: records set aside while all are counted, so that a sample needs no further reading.
+"""A reserve of records, set aside during the census, from which the sample can be taken without reading data again.
 
-The first bits of every record's coin are drawn, and a record is set aside if they are below a limit: whoever is to be
-kept with no larger probability than that is among them, and the rest of the coin decides. The limit depends on how many
-records there are, in a group, and on no coin. While they are not all counted it is higher, and who is above it in the
-end is let go.
+The plan, and so the probability p with which a record is kept, is known only after the census. But a record is kept if
+its coin, a uniform number, is below p. So the first 16 bits of every record's coin are drawn during the census, and
+records whose coin is below some limit are set aside. If no p exceeds the limit, all records to keep are among them, and
+the remaining bits of their coins decide.
+
+The limit of a group depends on the number of its records, never on a coin. It falls as more records are counted, and
+records whose coin is then above it are dropped.
 """
 
 from __future__ import annotations
@@ -24,21 +27,28 @@ from pdpmean.randomness import FirstBits, Randomness, places_below, this_process
 
 __all__ = ["Part", "Reserve"]
 
-_ROOM, _GROUP_ROOM = 2**19, 2**17  # records, about; `locate` looks at 50 000 at most, and not at all budgets alike
-_MOST, _LEAST = 2**22, 2000  # records, of all groups together, and of each if `locate` looks at 500
+# Records to set aside, about: without groups, and per group. `locate` looks at 50 000 at most, but keeps records with
+# different probabilities, so that the largest of these needs several times as many.
+_ROOM = 2**19
+_GROUP_ROOM = 2**17
+_MOST = 2**22  # records to set aside of all groups together
+_LEAST = 2000  # records to set aside per group, if `locate` looks at 500 of them
 _ALL = 2**16  # a limit that every coin is below
-_TOGETHER = 8  # parts that are sampled at once, so few that they stay in the cache
+_TOGETHER = 8  # parts that are sampled together; few enough to stay in the cache
 
 
 @dataclass(frozen=True)
 class Part:
-    """Records that were set aside, and the first bits of the coin of each."""
+    """Records that were set aside from one batch, and the first bits of the coin of each."""
 
     records: Batch
     first: FirstBits
 
     def below(self, limits: Counts, all_records: int) -> tuple[Part, Counts]:
-        """Those below the limit of their group, copied; and how many each group had. Compiled if of many records."""
+        """The records whose coin is below the limit of their group, copied; and how many of each group there were.
+
+        `all_records` says whether this is worth a compiled loop.
+        """
         groups = self.records.groups
         if groups is None:
             return self._at(places_below(self.first, int(limits[0]))), np.array([self.first.size])
@@ -55,61 +65,71 @@ class Part:
 
 
 class Reserve:
-    """Sets records aside, batch by batch and side by side; `rows` is how many there will be, where that is known."""
+    """Records that are set aside during a census, batch by batch and in parallel.
+
+    `rows` is the number of records to come, if it is known.
+    """
 
     @staticmethod
     def has_room(groups: int | None, rows: int | None) -> bool:
-        """Whether samples of so many groups are likely to be found in a reserve."""
+        """Whether a reserve is likely to hold the samples of this many groups."""
         return (groups or 1) * _LEAST <= _MOST or (rows is not None and rows <= _MOST)
 
     def __init__(self, randomness: Randomness, groups: int | None, rows: int | None) -> None:
-        self._coins, self._grouped, self._process = randomness.spawn(), groups is not None, this_process()
+        self._coins = randomness.spawn()
+        self._grouped = groups is not None
+        self._process = this_process()
         self._room = _ROOM if groups is None else min(_GROUP_ROOM, _MOST // groups)
         self._seen = np.zeros(1 if groups is None else groups + 1, dtype=np.int64)
         self._limits = self._limits_of(self._seen if groups is not None else np.array([rows or 0]))
         if groups is not None:
             self._limits[-1] = 0  # nobody of a group that was not asked for
-        self._parts: deque[tuple[int, Part]] = deque()  # when there were so many records
+        self._parts: deque[tuple[int, Part]] = deque()  # each with the number of records seen when it was last thinned
 
     def _limits_of(self, seen: Counts) -> Counts:
-        """Below which about as many are as there is room for; everybody, where that is not more."""
+        """The limit of each group, by its number of records: about as many coins are below it as there is room for."""
         limits: Counts = np.clip(_ALL * self._room // np.maximum(seen, 1), 1, _ALL)
         return limits
 
     def work(self) -> Work[tuple[Part, Counts]]:
-        """What sets records aside of batches that come one after the other, with coins of their own."""
+        """A function that sets records of each batch aside that it is called with; it has its own coins."""
         return partial(self._set_aside, self._coins.spawn())
 
     def _set_aside(self, coins: Randomness, batch: Batch) -> tuple[Part, Counts]:
-        """Whoever is below the limits as they are by now: they fall, so that nobody else would stay."""
+        """The records of a batch below the present limits. Limits only fall, so no others will be needed."""
         first = coins.first_pairs(batch.budgets.size)
         return Part(batch, first).below(self._limits, first.size)
 
     def hold(self, found: tuple[Part, Counts]) -> None:
-        """Take what was set aside; from what was taken when there were half as many, some can go."""
+        """Add the records that were set aside from a batch, and lower the limits.
+
+        A part is thinned again whenever the number of records has doubled since it last was.
+        """
         part, seen = found
         self._seen += seen
         self._limits = np.minimum(self._limits, self._limits_of(self._seen))
         now = int(self._seen.sum())
         self._parts.append((now, part))
-        while self._parts[0][0] <= now // 2 < now:  # batches may be empty, and nobody be there yet
+        while self._parts[0][0] <= now // 2 < now:  # the second: batches may be empty, so that `now` is 0
             self._parts.append((now, self._parts.popleft()[1].below(self._limits, now)[0]))
 
     def sample(self, rule: Keeping, randomness: Randomness) -> Batch | None:
-        """What the rule keeps of all records; None if it may keep some who were not set aside.
+        """The records that the rule keeps; None if it may keep some that were not set aside.
 
-        None also in a forked process: the one it comes from has the same coins.
+        Also None in a forked process, because its parent has the same coins.
         """
         if (rule.largest > self._limits / _ALL).any() or self._process != this_process():
             return None
-        reachable = np.minimum(self._limits, np.ceil(rule.largest * _ALL).astype(np.int64))
-        parts, everybody = [part for _, part in self._parts], int(self._seen.sum())
+        highest_coins = np.minimum(self._limits, np.ceil(rule.largest * _ALL).astype(np.int64))
+        parts = [part for _, part in self._parts]
+        everybody = int(self._seen.sum())
         tasks = ((parts[i : i + _TOGETHER], randomness.spawn()) for i in range(0, len(parts), _TOGETHER))
 
         def kept(task: tuple[list[Part], Randomness]) -> Batch:
-            some, coins = [part.below(reachable, everybody)[0] for part in task[0]], task[1]
-            aside = joined([part.records for part in some], grouped=self._grouped)
-            first = np.concatenate([part.first for part in some])
-            return aside.at(np.flatnonzero(rule.decide(aside.budgets, aside.groups, first, coins)))
+            some_parts, coins = task
+            undecided = [part.below(highest_coins, everybody)[0] for part in some_parts]
+            records = joined([part.records for part in undecided], grouped=self._grouped)
+            first = np.concatenate([part.first for part in undecided])
+            return records.at(np.flatnonzero(rule.decide(records.budgets, records.groups, first, coins)))
 
         return joined(list(in_threads(kept, tasks)), grouped=self._grouped)

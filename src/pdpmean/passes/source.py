@@ -1,4 +1,8 @@
-"""Source: records that can be passed over again and again, whatever holds them."""
+"""Source: records that can be read several times over, whatever holds them.
+
+An estimate passes over the data up to three times: census, sample and sum. A source knows how to do each of these
+passes. Most yield batches, to which the rules of a pass are applied here (`BatchSource`); Spark does the work itself.
+"""
 
 from __future__ import annotations
 
@@ -27,70 +31,71 @@ __all__ = ["BatchSource", "Result", "Source", "Work"]
 Result = TypeVar("Result")
 
 Work = Callable[[Batch], Result]
+"""What a pass does to each batch."""
 
 
 class Source(ABC):
-    """Records that can be passed over again and again; every pass merges small results, in any order."""
+    """Records that can be read several times over. A pass gives a small result, in whatever order it reads records."""
 
     groups: int | None = None
-    """How many groups were asked for."""
+    """The number of groups that were asked for; None if records have no groups."""
     rows: int | None = None
-    """How many records there are, where that is known."""
+    """The number of records, if it is known."""
     columns: Mapping[str, str] = {}
     """The types of named columns, which are public."""
     is_yes_or_no: bool = False
-    """Whether the type of the column of values, which is public, is that of yes and no."""
+    """Whether the column of values is boolean, by its type, which is public."""
     budget_column: BudgetColumn | None = None
-    """Where budgets are, where they are in a column with a name, one for each record."""
+    """The column that the budgets are read from, for messages; None if they have no column."""
     watch: Watch | None = None
-    """Told now and then how far a pass is."""
+    """Reports the progress of each pass."""
 
     @abstractmethod
     def duplicate_person(self) -> bool:
-        """Whether two records have the same person's id, where ids were given."""
+        """Whether two records have the same person's id; only if ids were given."""
 
     @abstractmethod
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
-        """The id of each record, in order, as text, and its budget; None for one that takes no part.
+        """The ids of the records, as text, and their budgets, in order; None for a record that takes no part.
 
         A record takes no part if its group was not asked for or, where people are private, if it has no id.
         """
 
     @abstractmethod
     def groups_of_people(self) -> Iterator[NDArray[np.int32]]:
-        """The group of each record, in the order of `people`; one beyond the last for a group not asked for."""
+        """The group of each record, in the order of `people`; one beyond the last for any other group."""
 
     @abstractmethod
     def charged(self, budgets: Floats) -> Source:
-        """The same records at these budgets, in the order of `people`."""
+        """The same records with these budgets instead, in the order of `people`."""
 
     def prepare_sample(self, randomness: Randomness) -> None:  # noqa: B027 (most have nothing to prepare)
-        """Told before a census that a sample is to follow, so that one reading may serve both."""
+        """Announce, before the census, that a sample will follow: the source may then read the data once for both."""
 
     @abstractmethod
     def census(self, rule: Tallying) -> Counts:
-        """The table of who holds which budget."""
+        """The table of how many people hold which budget."""
 
     @abstractmethod
     def sample(self, rule: Keeping, randomness: Randomness) -> Batch:
-        """The records that are kept."""
+        """The records that the rule keeps."""
 
     @abstractmethod
     def sum(self, rule: Tallying) -> Counts:
-        """The table of what all records contribute."""
+        """The table of the sums over all records."""
 
 
 class BatchSource(Source):
-    """Records that come in batches; each goes through a rule's own arithmetic, side by side."""
+    """Records that come in batches; rules are applied to them here, in parallel."""
 
     empty_reserve: Reserve | None = None
-    """What the next census fills; no other does."""
+    """The reserve that the next census fills, and only that one."""
     full_reserve: Reserve | None = None
-    """What the next sample may be taken of; no other is, since the two would have coins in common."""
+    """The reserve that the next sample may be taken from, and only that one: a second would have the same coins."""
 
     @abstractmethod
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
-        """All records, a batch at a time, from the start; without `values`, budgets and groups alone."""
+        """All records, in batches, from the start; without `values`, only budgets and groups are read."""
 
     def groups_of_people(self) -> Iterator[NDArray[np.int32]]:
         """The group of each record, in order."""
@@ -99,13 +104,14 @@ class BatchSource(Source):
             yield batch.groups
 
     def charged(self, budgets: Floats) -> Source:
-        """The same records at these budgets, in the order of `people`."""
+        """The same records with these budgets instead, in the order of `people`."""
         return ChargedSource(self, budgets)
 
     def worked(self, make: Callable[[], Work[Result]], *, values: bool) -> Iterator[tuple[int, Result]]:
-        """How many records each batch has, in order, and what it comes to; all of that is worked out side by side.
+        """The number of records of each batch, in order, and the result of the work on it, done in parallel.
 
-        `make` gives the work for some batches that are done one after the other, and is asked for it in their order.
+        `make` is called in the order of the batches. The work that it returns may be used for several batches in
+        succession.
         """
 
         def one(task: tuple[Batch, Work[Result]]) -> tuple[int, Result]:
@@ -115,32 +121,34 @@ class BatchSource(Source):
         return in_threads(one, ((batch, make()) for batch in self.batches(values=values)))
 
     def census(self, rule: Tallying) -> Counts:
-        """The table of who holds which budget."""
+        """The table of how many people hold which budget; fills the reserve on the way, if there is one."""
         reserve, self.empty_reserve = self.empty_reserve, None
         try:
             table = self._tally("census", rule, values=False, reserve=reserve)
             self.full_reserve = reserve
             return table
-        except InvalidInputError as found:
-            error = found
-        self._tally_in_order(rule)  # says which record is the first that is wrong
+        except InvalidInputError as raised:
+            error = raised
+        # A public budget is wrong. Threads find any such record; a pass in order raises an error about the first.
+        self._tally_in_order(rule)
         raise error
 
     def sample(self, rule: Keeping, randomness: Randomness) -> Batch:
-        """The records that are kept, with coins of each batch's own."""
+        """The records that the rule keeps, from the reserve if it suffices; every batch has its own coins."""
 
         def kept(coins: Randomness, batch: Batch) -> Batch:
             return batch.at(rule.keep(batch, coins.spawn()))
 
-        own = randomness.spawn()  # one draw of the caller's, however many batches there are
-        found = self._from_reserve(rule, own)
+        # The caller's randomness is used once, however many batches there are.
+        own_randomness = randomness.spawn()
+        found = self._from_reserve(rule, own_randomness)
         if found is None:
-            parts = list(self._watched("sample", lambda: partial(kept, own.spawn()), values=True))
+            parts = list(self._watched("sample", lambda: partial(kept, own_randomness.spawn()), values=True))
             found = joined(parts, grouped=self.groups is not None)
         return found
 
     def _from_reserve(self, rule: Keeping, randomness: Randomness) -> Batch | None:
-        """The same, of what was set aside, if that is enough."""
+        """The records that the rule keeps, from the reserve; None if there is none, or it does not suffice."""
         reserve, self.full_reserve = self.full_reserve, None
         found = None if reserve is None else reserve.sample(rule, randomness)
         if self.watch and found is not None:
@@ -149,11 +157,12 @@ class BatchSource(Source):
         return found
 
     def sum(self, rule: Tallying) -> Counts:
-        """The table of what all records contribute."""
+        """The table of the sums over all records."""
         return self._tally("sum", rule, values=True)
 
     def _tally(self, name: str, rule: Tallying, *, values: bool, reserve: Reserve | None = None) -> Counts:
-        tables: list[Counts] = []  # one per thread, each in use or in this list
+        """The table that a rule fills from all records; `name` is that of the pass."""
+        tables: list[Counts] = []  # one per thread; those that no thread is using
 
         def add(batch: Batch) -> None:
             try:
@@ -175,13 +184,14 @@ class BatchSource(Source):
         return total
 
     def _tally_in_order(self, rule: Tallying) -> None:
+        """Tally batch after batch, for the sake of the errors alone."""
         seen = 0
         for batch in self.batches(values=False):
             rule.tally(replace(batch, first=seen), np.zeros(rule.shape, dtype=np.int64))
             seen += batch.budgets.size
 
     def _watched(self, name: str, make: Callable[[], Work[Result]], *, values: bool) -> Iterator[Result]:
-        """What each batch comes to, telling how far they are."""
+        """The result of the work on each batch, in order; reports progress under the name of the pass."""
         seen = 0
         for size, result in self.worked(make, values=values):
             yield result
@@ -193,30 +203,33 @@ class BatchSource(Source):
 
 
 class ChargedSource(BatchSource):
-    """The records of another source at other budgets: those that a ledger has reserved for them."""
+    """The records of another source, with the budgets that a ledger has reserved for them."""
 
     def __init__(self, records: BatchSource, budgets: Floats) -> None:
-        self._records, self._budgets = records, budgets
-        self.groups, self.rows, self.columns = records.groups, budgets.size, records.columns
+        self._records = records
+        self._budgets = budgets
+        self.groups = records.groups
+        self.rows = budgets.size
+        self.columns = records.columns
 
     def duplicate_person(self) -> bool:
         """Whether two records have the same id."""
         return self._records.duplicate_person()
 
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
-        """The id of each record, and its budget."""
+        """The ids of the records, and the budgets reserved for them."""
         start = 0
         for ids, _ in self._records.people():
             yield ids, self._budgets[start : start + len(ids)]
             start += len(ids)
 
     def prepare_sample(self, randomness: Randomness) -> None:
-        """As the other source does."""
+        """Let the other source prepare, and take over its reserve, since the census is taken here."""
         self._records.prepare_sample(randomness)
         self.empty_reserve, self._records.empty_reserve = self._records.empty_reserve, None
 
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
-        """The same batches, at their budgets."""
+        """The batches of the other source, with the reserved budgets. Raises if there are more or fewer records."""
         start = 0
         for batch in self._records.batches(values=values):
             budgets = self._budgets[start : start + batch.budgets.size]
@@ -229,7 +242,7 @@ class ChargedSource(BatchSource):
 
 
 def _then(first: Work[None], second: Work[Result]) -> Work[Result]:
-    """Both, and what the second comes to."""
+    """Do both, and return the result of the second."""
 
     def both(batch: Batch) -> Result:
         first(batch)

@@ -1,9 +1,9 @@
-"""Thinning: which records `locate` looks at, and what each may cost there; how many they are is planned.
+"""Thinning: the random sample of records that `locate` looks at, and what each of them may cost there.
 
-A record of allowance a may cost w nats: a share of a, and what the cap on its weight in the sum leaves it of another
-(`locating_weights`), up to a cap. Where all records are used, that is its weight. Where there are too many, each is
-kept with probability p and, if kept, weighs ``ln(1 + (e**w - 1) / p)``: more than w, and by the amplification theorem
-its loss is w all the same (docs/guarantee.md, "Thinning").
+A record may cost w nats, up to a cap: the share of locating, and the part of the sum's share that the cap on weights
+leaves unused (`locating_weights`). If all records are used, w is its weight. If there are too many for that, each is
+kept with probability p and, if kept, weighs ``ln(1 + (e**w - 1) / p)``. That is more than w, but because of
+amplification by sampling its loss is still w (docs/guarantee.md, "Thinning"). The plan says how many are kept.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from pdpmean.randomness import FirstBits, Randomness, places_below
 
 __all__ = ["Thinning"]
 
-_NOBODY = KeepRule(1.0, 1.0, 0.0, cap=0.0, density=0.0)  # also for budgets without limit
+_NOBODY = KeepRule(1.0, 1.0, 0.0, cap=0.0, density=0.0)  # keeps nobody, not even those with infinite budgets
 
 
 @dataclass(frozen=True)
 class Thinning:
-    """Keep a record of weight w with probability ``min(1, density * w)``.
+    """The rule of the pass "sample": keep a record of weight w with probability ``min(1, density * w)``.
 
-    All but the model have one entry per group, and a last one for everybody else, who are not kept; or a single one,
-    where there are no groups.
+    Each array has one entry per group, and a last one for everybody else, of whom nobody is kept; or a single entry, if
+    there are no groups. `KeepRule` says what they mean.
     """
 
     model: Model
@@ -44,56 +44,60 @@ class Thinning:
 
     @classmethod
     def of(cls, model: Model, rules: Sequence[KeepRule | None], *, grouped: bool) -> Thinning:
-        """By these rules, one per group; nobody is kept where there is none."""
+        """The pass with one rule per group; None keeps nobody there."""
         rows = [rule or _NOBODY for rule in (*rules, *([None] if grouped else []))]
         return cls(model, *np.array(rows, dtype=np.float64).T.copy())
 
     def at(self, groups: NDArray[np.int32] | None) -> Thinning:
-        """The rule of each record, by its group."""
+        """The same rule with one entry per record, by the group of each."""
         where = 0 if groups is None else groups
         columns = (self.share, self.sum_share, self.spared_from, self.cap, self.density)
         return Thinning(self.model, *(column[where] for column in columns))
 
     def weights(self, budgets: Floats) -> Floats:
-        """What each record may cost, in nats."""
+        """What each record may cost in `locate`, in nats."""
         shares = round_down(self.share), round_down(self.sum_share)
         weights = locating_weights(self.model.allowances(budgets), *shares, self.spared_from)
         capped: Floats = np.minimum(weights, self.cap)
         return capped
 
     def rates(self, weights: Floats) -> Floats:
-        """The probability with which each is kept."""
+        """The probability with which each record is kept."""
         return np.minimum(weights * self.density, 1.0)
 
     def among(self, bits: int) -> Thinning:
-        """The rule for records that were let through with probability ``2**-bits``, which is no less than their rate.
+        """The rule for records that a first coin of probability ``2**-bits`` has let through already.
 
-        Both together keep a record with exactly the same probability: times a power of two, its rate is as exact.
+        That probability must not be below their rate. Multiplying a rate by a power of two is exact, so both coins
+        together keep a record with exactly its rate.
         """
         return replace(self, density=self.density * 2.0**bits)
 
     @property
     def largest(self) -> Floats:
-        """No record is kept with a larger probability, by its group."""
+        """The largest probability with which any record of each group is kept."""
         return self.rates(self.cap)
 
     def keep(self, batch: Batch, randomness: Randomness) -> NDArray[np.intp]:
-        """Which records are kept: one coin per record, whose first byte says tails for most."""
-        largest = math.ceil(256 * float(np.max(self.largest)))
+        """The indices of the records that are kept.
+
+        There is one coin per record. For most, its first byte already decides on tails, and nothing more is drawn.
+        """
+        limit = math.ceil(256 * float(np.max(self.largest)))
         first = randomness.first_bytes(batch.budgets.size)
-        maybe = places_below(first, largest)
-        groups = None if batch.groups is None else batch.groups[maybe]
-        return maybe[self.decide(batch.budgets[maybe], groups, first[maybe], randomness)]
+        undecided = places_below(first, limit)
+        groups = None if batch.groups is None else batch.groups[undecided]
+        return undecided[self.decide(batch.budgets[undecided], groups, first[undecided], randomness)]
 
     def decide(
         self, budgets: Floats, groups: NDArray[np.int32] | None, first: FirstBits, randomness: Randomness
     ) -> NDArray[np.bool_]:
-        """Whether each record is kept, given the first bits of its coin."""
+        """Whether each record is kept, given the first bits of its coin; the rest of the coin is drawn here."""
         rule = self.at(groups)
         return randomness.finish_coins(first, rule.rates(rule.weights(budgets)))
 
     def kept_weights(self, batch: Batch) -> Floats:
-        """What each kept record weighs, so that its loss is what `weights` says."""
+        """The weight of each kept record, in nats, at which its loss is what `weights` says."""
         rule = self.at(batch.groups)
         weights = rule.weights(batch.budgets)
         rates = rule.rates(weights)

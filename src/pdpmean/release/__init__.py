@@ -1,4 +1,4 @@
-"""Release: every step that turns private data into released numbers, one file per step, each with its proof.
+"""Release: every step that turns private data into released numbers, one file per step.
 
-The proofs are in docs/guarantee.md. May import: core, laws, passes, planning, randomness, errors.
+Each step is proved in docs/guarantee.md. May import: core, laws, passes, planning, randomness, errors.
 """

@@ -1,4 +1,8 @@
-"""What is released of a population of any shape: a histogram of distances, and sums within the clip it suggests."""
+"""The release of a population of any shape: a histogram of distances, then sums within the clip that it suggests.
+
+The clip follows from the released histogram alone, so choosing it costs nothing. Values far beyond it are not clipped
+but summed separately, in cells by their distance, so that a heavy tail the histogram did not show is noticed.
+"""
 
 from __future__ import annotations
 
@@ -23,92 +27,101 @@ from pdpmean.release.squares import SquareClip, noisy_sums
 
 __all__ = ["AnyShapeRelease", "FarClip"]
 
-_NEXT_TO = 2.0**-10
-# What tails are multiplied by where levels may differ; by simulation, with an optimum that is flat.
-_LARGEST_FACTOR, _LITTLE_TO_SEE, _FACTOR_POWER = 2.0, 250.0, 0.4
+# An end of the clip within this many half widths of a known bound is at the bound: computing it rounds.
+_AT_BOUND = 2.0**-10
+# The factor on the tails, where levels may differ, is (nats in the sums / _FACTOR_NATS)**_FACTOR_POWER, but at least 1
+# and at most _LARGEST_FACTOR. Chosen by simulation; the optimum is flat.
+_LARGEST_FACTOR = 2.0
+_FACTOR_NATS = 250.0
+_FACTOR_POWER = 0.4
 
 
 @dataclass(frozen=True)
 class FarClip(SquareClip):
-    """Values far beyond the clip are counted apart, on sides where it does not end at a known bound.
+    """A clip that counts far values separately, on each side where it does not end at a known bound.
 
-    Values beyond a bound count as the bound where the clip ends there; where it ends before, they are merely far.
+    Where the clip ends at a known bound, values beyond it count as the bound. Where it ends before the bound, values
+    beyond the bound are far like any others.
     """
 
     bounds: Bounds = UNKNOWN
 
     @property
     def far(self) -> bool:
-        """Yes."""
+        """True: far values are counted separately."""
         return True
 
     @property
     def far_steps(self) -> tuple[float, float]:
-        """From somewhat beyond the clip on, where it does not end at a bound."""
+        """From how many steps below and above the middle on a value is far; infinite where the clip ends at a bound."""
         low, high = self.bounds
-        least = _NEXT_TO * self.half  # an end at a bound is off by what is rounded
+        tolerance = _AT_BOUND * self.half
         return (
-            FAR_FROM if self.middle - self.half > low + least else math.inf,
-            FAR_FROM if self.middle + self.half < high - least else math.inf,
+            FAR_FROM if self.middle - self.half > low + tolerance else math.inf,
+            FAR_FROM if self.middle + self.half < high - tolerance else math.inf,
         )
 
 
 class AnyShapeRelease:
-    """The distances from the centre, or from a known bound, make a histogram; what it says decides the clip."""
+    """Release without assumptions on the shape: a histogram of the distances from the centre decides the clip.
+
+    Distances are measured from a known bound instead, if the plan has no share for a centre.
+    """
 
     def public_location(self, plan: Plan) -> None:
-        """None: it must be located."""
+        """None: the population must be located."""
 
     def located_values(self, plan: Plan, values: Floats) -> Floats:
-        """Values beyond a bound count as the bound."""
+        """The values, with those beyond a known bound moved to it."""
         return np.clip(values, *plan.bounds)
 
     def center_lattice(self, plan: Plan) -> Lattice:
-        """All doubles within the bounds, round numbers first: many values may be equal, to 0 for instance."""
+        """All doubles within the bounds; round numbers are preferred, because many values may equal one, such as 0."""
         return everywhere().within(*plan.bounds).with_round_numbers()
 
     def extents(self, kept: KeptGroups, randomness: Randomness) -> list[Location]:
-        """The location of each group, whose values come one after the other."""
-        plan = kept.plans[0]  # all have the same bounds
+        """The location of each group: its centre, and the clip that its noisy histogram suggests."""
+        bounds = kept.plans[0].bounds  # the same in all plans
         histograms = noisy_histograms(kept.values, kept.weights, kept.sizes, kept.centers, randomness)
-        readings = read_histograms(histograms, [each.behind_histogram for each in kept.plans], plan.bounds)
-        summed = [each.behind_sums for each in kept.plans]
-        clips = choose_clips(readings, summed, plan.bounds, list(map(_tail_factor, kept.plans)))
+        readings = read_histograms(histograms, [plan.behind_histogram for plan in kept.plans], bounds)
+        behind_sums = [plan.behind_sums for plan in kept.plans]
+        clips = choose_clips(readings, behind_sums, bounds, list(map(_tail_factor, kept.plans)))
         return [
-            _location(center, reading, plan.bounds if _has_to_be_wide(reading, plan) else clip)
+            _location(center, reading, bounds if _must_span_bounds(reading, bounds) else clip)
             for center, reading, clip in zip(kept.centers, readings, clips, strict=True)
         ]
 
     def clip(self, plan: Plan, location: Location) -> FarClip:
-        """Where the histogram says that the population lies."""
+        """The clip that the histogram suggested."""
         where = location.middle, location.half
         return FarClip(plan.model, plan.shares["sum"], plan.largest_weight, *where, plan.bounds)
 
     def release(
         self, plan: Plan, clip: Clip, sums: ExactSums, randomness: Randomness
     ) -> PublicTotalSums | PrivateTotalSums:
-        """The sums that the model asks for."""
+        """The noisy sums of values, squares, missing weight and far cells."""
         return noisy_sums(plan, clip, sums, randomness)
 
 
 def _tail_factor(plan: Plan) -> float:
-    """As many times as much as was read may lie in the tails, where levels may differ.
+    """The factor by which the tails are taken to be heavier than the histogram says, where levels may differ.
 
-    The histogram shows people by their budgets, and those who grant little may have the longer tails. Where there is
-    little to see, a wider clip costs more than it saves.
+    In the histogram, people count in proportion to their budgets, and those who grant little may have longer tails.
+    But if there is little budget, a wider clip adds more noise than it saves in clipping bias.
     """
     if plan.levels is None:
         return 1.0
-    factor: float = (plan.behind_sums.nats / _LITTLE_TO_SEE) ** _FACTOR_POWER
+    factor: float = (plan.behind_sums.nats / _FACTOR_NATS) ** _FACTOR_POWER
     return min(max(factor, 1.0), _LARGEST_FACTOR)
 
 
-def _has_to_be_wide(reading: Reading, plan: Plan) -> bool:
-    """Whether nothing was found that would make the clip narrower than two known bounds."""
-    return plan.bounds.are_both_known and reading.finding != "found"
+def _must_span_bounds(reading: Reading, bounds: Bounds) -> bool:
+    """Whether to clip at two known bounds, because the histogram shows nothing that would justify a narrower clip."""
+    return bounds.are_both_known and reading.finding != "found"
 
 
 def _location(center: float, reading: Reading, clip: tuple[float, float]) -> Location:
+    """A location with these clipping bounds; halves are taken first, since the width may overflow."""
     low, high = clip
     half = high / 2 - low / 2
     return Location(center, spread=half, half=half, offset=low / 2 + high / 2 - center, reading=reading)

@@ -1,4 +1,8 @@
-"""Census: who holds which budget, counted exactly where that is public and noisily where it is not."""
+"""Census: how many people hold which budget, exact where budgets are public and noisy where they are private.
+
+The plan is made from the census. In the unbounded model the census is the first release, and its noise is paid for with
+a share of every budget (docs/guarantee.md, "Census").
+"""
 
 from __future__ import annotations
 
@@ -19,35 +23,44 @@ from pdpmean.randomness import Randomness, laplace_scale
 
 __all__ = ["noisy_census", "noisy_sum", "public_census", "take_census"]
 
+# Bits of the integer that the largest summand becomes: its rounding is far below the noise.
 _SUM_BITS = 40
 
 
 def public_census(held: Held) -> Census:
-    """The exact profile, on the grid of the cells: enough to steer public choices."""
-    people, granting = held.counts.astype(np.float64), held.middles > 0  # of one cell each
-    profile = Profile(held.middles[granting], people[granting])
-    return Census(profile, Fraction(0), 0.0, left_out=float(people[~granting].sum()), granted=held.total)
+    """The census of public budgets: exact counts, with every budget at the middle of its cell.
+
+    It costs nothing. A cell is narrow enough for the choices that a plan makes.
+    """
+    people = held.counts.astype(np.float64)
+    is_granting = held.middles > 0
+    profile = Profile(held.middles[is_granting], people[is_granting])
+    return Census(profile, Fraction(0), 0.0, left_out=float(people[~is_granting].sum()), granted=held.total)
 
 
 def noisy_census(held: Held, model: Model, share: Fraction, randomness: Randomness) -> Census:
-    """The profile from noisy sums of budgets, one per bucket of the public range: costs everyone `share` of theirs.
+    """The census of private budgets, from one noisy sum of allowances per bucket of the public range.
 
-    Person i adds ``floor(a_i 2**q)``, a_i rounded down to its cell, to one sum, and every sum gets discrete Laplace
-    noise of scale ``2**q / share``: loss at most ``share * a_i``.
+    Let a_i be the allowance of person i, rounded down to the lower end of its cell. The person adds
+    ``floor(a_i 2**q)`` to the sum of one bucket, and every sum gets discrete Laplace noise of scale ``2**q / share``.
+    So the loss is at most ``share * a_i``.
     """
     edges = bucket_edges(model.public_range)
     levels = held.levels
     bucket = bucket_of(levels, edges)
-    noisy = [
+    noisy_sums = [
         noisy_sum(np.where(bucket == j, levels, 0.0), held.counts, model.public_range[1], share, randomness)
         for j in range(edges.size - 1)
     ]
-    return census_of_sums(np.array(noisy), edges, share)
+    return census_of_sums(np.array(noisy_sums), edges, share)
 
 
 def noisy_sum(sizes: Floats, counts: Counts, largest: float, share: Fraction, randomness: Randomness) -> float:
-    """The sum of ``counts * sizes``, at a loss of at most `share` times a person's size."""
-    # Fine enough for the largest, and no finer than noise of scale 2**shift / share allows: at most 2**60.
+    """The sum of ``counts * sizes`` with discrete Laplace noise: a person's loss is at most `share` times their size.
+
+    No size exceeds `largest`, which is public.
+    """
+    # The unit is 2**-shift. It resolves the largest size, and keeps the noise scale, 2**shift / share, below 2**60.
     shift = min(_SUM_BITS - math.frexp(largest)[1], 59 - math.ceil(math.log2(1 / share)))
     units = np.floor(np.ldexp(sizes, shift)).astype(np.int64)
     total = sum(count * unit for count, unit in zip(counts.tolist(), units.tolist(), strict=True))
@@ -55,7 +68,7 @@ def noisy_sum(sizes: Floats, counts: Counts, largest: float, share: Fraction, ra
 
 
 def take_census(counted: Sequence[Held], options: Options, randomness: Randomness) -> list[Census]:
-    """The census of each group: as counted where budgets are public, noisily where they are not."""
+    """The census of each group: exact in the bounded model, noisy in the unbounded model."""
     if options.model.budgets_are_public:
         return [public_census(held) for held in counted]
     share = floor_share(CENSUS_PART * options.share)

@@ -1,4 +1,4 @@
-"""Clip: which interval the values of a group are clipped to, and at what weights they are summed."""
+"""Clip: the interval that the values of a group are clipped to, and the weights at which they are summed."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ __all__ = ["Clip"]
 
 @dataclass(frozen=True)
 class Clip:
-    """Values clipped to middle +- half, at weights ``min(share * allowance, cap)``.
+    """Values clipped to ``middle - half`` and ``middle + half``, at weights ``min(share * allowance, cap)`` in nats.
 
-    It exists to say, once for the sums and for their noise, how large a record's part of each can be. What is summed
-    beside the values is each shape's own.
+    It exists so that the sums and their noise agree on the sensitivity: how much one record can add to each sum. What
+    is summed beside the values, the *extra* sum, depends on the shape.
     """
 
     model: Model
     share: Fraction
+    """The share of the sum, out of every allowance."""
     cap: float
+    """No record weighs more, in nats."""
     middle: float
     half: float
+    """Half the width of the clip, in the unit of the values."""
 
     squares: ClassVar[bool]
-    """Whether squares are summed beside the values."""
+    """Whether the extra sum is that of the squares; otherwise it is that of the tents."""
     slack: ClassVar[Fraction]
-    """What adding 1 to the extra sum may cost, over the share of the sum: no more than the record then saves there."""
+    """Nats that adding one nat to the extra sum may cost: no more than the record then saves in the sum of values."""
 
     @property
     def near_steps(self) -> float:
@@ -40,32 +43,32 @@ class Clip:
 
     @property
     def far(self) -> bool:
-        """Whether values far beyond the clip are counted apart."""
+        """Whether values far beyond the clip are counted separately, in cells by their distance."""
         return False
 
     @property
     def far_steps(self) -> tuple[float, float]:
-        """See `SumRule.far_below` and `SumRule.far_above`: unless a shape says otherwise, nothing is far."""
+        """See `SumRule.far_below` and `SumRule.far_above`: unless a shape says otherwise, no value is far."""
         return math.inf, math.inf
 
     @property
     def shift(self) -> int:
-        """Weights are multiples of 2**-shift; from public numbers alone."""
+        """The integer q such that weights are multiples of ``2**-q`` nats; it depends on public numbers alone."""
         return weight_shift(min(self.cap, float(self.share) * self.model.largest_allowance))
 
     @property
     def unit(self) -> int:
-        """A weight of one nat, as an integer."""
+        """A weight of one nat, as an integer: ``2**q``."""
         return 1 << self.shift
 
     @property
     def nat(self) -> int:
-        """What a weight of one nat adds at the end of the clip, as an integer."""
+        """What a record of weight one nat adds to the sum if it lies at an end of the clip, as an integer."""
         return STEPS << self.shift
 
     @property
     def rule(self) -> SumRule:
-        """What the records of the group add to the sums."""
+        """What each record of the group adds to the sums, as numbers that the passes read."""
         lift, per_unit = steps_per_unit(self.half)
         far_below, far_above = self.far_steps
         return SumRule(

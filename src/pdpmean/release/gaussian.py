@@ -1,4 +1,9 @@
-"""What is released of a bell-shaped population: its spread, and the sums of values and of tents."""
+"""The release of a bell-shaped population: its spread, then the sums of clipped values and of tents.
+
+The mean and the standard deviation of a clipped normal follow from these sums. The sum of the values alone is paid for:
+whatever a record adds to the sum of the tents ``1 - |z|``, it does not add to the sum of the values
+(docs/guarantee.md, "Average").
+"""
 
 from __future__ import annotations
 
@@ -23,72 +28,86 @@ from pdpmean.release.shape import ExactSums, KeptGroups
 
 __all__ = ["SPREAD_GRAIN", "GaussianRelease", "TentClip"]
 
-SPREAD_GRAIN = 2**40  # doubles in a cell: 2**-12 of the spread
+# Neighbouring doubles that count as one candidate for the spread: 2**-12 of it, finer than it needs to be known.
+SPREAD_GRAIN = 2**40
+# The smallest spread, far from underflow.
+_SMALLEST_SPREAD = 2.0**-1000
 
 
 @dataclass(frozen=True)
 class TentClip(Clip):
-    """Beside the values are summed the tents, which are what |z| leaves of 1, and the weight of the values `near`.
+    """A clip whose extra sum is that of the tents ``1 - |z|``; the weight of the values near the middle is summed too.
 
-    Near is within so many steps of the middle. A missing value weighs nothing.
+    A missing value adds nothing to any sum.
     """
 
     near: int
+    """A value is near the middle if it is fewer steps away than this."""
 
     squares = False
     slack = TENT_PART
 
     @property
     def near_steps(self) -> float:
-        """As planned."""
+        """See `SumRule.near`."""
         return float(self.near)
 
     @property
     def near_slack(self) -> Fraction:
-        """What adding 1 to the weight that is near may cost: who does has a tent at least so high."""
+        """Nats that adding one nat to the near weight may cost.
+
+        No more than a near record saves in the sum of the values and does not spend on its tent.
+        """
         return (1 - TENT_PART) * Fraction(STEPS - self.near, STEPS)
 
 
 class GaussianRelease:
-    """The spread is the private median of the distances to the centre; the clip is as wide as planned."""
+    """Release of a bell-shaped population: its spread is the private median of the distances from the centre.
+
+    The plan says how wide the clip is, in standard deviations.
+    """
 
     def public_location(self, plan: Plan) -> None:
-        """None: it must be located."""
+        """None: the population must be located."""
 
     def located_values(self, plan: Plan, values: Floats) -> Floats:  # noqa: ARG002
-        """All as they are."""
+        """The values as they are."""
         return values
 
     def center_lattice(self, plan: Plan) -> Lattice:
-        """As planned."""
+        """The lattice of the plan."""
         return plan.center_lattice
 
     def extents(self, kept: KeptGroups, randomness: Randomness) -> list[Location]:
-        """The location of each group, whose values come one after the other and sorted."""
+        """The location of each group: its centre, and a private median of the distances from it."""
         distances = _distances(kept.values, np.repeat(kept.centers, kept.sizes))
-        lattice = kept.plans[0].spread_lattice  # all seek in the same places
+        lattice = kept.plans[0].spread_lattice  # the same in all plans
         spreads = private_median.private_medians(
             distances, kept.weights, lattice, randomness, grain=SPREAD_GRAIN, sizes=kept.sizes
         )
-        return [_with_spread(*found) for found in zip(kept.centers, spreads, kept.plans, strict=True)]
+        return [
+            _location(center, spread, plan)
+            for center, spread, plan in zip(kept.centers, spreads, kept.plans, strict=True)
+        ]
 
     def clip(self, plan: Plan, location: Location) -> TentClip:
-        """As planned, where the population was located."""
+        """A clip of the planned width around the released centre; a very narrow one has no near values."""
         width = plan.clip_width
         near = math.floor(STEPS * (NEAR * MEDIAN_SIZE) / width) if width > NARROWEST else 0
         return TentClip(plan.model, plan.shares["sum"], plan.largest_weight, location.middle, location.half, near)
 
     def release(self, plan: Plan, clip: Clip, sums: ExactSums, randomness: Randomness) -> Average:  # noqa: ARG002
-        """From the sums of W z, of the W that are near, and of the tents.
+        """The mean of z from the noisy sums of values, tents and near weight.
 
-        Only the first is paid for: who adds to the others adds less to it.
+        Only the sum of the values is paid for: a record that adds to the other two adds less to this one.
         """
         assert isinstance(clip, TentClip)
-        number = randomness.add_laplace(sums.values, laplace_scale(clip.nat, 1))
+        values = randomness.add_laplace(sums.values, laplace_scale(clip.nat, 1))
+        # At least one nat, so that the quotients below are finite.
         tents = max(randomness.add_laplace(sums.extra, laplace_scale(clip.nat, clip.slack)), clip.nat)
         near = randomness.add_laplace(sums.counted, laplace_scale(clip.unit, clip.near_slack))
         return Average(
-            mean=number / tents,
+            mean=values / tents,
             total=tents / clip.nat,
             doubt=clip.nat / float(tents * clip.near_slack),
             near=near * STEPS / tents,
@@ -100,12 +119,16 @@ def _distances(values: Floats, centers: Floats) -> Floats:
         return np.abs(values - centers)
 
 
-def _with_spread(center: float, spread: float, plan: Plan) -> Location:
-    most = sys.float_info.max / 8 / max(plan.clip_width, 1.0)
-    limited = min(max(spread, 2.0**-1000), most)
+def _location(center: float, spread: float, plan: Plan) -> Location:
+    """The location with this spread, limited so that the ends of the clip are ordinary doubles.
+
+    It is degenerate if the spread is hardly more than the distance below which centres are not told apart.
+    """
+    largest_spread = sys.float_info.max / 8 / max(plan.clip_width, 1.0)
+    limited = min(max(spread, _SMALLEST_SPREAD), largest_spread)
     return Location(
         center,
         limited,
         half=plan.clip_width * limited / MEDIAN_SIZE,
-        degenerate=spread <= max(4 * plan.center_cell(center), 2.0**-1000),
+        degenerate=spread <= max(4 * plan.center_cell(center), _SMALLEST_SPREAD),
     )

@@ -1,4 +1,7 @@
-"""Groups on their way through the steps: one record each, to which every step adds what it released."""
+"""The state of a group on its way through the steps of an estimate.
+
+Every step takes groups and returns them with the numbers that it released. Without groups, there is one for everybody.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,23 @@ __all__ = ["Group"]
 
 @dataclass(frozen=True)
 class Group:
-    """The budgets of a group, its plan (none where it was refused), and what has been released of it so far."""
+    """The budgets of a group, its plan, and what has been released about it so far.
+
+    It exists so that every step has the same signature, whether there is one group or thousands.
+    """
 
     held: Held
+    """How many of its members hold which budget: as private as budgets are."""
     plan: Plan | None
+    """None if the group was refused for lack of budget: nothing more is then released about it."""
     weight_squares: float | None = None
+    """Noisy sum of the squared weights, in nats squared; None where the plan has no share for it."""
     location: Location | None = None
     averaged: ReleasedSums | None = None
 
     @property
     def released(self) -> Released | None:
-        """All that was released, once every step is done; None for a group that was refused."""
+        """Everything that was released, once every step is done; None for a group that was refused."""
         if self.plan is None or self.location is None or self.averaged is None:
             return None
         return Released(self.plan, self.location, self.averaged, self.weight_squares)

@@ -1,7 +1,9 @@
-"""Histogram: how far the values lie from an anchor, in half octaves on either side, each cell with its own noise.
+"""Histogram: the noisy weight of the values in each of many cells, by their distance from an anchor.
 
-A record lies in exactly one cell, those of missing values, of the anchor itself and of whatever lies beyond the others
-included. So adding or removing it changes one number by its weight, and all of them together cost no more
+The anchor is the released centre, or a known bound. On either side of it, cells are half octaves of the distance: each
+reaches sqrt(2) times as far as the one before. Further cells hold the values at the anchor, those beyond the outermost
+cells, and missing values. So every record lies in exactly one cell, and adding or removing it changes one number, by
+its weight. Each number has Laplace noise of one nat: the whole histogram costs a record its weight
 (docs/guarantee.md, "Histogram").
 """
 
@@ -21,31 +23,34 @@ from pdpmean.randomness import Randomness
 __all__ = ["first_cell", "noisy_histograms"]
 
 _UNIT_BITS = WEIGHT_UNIT.bit_length() - 1
-# Where each record is counted: the cells below, the cells above, and these four.
-_FAR_BELOW, _FAR_ABOVE, _ANCHOR, _MISSING, _ALL = range(2 * CELLS, 2 * CELLS + 5)
+# Columns of the table of weights: CELLS below the anchor, CELLS above it, and these four.
+_FAR_BELOW, _FAR_ABOVE, _ANCHOR, _MISSING, _COLUMNS = range(2 * CELLS, 2 * CELLS + 5)
 
-# Cells cover 96 octaves of the distance, from so many below the size of the anchor on; doubles tell values and anchor
-# apart down to 52 below. An anchor next to 0 is as good as 0: a population with values of both signs has its median
-# anywhere between, and most doubles are tiny. Then cells begin at 1e-12, and end at 7e16.
-_FINER, _NEXT_TO_ZERO = 32, -8
+# Cells cover 96 octaves of the distance. The first begins this many octaves below the anchor's own size; doubles can
+# tell a value from the anchor down to 52 octaves below.
+_OCTAVES_BELOW_ANCHOR = 32
+# An anchor smaller than 2**-8 is treated as 0. A population with values of both signs may have its median anywhere
+# in between, and most doubles there are tiny. Cells then begin at 1e-12, and end at 7e16.
+_SMALLEST_ANCHOR_EXPONENT = -8
 
 
 def first_cell(anchor: float) -> int:
-    """The half octave of the first cell."""
-    size = math.frexp(anchor)[1] if anchor else _NEXT_TO_ZERO
-    return 2 * (max(size, _NEXT_TO_ZERO) - _FINER)
+    """The half octave k in which the cells of an anchor begin, at a distance of ``2**(k / 2)``."""
+    exponent = math.frexp(anchor)[1] if anchor else _SMALLEST_ANCHOR_EXPONENT
+    return 2 * (max(exponent, _SMALLEST_ANCHOR_EXPONENT) - _OCTAVES_BELOW_ANCHOR)
 
 
 def noisy_histograms(
     values: Floats, weights: Counts, sizes: Counts, anchors: Sequence[float], randomness: Randomness
 ) -> list[Histogram]:
-    """The histogram of each group, whose values come one after the other.
+    """One noisy histogram per group, around the group's own anchor.
 
-    A record's loss is its weight, in units of 1 / WEIGHT_UNIT nats.
+    `values` and `weights` hold the records of all groups, one group after the other; `sizes` says how many records each
+    has. A record's loss is its weight, in units of 1 / WEIGHT_UNIT nats.
     """
     firsts = [first_cell(anchor) for anchor in anchors]
     cells = _cells(values, np.repeat(np.array(anchors, dtype=np.float64), sizes), np.repeat(firsts, sizes))
-    counts = np.zeros((len(anchors), _ALL), dtype=np.int64)
+    counts = np.zeros((len(anchors), _COLUMNS), dtype=np.int64)
     np.add.at(counts, (np.repeat(np.arange(len(anchors)), sizes), cells), weights)
     noisy = randomness.add_laplace_to_each(counts.ravel().tolist(), _UNIT_BITS)
     nats = np.array(noisy, dtype=np.float64).reshape(counts.shape) / WEIGHT_UNIT
@@ -53,11 +58,12 @@ def noisy_histograms(
 
 
 def _cells(values: Floats, anchors: Floats, firsts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The cell of each record."""
+    """The column that each record is counted in, given the anchor of its group and the first cell there."""
     with np.errstate(all="ignore"):
         offsets = values - anchors
     fractions, exponents = np.frexp(np.abs(offsets))
-    # The half octave from 2**(k / 2) on; infinities have no exponent.
+    # A distance lies in half octave k if it is at least 2**(k / 2) and below 2**((k + 1) / 2), counted from the first
+    # cell on. Infinities have no exponent, and are recognised by their fraction.
     places = 2 * (exponents.astype(np.int64) - 1) + (fractions >= math.sqrt(0.5)) - firsts
     is_above = offsets > 0
     cells = np.where(is_above, CELLS + places, places)
@@ -67,6 +73,7 @@ def _cells(values: Floats, anchors: Floats, firsts: NDArray[np.int64]) -> NDArra
 
 
 def _histogram(anchor: float, first: int, nats: Floats) -> Histogram:
+    """The released histogram, from a row of noisy weights in nats."""
     return Histogram(
         anchor=anchor,
         first=first,

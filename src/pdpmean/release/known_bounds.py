@@ -1,4 +1,4 @@
-"""What is released of values between known bounds: nothing but sums, since the clip is public."""
+"""The release of values between two known bounds: sums alone, because the clip is public."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ __all__ = ["KnownBoundsRelease"]
 
 
 class KnownBoundsRelease:
-    """The clip is the bounds."""
+    """Release of values between two known bounds, which are the clipping bounds; nothing is located."""
 
     def public_location(self, plan: Plan) -> Location:
-        """Between the bounds."""
+        """The middle between the bounds, and half the distance between them."""
         low, high = plan.bounds
         half = plan.bounds.half
         return Location(center=low / 2 + high / 2, spread=half, half=half)
 
     def clip(self, plan: Plan, location: Location) -> SquareClip:
-        """The bounds."""
+        """The clip from one bound to the other."""
         return SquareClip(plan.model, plan.shares["sum"], plan.largest_weight, location.middle, location.half)
 
     def release(
         self, plan: Plan, clip: Clip, sums: ExactSums, randomness: Randomness
     ) -> PublicTotalSums | PrivateTotalSums:
-        """The sums that the model asks for."""
+        """The noisy sums of values, squares and missing weight."""
         return noisy_sums(plan, clip, sums, randomness)

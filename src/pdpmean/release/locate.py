@@ -1,7 +1,8 @@
-"""Locate: where the population lies and how wide it is, from a sample of the records.
+"""Locate: where each group's population lies and how wide it is, from a sample of the records.
 
-Between known bounds nothing is located. Otherwise the centre is a private median; how the width is found is each
-shape's own. A record costs what its weight says, a part of it for the centre and the rest for the width
+The clipping bounds of the average follow from this. If the clip is public, because it is two known bounds, nothing is
+located. Otherwise the centre is a private median, unless a known bound serves as the anchor. How the width is found
+depends on the shape. A record's loss is at most its weight: one part is for the centre, the rest for the width
 (docs/guarantee.md, "Locate").
 """
 
@@ -31,35 +32,37 @@ from pdpmean.release.shapes import LOCATING, RELEASES
 
 __all__ = ["locate", "locate_kept", "thinning_of"]
 
-_TOGETHER = 2**16  # values of groups that are located at once; the arrays of more leave the processor's cache
+# Values of the groups that are located together; larger arrays do not fit into the processor's cache.
+_TOGETHER = 2**16
 
 
 def locate(source: Source, groups: Sequence[Group], randomness: Randomness) -> list[Group]:
-    """Each group with where it lies; all in one pass over the records, of which a sample is kept.
+    """Each group with its location, all from one pass over the records, which keeps a random sample.
 
-    No pass is made where that is public.
+    There is no pass if the location of every group is public.
     """
-    known = [_publicly(group) for group in groups]
-    plans = [group.plan if group.location is None else None for group in known]
+    with_public = [_with_public_location(group) for group in groups]
+    plans = [group.plan if group.location is None else None for group in with_public]
     if not any(plans):
-        return known
+        return with_public
     thinning = thinning_of(plans, grouped=source.groups is not None)
     kept = source.sample(thinning, randomness)
-    located = locate_kept(kept, thinning.kept_weights, plans, randomness)
+    locations = locate_kept(kept, thinning.kept_weights, plans, randomness)
     return [
-        replace(group, location=location) if location else group for group, location in zip(known, located, strict=True)
+        replace(group, location=location) if location else group
+        for group, location in zip(with_public, locations, strict=True)
     ]
 
 
-def _publicly(group: Group) -> Group:
-    """The group where it publicly lies, if it does."""
+def _with_public_location(group: Group) -> Group:
+    """The group with its location, if that is public."""
     if group.plan is None:
         return group
     return replace(group, location=RELEASES[group.plan.shape].public_location(group.plan))
 
 
 def thinning_of(plans: Sequence[Plan | None], *, grouped: bool) -> Thinning:
-    """Who is kept, as planned; nobody where there is no plan."""
+    """The probability with which each record is kept, by the plan of its group; nobody of a group without one."""
     model = next(plan.model for plan in plans if plan)
     return Thinning.of(model, [plan.keep_rule if plan else None for plan in plans], grouped=grouped)
 
@@ -67,46 +70,56 @@ def thinning_of(plans: Sequence[Plan | None], *, grouped: bool) -> Thinning:
 def locate_kept(
     kept: Batch, weigh: Callable[[Batch], Floats], plans: Sequence[Plan | None], randomness: Randomness
 ) -> list[Location | None]:
-    """Where the kept values of each group with a plan lie. A record may cost as many nats as `weigh` says."""
+    """The location of each group that has a plan, from the kept records; None for the others.
 
-    def one(task: _Task) -> list[Location]:
-        portion, coins = task
-        # In order: around the centre, distances then fall and rise again, and are sorted at once.
-        some = kept.at(np.concatenate([own[np.argsort(kept.values[own])] for own, _ in portion]))
-        sizes = np.array([own.size for own, _ in portion])
-        return _locate_some(some.values, weigh(some), sizes, [plan for _, plan in portion], coins)
+    `weigh` says what each kept record may cost, in nats.
+    """
 
-    members = [(own, plan) for own, plan in zip(kept.by_group(len(plans)), plans, strict=True) if plan]
+    def locate_portion(task: _Task) -> list[Location]:
+        portion, own_randomness = task
+        # Sorted by value: distances from the centre then fall and rise again, which is quick to sort.
+        records = kept.at(np.concatenate([indices[np.argsort(kept.values[indices])] for indices, _ in portion]))
+        sizes = np.array([indices.size for indices, _ in portion])
+        return _locate_some(records.values, weigh(records), sizes, [plan for _, plan in portion], own_randomness)
+
+    members = [(indices, plan) for indices, plan in zip(kept.by_group(len(plans)), plans, strict=True) if plan]
     tasks = ((portion, randomness.spawn()) for portion in _portions(members))
-    found = itertools.chain.from_iterable(in_threads(one, tasks))
-    return [next(found) if plan else None for plan in plans]
+    locations = itertools.chain.from_iterable(in_threads(locate_portion, tasks))
+    return [next(locations) if plan else None for plan in plans]
 
 
-_Members = tuple[NDArray[np.intp], Plan]  # where the records of a group are, and its plan
+_Members = tuple[NDArray[np.intp], Plan]  # the indices of a group's records, and its plan
 _Task = tuple[list[_Members], Randomness]
 
 
 def _portions(groups: Sequence[_Members]) -> Iterator[list[_Members]]:
-    """Groups in portions of so many records that they stay in the cache, and all with a centre to seek or none."""
-    portions = (np.cumsum([own.size for own, _ in groups]) // _TOGETHER).tolist()
-    kinds = ((portion, "center" in plan.shares) for portion, (_, plan) in zip(portions, groups, strict=True))
-    together = itertools.groupby(zip(groups, kinds, strict=True), key=lambda pair: pair[1])
-    return ([group for group, _ in portion] for _, portion in together)
+    """The groups in portions that are located together.
+
+    A portion fits into the cache. Either all of its groups have a centre to find, or none has.
+    """
+    numbers = (np.cumsum([indices.size for indices, _ in groups]) // _TOGETHER).tolist()
+    kinds = ((number, "center" in plan.shares) for number, (_, plan) in zip(numbers, groups, strict=True))
+    portions = itertools.groupby(zip(groups, kinds, strict=True), key=lambda pair: pair[1])
+    return ([group for group, _ in portion] for _, portion in portions)
 
 
 def _locate_some(
     values: Floats, weights: Floats, sizes: Counts, plans: Sequence[Plan], randomness: Randomness
 ) -> list[Location]:
-    """The same, of groups one after the other, each of its size and sorted."""
-    plan = plans[0]  # all seek in the same places
+    """The location of each group of a portion: first its centre, then its width.
+
+    The records of the groups come one group after the other, and sorted within each; `sizes` says how many each has.
+    """
+    plan = plans[0]  # bounds, lattice and anchor are the same in all of them
     shape = LOCATING[plan.shape]
     values = shape.located_values(plan, values)
-    parts = np.repeat([p.center_part for p in plans], sizes)
-    of_centers, rest = (integer_weights(round_down(weights * part)) for part in (parts, 1 - parts))
+    parts = np.repeat([group_plan.center_part for group_plan in plans], sizes)
+    # What a record may cost is divided between the two releases; both parts are rounded down.
+    center_weights, width_weights = (integer_weights(round_down(weights * part)) for part in (parts, 1 - parts))
     if "center" in plan.shares:
         centers = private_median.private_medians(
-            values, of_centers, shape.center_lattice(plan), randomness, grain=plan.center_grain, sizes=sizes
+            values, center_weights, shape.center_lattice(plan), randomness, grain=plan.center_grain, sizes=sizes
         )
     else:
         centers = [plan.anchor] * len(plans)
-    return shape.extents(KeptGroups(values, rest, sizes, centers, plans), randomness)
+    return shape.extents(KeptGroups(values, width_weights, sizes, centers, plans), randomness)

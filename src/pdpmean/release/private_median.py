@@ -1,4 +1,10 @@
-"""Private medians by the exponential mechanism over all doubles, of many groups at once."""
+"""Private medians of many groups at once, by the exponential mechanism over all doubles.
+
+The centre of every population is such a median, and for a bell-shaped one the spread is, too. Candidates are the
+doubles of a lattice, whose prior measure says which are preferred beforehand. Between two neighbouring values all
+candidates have the same penalty, so a draw chooses a segment of them first, and then one within it
+(docs/guarantee.md, "Private median").
+"""
 
 from __future__ import annotations
 
@@ -31,15 +37,17 @@ def private_medians(
     grain: int = 1,
     sizes: Counts | None = None,
 ) -> list[float]:
-    """A double y for each group, drawn in proportion to its multiplicity times ``exp(-excess(y) / 2)``.
+    """One double y per group, drawn in proportion to its prior measure times ``exp(-excess(y) / 2)``.
 
-    The excess is how far the weight on the heavier side of y is above half of all, twice over and in nats:
-    ``max(0, 2 max(below, above) - all)``. One record more or less changes it by at most its weight, whichever y, and so
-    the probability of y by at most a factor ``exp(weight)``. Missing values take no part.
+    The excess is ``max(0, 2 max(below, above) - total)`` in nats: twice the weight on the heavier side of y, less the
+    weight of all values. Adding or removing a record changes it by at most the record's weight, at every y. So the
+    probability of y changes by a factor of at most ``exp(weight)``. Missing values do not count.
 
-    Values are taken together in cells of `grain` neighbouring doubles, and values in the cell of y are on neither side:
-    where many values are equal, their one double would hardly ever be found. Groups come one after the other, each of
-    its size; without `sizes` all values are of one.
+    Values are compared in cells of `grain` neighbouring doubles, and values in the cell of y are on neither side.
+    Otherwise, where many values are equal, their one double would hardly ever be drawn.
+
+    Weights are in units of 1 / WEIGHT_UNIT nats. Values come one group after the other, and `sizes` says how many each
+    group has; without `sizes`, all are of one group.
     """
     segments = _segments(values, weights, np.array([values.size]) if sizes is None else sizes, lattice, grain)
     lows, highs = segments.lows, segments.highs
@@ -50,58 +58,86 @@ def private_medians(
     logs = lattice.log_measures(lows, highs)
     chosen = choose_segments(logs, measure, segments.excess, 0.5 / WEIGHT_UNIT, randomness, segments.starts)
     starts = [lattice.below(int(lows[segment])) for segment in chosen]
-    keys = [start + randomness.below(measure(segment)) for start, segment in zip(starts, chosen, strict=True)]
-    return [double_of(lattice.key_at(key)) for key in keys]
+    places = [start + randomness.below(measure(segment)) for start, segment in zip(starts, chosen, strict=True)]
+    return [double_of(lattice.key_at(place)) for place in places]
 
 
 class _Segments(NamedTuple):
-    """Runs of doubles that are alike: their ends, by key, and their excess; and where those of each group start."""
+    """Runs of doubles with the same excess, of all groups one after the other; some are empty."""
 
     lows: Counts
+    """The key of the first double of each segment."""
     highs: Counts
+    """The key after its last double."""
     excess: Counts
+    """In units of 1 / WEIGHT_UNIT nats."""
     starts: NDArray[np.intp]
+    """The index of the first segment of each group."""
 
 
 def _segments(values: Floats, weights: Counts, sizes: Counts, lattice: Lattice, grain: int) -> _Segments:
-    """Of each group, cells with values, each followed by the gap up to the next; some are empty."""
-    first, end = lattice.starts[0], lattice.starts[-1]
-    points, before, after, starts = _cells(values, weights, sizes, lattice, grain)
-    lows, highs, excess = (np.empty(2 * points.size, dtype=np.int64) for _ in range(3))
-    lows[::2], highs[::2] = np.maximum(points, first), np.clip(points + grain, first, end)
-    lows[1::2], highs[1:-1:2] = highs[::2], lows[2::2]
-    highs[2 * np.append(starts[1:], points.size) - 1] = end
-    excess[::2], excess[1::2] = np.maximum(np.maximum(before, -after), 0), np.abs(after)
-    return _Segments(lows, highs, excess, 2 * starts)
+    """The segments of each group: its cells that hold values, each followed by the gap up to the next such cell."""
+    first = lattice.starts[0]
+    end = lattice.starts[-1]
+    cells = _cells(values, weights, sizes, lattice, grain)
+    count = cells.keys.size
+    lows, highs, excess = (np.empty(2 * count, dtype=np.int64) for _ in range(3))
+    # Even entries are cells, odd ones the gaps after them.
+    lows[::2] = np.maximum(cells.keys, first)
+    highs[::2] = np.clip(cells.keys + grain, first, end)
+    lows[1::2] = highs[::2]
+    highs[1:-1:2] = lows[2::2]
+    highs[2 * np.append(cells.starts[1:], count) - 1] = end  # the last gap of each group ends with the lattice
+    # From within a cell, the weight below is what lies before the cell, and the weight above what lies after it.
+    excess[::2] = np.maximum(np.maximum(cells.before, -cells.after), 0)
+    excess[1::2] = np.abs(cells.after)
+    return _Segments(lows, highs, excess, 2 * cells.starts)
 
 
-def _cells(
-    values: Floats, weights: Counts, sizes: Counts, lattice: Lattice, grain: int
-) -> tuple[Counts, Counts, Counts, NDArray[np.intp]]:
-    """Cells with values: the first key, how much more weight is below than not, before and after; where groups start.
+class _Cells(NamedTuple):
+    """The cells that hold values, of all groups one after the other.
 
-    Values beyond an end of the lattice are in a cell there that nothing is chosen from, but count on their side. Every
-    group has such a cell before all others, whose gap is its first.
+    A balance is the weight below a point, less the weight above it, within the group.
     """
-    lowest, heads = lattice.starts[0] // grain * grain - grain, np.cumsum(sizes) - sizes
+
+    keys: Counts
+    """The key of the first double of each cell."""
+    before: Counts
+    """The balance just before the cell, with the cell's own values above."""
+    after: Counts
+    """The balance just after the cell, with the cell's own values below."""
+    starts: NDArray[np.intp]
+    """The index of the first cell of each group."""
+
+
+def _cells(values: Floats, weights: Counts, sizes: Counts, lattice: Lattice, grain: int) -> _Cells:
+    """The cells that hold values, and the balance of weights on either side of each.
+
+    Values beyond an end of the lattice count on their side: they are in a cell outside, from which nothing is drawn.
+    Every group begins with the cell below the lattice, even if no value lies there, so that a gap follows it.
+    """
+    lowest = lattice.starts[0] // grain * grain - grain
+    heads = np.cumsum(sizes) - sizes
     keys = np.minimum(np.maximum(keys_of(values) // grain * grain, lowest), lattice.starts[-1])
     order = _sorted_by_group(keys, sizes)
     keys = np.insert(keys[order], heads, lowest)
-    passed = np.append(0, np.cumsum(np.insert(np.where(np.isnan(values), 0, weights)[order], heads, 0)))
+    weight_before = np.append(0, np.cumsum(np.insert(np.where(np.isnan(values), 0, weights)[order], heads, 0)))
     heads = heads + np.arange(sizes.size)
     is_new = np.append(True, keys[1:] != keys[:-1])
     is_new[heads] = True
     cells = np.flatnonzero(is_new)
     starts = np.searchsorted(cells, heads)
 
-    # Of the group alone: twice what was passed since its head, less all of it.
+    # With w the weight before a point, over all groups, and h and e that before the head and the end of its own group,
+    # w - h is below the point and e - w above it: the balance is 2 w - (h + e).
     ends = np.append(heads[1:], keys.size)
-    both = np.repeat(passed[heads] + passed[ends], np.diff(starts, append=cells.size))
-    before, after = 2 * passed[cells] - both, 2 * passed[np.append(cells[1:], keys.size)] - both
-    return keys[cells], before, after, starts
+    head_and_end = np.repeat(weight_before[heads] + weight_before[ends], np.diff(starts, append=cells.size))
+    before = 2 * weight_before[cells] - head_and_end
+    after = 2 * weight_before[np.append(cells[1:], keys.size)] - head_and_end
+    return _Cells(keys[cells], before, after, starts)
 
 
 def _sorted_by_group(keys: Counts, sizes: Counts) -> NDArray[np.intp]:
-    """The order of the keys in each group; what is in order already is merged."""
+    """The indices that sort the keys within each group; a stable sort is fast, as runs are mostly sorted already."""
     ends = itertools.pairwise([0, *np.cumsum(sizes).tolist()])
     return np.concatenate([start + np.argsort(keys[start:end], kind="stable") for start, end in ends])

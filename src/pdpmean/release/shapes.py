@@ -1,4 +1,4 @@
-"""The shapes a population may be taken to have, as this room sees them."""
+"""How each shape of population is released: the implementations of the protocols in `shape.py`, by name."""
 
 from __future__ import annotations
 

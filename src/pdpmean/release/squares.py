@@ -1,27 +1,31 @@
-"""The sums of clipped values and of their squares, with noise: all that is released of a clip that is known.
+"""The noisy sums of clipped values and of their squares, once the clip is known.
 
-A record adds integers: W is its weight, z with ``|z| <= H`` the step of its value, and ``s = floor(z**2 / H)``. Weights
-are multiples of ``2**-q`` nats, so that a cost of ``W / 2**q`` is at most its share.
+These sums serve populations of any shape, and values between known bounds. The squares give the variance within the
+clip, on which the confidence interval rests.
 
-If the total weight is public, these sums are released::
+A record adds integers. W is its weight; z is its value in steps from the middle of the clip, with ``|z| <= H``; and
+``s = floor(z**2 / H)``. Weights are multiples of ``2**-q`` nats, and ``W / 2**q`` is at most the record's share.
 
-    S = sum of W z          noise of scale H 2**q
-    V = sum of W (H - s)    noise of scale 2 H 2**q
-    D = sum of W, missing   noise of scale 2**q
-    B = sum of W b, far     noise of scale H 2**q, for each cell of far values
+If the total weight is public (bounded model), these sums are released::
 
-A value within the clip, or not far beyond it, costs ``W / 2**q`` times ``|z| / H + (H - s) / (2 H)``, which is at most
-1: ``s >= 2 |z| - H``, since ``z**2 / H - 2 |z| + H`` is a square over H, and the right side is an integer. A missing
-value is in D alone. A far one is in B alone, in one cell, with ``0 <= b <= H``.
+    S = sum of W z                       noise of scale H 2**q
+    V = sum of W (H - s)                 noise of scale 2 H 2**q
+    D = sum of W over missing values     noise of scale 2**q
+    B = sum of W b over each far cell    noise of scale H 2**q
 
-If it is private, so that records are added or removed, D and B are the same, and the others are::
+A value that is not far costs ``W / 2**q`` times ``|z| / H + (H - s) / (2 H)``. That factor is at most 1, because
+``s >= 2 |z| - H``: ``z**2 / H`` exceeds ``2 |z| - H`` by ``(H - |z|)**2 / H``, and ``2 |z| - H`` is an integer, so
+rounding down does not go below it. A missing value is in D only. A far value is in B only, in one cell, with
+``0 <= b <= H``.
+
+If the total weight is private (unbounded model), D and B are the same, and the others are::
 
     F0 = sum of W (H - 2 z + s)    noise of scale 4 H 2**q
     F1 = sum of 2 W (H - s)        noise of scale 4 H 2**q
     F2 = sum of W (H + 2 z + s)    noise of scale 4 H 2**q
 
-None of what a record adds is negative, for the same reason, and together it is ``4 W H``: a record costs ``W / 2**q``,
-whatever its value (docs/guarantee.md, "Average").
+What a record adds to each is at least 0, for the same reason, and adds up to ``4 W H``. So a record costs ``W / 2**q``,
+whatever its value (docs/guarantee.md, "Sums with squares").
 """
 
 from __future__ import annotations
@@ -42,25 +46,25 @@ __all__ = ["SquareClip", "noisy_sums"]
 
 @dataclass(frozen=True)
 class SquareClip(Clip):
-    """Beside the values are summed the weights and the squares; missing values are left out of all of these."""
+    """A clip whose extra sum is that of the squares. Missing values are in none of the sums but their own."""
 
     squares = True
-    slack = Fraction(1, 2)  # 1 - z**2 is at most twice 1 - |z|
+    slack = Fraction(1, 2)  # 1 - z**2 is at most twice 1 - |z|, for z in half widths of the clip
 
     @property
     def shift(self) -> int:
-        """One less at most, since noise here has up to twice the scale that it has elsewhere."""
+        """As in any clip, but at most one less: the noise scale, 4 H 2**q, is twice as large as elsewhere."""
         return min(super().shift, LARGEST_SHIFT - 1)
 
 
 def noisy_sums(plan: Plan, clip: Clip, sums: ExactSums, randomness: Randomness) -> PublicTotalSums | PrivateTotalSums:
-    """The sums that the model asks for: a record costs at most its share."""
-    of_clip = _with_public_total if plan.model.budgets_are_public else _with_private_total
-    return of_clip(clip, sums, randomness)
+    """The sums with their noise, as the model requires: a record's loss is at most its share."""
+    release = _with_public_total if plan.model.budgets_are_public else _with_private_total
+    return release(clip, sums, randomness)
 
 
 def _with_public_total(clip: Clip, sums: ExactSums, randomness: Randomness) -> PublicTotalSums:
-    """S, V, D and B; who adds to V adds less to S, and who adds to D or B adds to no other."""
+    """S, V, D and B with noise. What a record adds to V it saves in S; one that adds to D or B adds to nothing else."""
     spread = sums.counted * STEPS - sums.extra
     values = randomness.add_laplace(sums.values, laplace_scale(clip.nat, 1))
     spread = randomness.add_laplace(spread, laplace_scale(clip.nat, clip.slack))
@@ -76,7 +80,7 @@ def _with_public_total(clip: Clip, sums: ExactSums, randomness: Randomness) -> P
 
 
 def _with_private_total(clip: Clip, sums: ExactSums, randomness: Randomness) -> PrivateTotalSums:
-    """F0, F1 and F2, of which a record has at most as much together as one of them may have; D and B."""
+    """F0, F1, F2, D and B with noise. A record adds no more to F0, F1 and F2 together than one of them alone allows."""
     everybody = sums.counted * STEPS
     scale = laplace_scale(4 * clip.nat, 1)
     low = randomness.add_laplace(everybody - 2 * sums.values + sums.extra, scale)
@@ -94,12 +98,15 @@ def _with_private_total(clip: Clip, sums: ExactSums, randomness: Randomness) -> 
 
 
 def _missing(clip: Clip, sums: ExactSums, randomness: Randomness) -> float:
-    """D, in nats."""
+    """D with noise, in nats."""
     return randomness.add_laplace(sums.missing, laplace_scale(clip.unit, 1)) / clip.unit
 
 
 def _far_cells(clip: Clip, sums: ExactSums, randomness: Randomness) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """B, in nats, of the cells below and of those above, from the middle outwards; none where nothing is far."""
+    """B with noise, in nats: the far cells below the clip and those above, each side from the middle outwards.
+
+    Both are empty if the clip has no far cells.
+    """
     noisy = randomness.add_laplace_to_each(sums.far, STEP_BITS + clip.shift)
     nat = clip.nat
     cells = tuple(number / nat for number in noisy)

@@ -1,4 +1,8 @@
-"""Weight squares: the sum of the squared weights, on which the sampling error rests, where budgets are private."""
+"""Weight squares: the noisy sum of the squared weights, where budgets are private.
+
+The sampling error of a weighted mean depends on the sum of the squared weights. In the bounded model it follows from
+the public budgets; in the unbounded model it has to be released (docs/guarantee.md, "Weight squares").
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ __all__ = ["noisy_squares", "weight_squares"]
 
 
 def weight_squares(groups: Sequence[Group], randomness: Randomness) -> list[Group]:
-    """Each group with the noisy sum of its squared weights, where its plan has a share for that."""
+    """Each group with the noisy sum of its squared weights, if its plan has a share for that."""
     return [
         replace(group, weight_squares=noisy_squares(group.held, group.plan, randomness))
         if group.plan and "weight_squares" in group.plan.shares
@@ -28,13 +32,16 @@ def weight_squares(groups: Sequence[Group], randomness: Randomness) -> list[Grou
 
 
 def noisy_squares(held: Held, plan: Plan, randomness: Randomness) -> float:
-    """The noisy sum of the squares of the weights that `average` gives.
+    """The noisy sum of the squares of the weights that records have in `average`, in nats squared.
 
-    Person i adds ``floor(w_i**2 / cap * 2**q)``, for a weight w_i of at most its share s of the allowance and at most
-    the cap, so at most ``s a_i 2**q``; noise of scale ``2**q s / s'`` makes that a loss of at most ``s' a_i``.
+    Let s be the share of the sum, s' the share of this step, and a_i the allowance of person i. Their weight w_i is at
+    most ``s a_i``, and at most the cap. They add ``floor(w_i**2 / cap * 2**q)``, which is at most ``s a_i 2**q``. The
+    noise has scale ``2**q s / s'``, so the loss is at most ``s' a_i``.
     """
-    share, cap = plan.shares["sum"], plan.largest_weight
+    share = plan.shares["sum"]
+    cap = plan.largest_weight
     weights = np.minimum(held.levels * round_down(float(share)), cap)
-    parts = weights * (weights / cap)  # the quotient rounds to at most 1, and so the product to at most the weight
-    noisy = noisy_sum(parts, held.counts, cap, plan.shares["weight_squares"] / share, randomness)
-    return cap * noisy * held.middle_over_low**2  # from the lower ends of cells to their middles
+    # The quotient rounds to at most 1, so the product rounds to at most the weight.
+    squares_over_cap = weights * (weights / cap)
+    noisy = noisy_sum(squares_over_cap, held.counts, cap, plan.shares["weight_squares"] / share, randomness)
+    return cap * noisy * held.middle_over_low**2  # from the lower ends of the cells to their middles

@@ -1,4 +1,4 @@
-"""Sources: whatever a user holds, as batches of records; `files/` and `spark/` have folders of their own.
+"""Sources: arrays, tables, files and Spark DataFrames, as batches of records.
 
 Sees private data. May import: core, passes, randomness, errors.
 """

@@ -1,4 +1,4 @@
-"""Columns in memory."""
+"""Arrays: columns in memory, as a source of batches."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ from pdpmean.passes.source import BatchSource
 
 __all__ = ["ArraySource"]
 
-_BATCH = 2**20
+_BATCH = 2**20  # records
 
 
 class ArraySource(BatchSource):
-    """Arrays of one length."""
+    """Records in arrays of equal length.
+
+    `codes` are the positions of the records' groups in the list of groups, and `people` their ids. `public` says
+    whether participation is.
+    """
 
     def __init__(
         self,
@@ -32,8 +36,13 @@ class ArraySource(BatchSource):
         *,
         public: bool = True,
     ) -> None:
-        self._values, self._budgets, self._codes, self._people = values, budgets, codes, people
-        self.groups, self.rows, self._public = groups, budgets.size, public
+        self._values = values
+        self._budgets = budgets
+        self._codes = codes
+        self._people = people
+        self._public = public
+        self.groups = groups
+        self.rows = budgets.size
 
     def batches(self, *, values: bool = True) -> Iterator[Batch]:  # noqa: ARG002 (leaving them out saves nothing)
         """Slices of the arrays; nothing is copied."""
@@ -43,7 +52,7 @@ class ArraySource(BatchSource):
             yield Batch(self._values[part], self._budgets[part], codes)
 
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
-        """The id of each record, and its budget."""
+        """The ids of the records, and their budgets."""
         from pdpmean.sources.people import ids_as_text
 
         for start in range(0, self._budgets.size, _BATCH):
@@ -52,14 +61,15 @@ class ArraySource(BatchSource):
             yield ids_as_text(self._texts(part), "person", taking_part, public=self._public), self._budgets[part]
 
     def identified(self) -> Iterator[tuple[Any, Batch]]:
-        """Ids as text, null for nobody's, and the records that they belong to."""
+        """The ids as text, null where a record names nobody, and the records that they belong to."""
         from pdpmean.sources.people import known_ids
 
-        for place, batch in enumerate(self.batches()):
-            texts = self._texts(slice(place * _BATCH, (place + 1) * _BATCH))
+        for number, batch in enumerate(self.batches()):
+            texts = self._texts(slice(number * _BATCH, (number + 1) * _BATCH))
             yield known_ids(texts, "person", None, public=self._public), batch
 
     def _texts(self, part: slice) -> Any:
+        """The ids of some records as an Arrow array of text; null for an entry that names nobody."""
         import pyarrow as pa
 
         from pdpmean.sources.people import id_as_text
@@ -68,6 +78,6 @@ class ArraySource(BatchSource):
 
     def duplicate_person(self) -> bool:
         """Whether two records have the same id."""
-        with suppress(Exception):  # whatever an id raises when it is compared
+        with suppress(Exception):  # comparing ids may raise anything
             return len(set(self._people)) < len(self._people)
         raise InvalidInputError("person must be a column of numbers or text", name="person")

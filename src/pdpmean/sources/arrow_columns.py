@@ -1,4 +1,4 @@
-"""Arrow columns as arrays: numbers, and places in a public list. Types are checked; an entry never raises."""
+"""Arrow columns as arrays: as doubles, or as positions in a public list. Types are checked; an entry never raises."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ from pdpmean.errors import InvalidInputError
 __all__ = ["Places", "check_numeric", "equal_to", "listed", "numbers"]
 
 _NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity|nan))$"
-_FARTHEST, _WIDEST = 2**62, 2**20  # integers that a table of places is made of
-_DIGITS = {32: 9, 64: 18, 128: 38, 256: 76}  # of decimals, by their bits
-# Types that can be compared with a list only after a cast.
+# A table of positions is made for listed integers up to this size, within a range of at most this width.
+_FARTHEST = 2**62
+_WIDEST = 2**20
+_DIGITS = {32: 9, 64: 18, 128: 38, 256: 76}  # of a decimal, by its number of bits
+# Types that Arrow can compare with a list only after a cast.
 _CAST = {
     pa.string_view(): pa.large_string(),
     pa.binary_view(): pa.large_binary(),
@@ -54,12 +56,12 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _is_decimal(kind: pa.DataType) -> bool:
-    """Whether these are decimals that Arrow can write, if there are any."""
+    """Whether these are decimals whose scale Arrow can write as text."""
     return bool(pa.types.is_decimal(kind) and abs(kind.scale) <= _DIGITS[kind.bit_width])
 
 
 def numbers(column: pa.Array) -> Floats:
-    """A column as doubles, without a copy where it holds nothing else; missing ones, and text that is none, are NaN."""
+    """A column as doubles, without a copy if it holds doubles; missing entries and text that is no number are NaN."""
     if pa.types.is_dictionary(column.type):
         return _taken(numbers(column.dictionary), column.indices, math.nan)
     if pa.types.is_decimal(column.type):
@@ -70,42 +72,45 @@ def numbers(column: pa.Array) -> Floats:
 
 
 def equal_to(column: pa.Array, entry: pa.Scalar) -> Floats:
-    """1 where a column has this entry, which is of its type as `listed` gives it, 0 where not, NaN where missing."""
+    """1 where an entry of the column equals this one, 0 where it does not, NaN where it is missing.
+
+    `entry` has the type that `listed` gives it for this column.
+    """
     if pa.types.is_dictionary(column.type):
         return _taken(equal_to(column.dictionary, entry), column.indices, math.nan)
-    held = column.cast(entry.type)
-    if pa.types.is_floating(held.type):
-        held = pc.if_else(pc.is_nan(held), None, held)
-    return _doubles(pc.equal(held, entry))
+    entries = column.cast(entry.type)
+    if pa.types.is_floating(entries.type):
+        entries = pc.if_else(pc.is_nan(entries), None, entries)
+    return _doubles(pc.equal(entries, entry))
 
 
 def _doubles(column: pa.Array) -> Floats:
-    # Threads wait for each other in every call to Arrow: none without need.
-    held = column if column.type == pa.float64() else column.cast(pa.float64(), safe=False)
-    doubles: Floats = held.to_numpy(zero_copy_only=False)
+    # Threads wait for each other in every call to Arrow, so that a needless cast would cost time.
+    cast = column if column.type == pa.float64() else column.cast(pa.float64(), safe=False)
+    doubles: Floats = cast.to_numpy(zero_copy_only=False)
     return doubles
 
 
 def _taken(of_dictionary: NDArray[Any], indices: pa.Array, missing: float) -> NDArray[Any]:
-    """What each entry of a dictionary column is, given what each entry of its dictionary is."""
-    known = np.append(of_dictionary, np.array([missing], of_dictionary.dtype))
+    """The result for each entry of a dictionary column, given the results for the entries of its dictionary."""
+    results = np.append(of_dictionary, np.array([missing], of_dictionary.dtype))
     where = indices.cast(pa.int64(), safe=False).fill_null(of_dictionary.size)
-    taken: NDArray[Any] = known[where.to_numpy()]
+    taken: NDArray[Any] = results[where.to_numpy()]
     return taken
 
 
 def _numbers_in_decimals(column: pa.Array) -> Floats:
-    """The nearest doubles, as every engine gives them; Arrow's own cast misses them by a bit now and then."""
+    """Decimals as the nearest doubles, the same in every engine; Arrow's own cast is sometimes off by one bit."""
     kind = column.type
     if kind.bit_width != 128 or kind.precision > 15 or not 0 <= kind.scale <= 22:
         return _doubles(column.cast(pa.string()))
-    # Two integers that are exact as doubles, so that their quotient is rounded once.
+    # A quotient of two integers that are exact as doubles, so that it is rounded only once.
     words = np.frombuffer(column.buffers()[1] or b"", np.int64)[2 * column.offset : 2 * (column.offset + len(column))]
     return np.where(column.is_valid().to_numpy(zero_copy_only=False), words[::2] / float(10**kind.scale), math.nan)
 
 
 def _numbers_in_text(column: pa.Array) -> Floats:
-    """Every entry is read by itself: fast or slowly, and whatever its neighbours are, it is the same number."""
+    """Text as doubles. The slow path gives an entry the same number as the fast one, whatever its neighbours are."""
     try:
         return _doubles(column)
     except pa.ArrowInvalid:
@@ -114,23 +119,27 @@ def _numbers_in_text(column: pa.Array) -> Floats:
 
 
 def listed(labels: tuple[str, ...], kind: pa.DataType, role: str, name: str) -> pa.Array:
-    """A public list, written as text, in the type of the column `name` that it is to be compared with."""
-    held = kind.value_type if pa.types.is_dictionary(kind) else kind
-    held = _CAST.get(held, held)
-    if not _fit(labels, held):
-        wrong = next(label for label in labels if not _fit((label,), held))
+    """The labels of a public list in the type of the column `name`, so that they can be compared with its entries.
+
+    `role` is the argument that lists them. Raises if a label cannot be an entry of that type, or if two become equal.
+    """
+    entry_type = kind.value_type if pa.types.is_dictionary(kind) else kind
+    entry_type = _CAST.get(entry_type, entry_type)
+    if not _fit(labels, entry_type):
+        wrong = next(label for label in labels if not _fit((label,), entry_type))
         raise InvalidInputError(
             f"{role} must be entries that column {name!r}, of type {kind}, can have; got {wrong!r}",
             name=role,
             value=wrong,
         )
-    entries = pa.array(labels, pa.string()).cast(held)
+    entries = pa.array(labels, pa.string()).cast(entry_type)
     if len(entries.unique()) < len(entries):
         raise InvalidInputError(f"{role} must differ also as entries of column {name!r}, of type {kind}", name=role)
     return entries
 
 
 def _fit(labels: Sequence[str], kind: pa.DataType) -> bool:
+    """Whether all labels can be entries of this type."""
     try:
         entries = pa.array(labels, pa.string()).cast(kind)
         return bool(pc.index_in(entries, value_set=entries).null_count == 0)
@@ -140,12 +149,15 @@ def _fit(labels: Sequence[str], kind: pa.DataType) -> bool:
 
 @dataclass(frozen=True)
 class Places:
-    """Finds the entries of columns in a public list without repetition; made once, and used for every batch."""
+    """A public list of distinct entries, in which those of a column are looked up.
+
+    It exists so that what makes this fast is prepared once, not for every batch.
+    """
 
     entries: pa.Array
 
     def of(self, column: pa.Array) -> NDArray[np.int32]:
-        """The place of each entry of the column in the list; the list's length if it is not there."""
+        """The position of each entry of the column in the list; the list's length for one that is not listed."""
         if pa.types.is_dictionary(column.type):
             return _taken(self.of(column.dictionary), column.indices, len(self.entries))
         if self._table is not None and column.type == self.entries.type:
@@ -156,7 +168,10 @@ class Places:
 
     @cached_property
     def _table(self) -> tuple[int, NDArray[np.int32]] | None:
-        """For integers that lie close together: one below them, and the place of each from there on, with a border."""
+        """For listed integers that are close together: the number below them, and a table of positions from there on.
+
+        Its first and its last entry stand for all numbers outside.
+        """
         if not pa.types.is_integer(self.entries.type) or pa.types.is_uint64(self.entries.type):
             return None
         listed_numbers = self.entries.cast(pa.int64()).to_numpy()
@@ -168,15 +183,15 @@ class Places:
         return below, table
 
     def _looked_up(self, column: pa.Array, below: int, table: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The same by the table: ten times as fast."""
-        filled = column.fill_null(0) if column.null_count else column  # which copies
-        present = filled.to_numpy(zero_copy_only=False)
-        if present.size < SMALLEST_BATCH:
-            codes: NDArray[np.int32] = table[np.clip(present.astype(np.int64), below, below + table.size - 1) - below]
+        """The positions by means of the table, which is ten times as fast."""
+        filled = column.fill_null(0) if column.null_count else column  # filling copies
+        integers = filled.to_numpy(zero_copy_only=False)
+        if integers.size < SMALLEST_BATCH:
+            codes: NDArray[np.int32] = table[np.clip(integers.astype(np.int64), below, below + table.size - 1) - below]
         else:
-            codes = np.empty(present.size, dtype=np.int32)
-            held = np.promote_types(present.dtype, np.int32)
-            load_kernels().look_up(present.astype(held, copy=False), below, table, codes)
+            codes = np.empty(integers.size, dtype=np.int32)
+            width = np.promote_types(integers.dtype, np.int32)
+            load_kernels().look_up(integers.astype(width, copy=False), below, table, codes)
         if column.null_count:
             codes[column.is_null().to_numpy(zero_copy_only=False)] = len(self.entries)
         return codes

@@ -1,4 +1,7 @@
-"""Categories: 1 where an entry is the one asked for, 0 where it is another. Types decide how they are compared."""
+"""Categories: values that are 1 where an entry equals a given one, and 0 where it does not.
+
+The type of a column decides how entries are compared. Without a type, each entry is compared as text and as a number.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,19 @@ from pdpmean.sources.private_columns import number_or_missing, one_column, priva
 
 __all__ = ["Category"]
 
-_TYPED, _UNTYPED = "biufU", "OT"  # kinds of arrays: of numbers or text; and those whose entries are read one by one
+# Kinds of NumPy arrays: numbers or text, and those whose entries are read one by one.
+_TYPED = "biufU"
+_UNTYPED = "OT"
 
 
 @dataclass(frozen=True)
 class Category:
-    """The entry that counts as 1. It exists so that columns with a type and without one are compared in one place."""
+    """The entry that counts as 1. It exists so that all comparisons are in one place, for columns of any kind."""
 
     label: str
 
     def values(self, column: Any) -> Floats:
-        """A column as doubles: 1, 0, or NaN where it is missing. Only its type can be at fault, never an entry."""
+        """A column as doubles: 1, 0, or NaN where an entry is missing. Only the type can raise, never an entry."""
         kind = getattr(column, "dtype", None)
         if not isinstance(kind, np.dtype) or kind.kind in _UNTYPED:
             return self.of_entries(private_entries(column))
@@ -39,16 +44,16 @@ class Category:
         )
 
     def of_entries(self, entries: Iterable[Any]) -> Floats:
-        """The same of entries that may be anything, each read by itself."""
+        """The values of entries that may be any objects, each read by itself."""
         return np.array([self._of(entry) for entry in entries], dtype=np.float64)
 
     def texts(self, entries: Iterable[Any]) -> list[str | None]:
-        """The same as text: this label, another, or none."""
+        """The values as text: the label, another text, or None where an entry is missing."""
         names = {1.0: self.label, 0.0: f"not {self.label}"}
         return [names.get(value) for value in self.of_entries(entries).tolist()]
 
     def _of(self, entry: object) -> float:
-        """Compared by its text and, if it is a number, as one; what has neither is missing."""
+        """The value of one entry, which is compared as text and as a number; it is missing if it is neither."""
         number = number_or_missing(entry)
         text = text_or_missing(entry)
         if math.isnan(number) and text is None:
@@ -57,7 +62,7 @@ class Category:
 
     @cached_property
     def number(self) -> float:
-        """What the label is as a number; NaN if it is none."""
+        """The label as a number; NaN if it is not a number."""
         try:
             return float(self.label)
         except ValueError:

@@ -1,4 +1,4 @@
-"""Labels: which of the listed groups each record belongs to."""
+"""Labels: the position of each record's group in the public list of groups."""
 
 from __future__ import annotations
 
@@ -15,53 +15,54 @@ from pdpmean.errors import InvalidInputError
 
 __all__ = ["arrow_type", "by_parts", "codes_of", "entries_of", "text_of", "text_or_missing"]
 
-_PART = 2**20  # entries of an array looked up at a time
+_PART = 2**20  # entries that are looked up at a time
 
 
 def codes_of(column: Any, groups: Sequence[Hashable], *, role: str = "groups", name: str = "by") -> NDArray[np.int32]:
-    """The number of each entry's group, found by its text; one beyond the last for an entry of no group asked for.
+    """The position of each entry in the list of groups; one beyond the last for an entry that is not listed.
 
-    In a column of numbers it is found as a number, since a missing entry may have made doubles of whole numbers. For
-    messages, `role` is the argument that lists the groups, and `name` that of the column.
+    Entries are compared as text. In an array of numbers they are compared as numbers, because a missing entry turns a
+    column of whole numbers into doubles. For messages, `role` is the argument that lists the groups, and `name` that of
+    the column.
     """
     kind = getattr(column, "dtype", None)
     if isinstance(kind, np.dtype) and kind.kind in "biufU":
         return _codes_in_array(np.asanyarray(column), groups, role, name)
-    numbers: dict[str | None, int] = {str(label): number for number, label in enumerate(groups)}
+    positions: dict[str | None, int] = {str(label): position for position, label in enumerate(groups)}
     entries = column.tolist() if hasattr(column, "tolist") else entries_of(column, name)
-    return np.fromiter((numbers.get(text_of(entry), len(groups)) for entry in entries), np.int32, len(entries))
+    return np.fromiter((positions.get(text_of(entry), len(groups)) for entry in entries), np.int32, len(entries))
 
 
 def entries_of(column: Iterable[Any], name: str) -> list[Any]:
-    """The entries of a column without a type. Errors of whoever makes them may quote one, so they are not passed on."""
+    """The entries of an iterable. An error that it raises may quote an entry, so it is not passed on."""
     with suppress(Exception):
         return list(column)
     raise InvalidInputError(f"{name} failed while it was being read; convert it to a list to see why", name=name)
 
 
 def text_of(entry: object) -> str | None:
-    """The text of an entry; None if it has none, since whatever an entry does is data.
+    """The text of an entry; None if it has none.
 
-    An entry may be asked for it, and by code of its own: what it raises ends here, but for what ends a program.
+    An entry may be any object, whose own code makes the text. Whether that raises is private, so errors end here.
     """
     try:
-        return str.__str__(str(entry))  # which may be more than plain text, and do more
+        return str.__str__(str(entry))  # the inner call may return a subclass of str, with methods of its own
     except Exception:
         return None
 
 
 def text_or_missing(entry: Any) -> str | None:
-    """The text of an entry; None if it has none, or is missing and so not equal to itself."""
+    """The text of an entry; None if it has none, or if the entry is missing: None, or not equal to itself."""
     try:
         if entry is None or entry != entry:
             return None
-    except Exception:  # whatever an entry does, it is data
+    except Exception:  # comparing may raise anything; whether it does is private
         return None
     return text_of(entry)
 
 
 def _codes_in_array(column: NDArray[Any], groups: Sequence[Hashable], role: str, name: str) -> NDArray[np.int32]:
-    """The same for an array of one type, some thousands at a time, in threads."""
+    """The positions for an array of numbers or text, found by Arrow in threads."""
     from pdpmean.sources.arrow_columns import Places, listed
 
     places = Places(listed(tuple(str(label) for label in groups), arrow_type(column), role, name))
@@ -76,12 +77,12 @@ def arrow_type(column: NDArray[Any]) -> Any:
 
 
 def _native(kind: np.dtype[Any]) -> np.dtype[Any]:
-    """The type of numbers or text as Arrow knows it: in this machine's order of bytes, and no wider than a double."""
+    """The NumPy type in a form that Arrow accepts: in native byte order, and no wider than a double."""
     return np.dtype(np.float64) if kind.kind == "f" and kind.itemsize > 8 else kind.newbyteorder("=")
 
 
 def by_parts(convert: Callable[[Any], NDArray[Any]], column: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """What an array of one type is converted to, as Arrow columns, some thousands of entries at a time."""
+    """The results of `convert` for successive parts of an array, each as an Arrow column, computed in threads."""
     import pyarrow as pa
 
     kind = arrow_type(column)
@@ -98,7 +99,10 @@ def by_parts(convert: Callable[[Any], NDArray[Any]], column: NDArray[Any]) -> It
 
 
 def _as_text(column: NDArray[Any]) -> NDArray[Any]:
-    """The same with a character that no name has for whatever is none: an array can hold what no text can."""
+    """The same text with valid characters only: an array can hold code points that are none.
+
+    They are replaced by a character that no label contains.
+    """
     native = np.array(column, dtype=column.dtype.newbyteorder("="), subok=True)
     points = np.ma.getdata(native).view(np.uint32)
     points[(points >> 11 == 0xD800 >> 11) | (points > sys.maxunicode)] = 0xFFFF

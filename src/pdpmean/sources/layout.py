@@ -1,4 +1,7 @@
-"""Which columns of a table hold what, and batches made of them."""
+"""Layout: which columns of a table hold values, budgets, groups and ids, and how they become batches.
+
+Files, tables in memory and Spark share it, so that columns are checked and converted in the same way everywhere.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,15 @@ from pdpmean.sources.people import ids_as_text, known_ids
 
 __all__ = ["Layout"]
 
-_NAMED = 12  # columns that a message lists
+_NAMED = 12  # the largest number of columns that a message lists
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The names of the columns, the public lists that go with them, and whether budgets are public.
+    """The names of the columns in a table, and the public lists of tiers and groups.
 
-    Without `value`, batches have no values; with `equals`, they are 1 or 0. A number as `budget` is everyone's.
+    Without `value`, batches have no values; with `equals`, values are 1 or 0. If `budget` is a number, it is everyone's
+    budget.
     """
 
     value: str | None
@@ -39,28 +43,29 @@ class Layout:
     person: str | None = None
     equals: str | None = None
     public: bool = True
+    """Whether budgets and participation are public."""
     merged: bool = False
-    """Whether all rows of a person become one record; how many rows there are is private then."""
+    """Whether the rows of a person are merged into one record; the number of rows is then private."""
 
     @property
     def roles(self) -> dict[str, str]:
-        """The column of each role."""
+        """The name of the column in each role: value, budget, by and person."""
         columns = {"value": self.value, "budget": self.budget, "by": self.by, "person": self.person}
         return {role: name for role, name in columns.items() if isinstance(name, str)}
 
     @property
     def numeric(self) -> dict[str, str]:
-        """The roles that need numbers, and their columns."""
-        plain = {"value": self.equals is None, "budget": self.tiers is None}
-        return {role: name for role, name in self.roles.items() if plain.get(role)}
+        """The roles whose columns must hold numbers, and the names of these columns."""
+        needs_numbers = {"value": self.equals is None, "budget": self.tiers is None}
+        return {role: name for role, name in self.roles.items() if needs_numbers.get(role)}
 
     @property
     def names_of_people(self) -> list[str]:
-        """The columns that tell who takes part, and at which budget."""
+        """The columns that say who takes part, and with which budget: all but the values."""
         return list(dict.fromkeys(name for role, name in self.roles.items() if role != "value"))
 
     def names(self, *, values: bool) -> list[str]:
-        """The columns that a pass reads: one at least, since even one budget for all must be counted."""
+        """The columns that a pass reads; at least one, since records must be counted even if all have one budget."""
         needed = {"value", "budget", "by"} if values else {"budget", "by"}
         names = [name for role, name in self.roles.items() if role in needed]
         return list(dict.fromkeys(names)) or list(self.roles.values())[:1]
@@ -72,11 +77,11 @@ class Layout:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The groups asked for, as text."""
+        """The groups to report, as text."""
         return tuple(str(group) for group in self.groups or ())
 
     def check_names(self, present: Sequence[str], table: str = "the table") -> None:
-        """Raise unless every column is there, once."""
+        """Raise unless the table has every named column exactly once."""
         for role, name in self.roles.items():
             if name not in present:
                 raise InvalidInputError(
@@ -90,15 +95,15 @@ class Layout:
         return {name: str(schema.field(name).type) for name in self.roles.values()}
 
     def is_yes_or_no(self, schema: pa.Schema) -> bool:
-        """Whether values are of the type of yes and no; not where they are compared with an entry."""
+        """Whether the column of values is boolean; False if its entries are compared with `equals`."""
         return self.value is not None and self.equals is None and pa.types.is_boolean(schema.field(self.value).type)
 
     def budget_column(self, *, has_header: bool = False) -> BudgetColumn | None:
-        """Where budgets are, where they have a column of their own."""
+        """The column of budgets, for messages; None if everybody has the same budget."""
         return BudgetColumn(self.budget, has_header) if isinstance(self.budget, str) else None
 
     def check_types(self, schema: pa.Schema) -> None:
-        """Raise unless every column can hold what it is said to."""
+        """Raise unless the type of every column fits its role."""
         for role, name in self.numeric.items():
             check_numeric(schema.field(name).type, role, name)
         if self.equals is not None and self.value is not None:
@@ -113,14 +118,17 @@ class Layout:
         return {}
 
     def _places(self, role: str, kind: pa.DataType) -> Places:
-        """What finds entries of this type in a public list; raises if it cannot. Every batch asks, so it is kept."""
+        """The positions of entries of this type in the list of tiers or groups; raises if the list does not fit.
+
+        Every batch needs it, so it is made once per type.
+        """
         if (role, kind) not in self._known_places:
             labels, name = (self.labels, self.by) if role == "groups" else (tuple(self.tier_budgets), self.budget)
             self._known_places[role, kind] = Places(listed(labels, kind, role, str(name)))
         return self._known_places[role, kind]
 
     def people(self, records: pa.RecordBatch) -> tuple[list[str | None], Floats]:
-        """The id of each record, None for one that takes no part, and its budget."""
+        """The ids of the records, None for one that takes no part, and their budgets."""
         assert self.person is not None
         groups = self._groups(records)
         taking_part = None if groups is None else groups < len(self.labels)
@@ -128,21 +136,21 @@ class Layout:
         return ids, self._budgets(records)
 
     def identified(self, records: pa.RecordBatch) -> tuple[pa.Array, Batch]:
-        """The ids as text, null for nobody's, and the records."""
+        """The ids as text, null where a record names nobody, and the records."""
         assert self.person is not None
         ids = known_ids(records.column(self.person), self.person, None, public=self.public)
         return ids, self.batch(records, values=True)
 
     def batch(self, records: pa.RecordBatch, *, values: bool) -> Batch:
-        """The records as arrays."""
-        found = self._values(records.column(self.value)) if values and self.value is not None else np.empty(0)
-        return Batch(found, self._budgets(records), self._groups(records))
+        """The records as a batch, without values if these are not needed."""
+        doubles = self._values(records.column(self.value)) if values and self.value is not None else np.empty(0)
+        return Batch(doubles, self._budgets(records), self._groups(records))
 
     def _values(self, column: pa.Array) -> Floats:
         return numbers(column) if self.equals is None else equal_to(column, self._category(column.type))
 
     def _category(self, kind: pa.DataType) -> pa.Scalar:
-        """The entry that counts as 1, in the type of the column; raises if that has none like it."""
+        """The entry that counts as 1, in the type of the column; raises if it cannot be an entry of that type."""
         assert self.equals is not None
         return listed((self.equals,), kind, "equals", str(self.value))[0]
 
@@ -164,9 +172,9 @@ class Layout:
 
 
 def _hint(role: str, name: str, present: Sequence[str]) -> str:
-    """The closest column and the list of them, in a few words."""
-    meant = did_you_mean(name, present)
+    """The end of a message about a missing column: a suggestion, and the columns that there are."""
+    suggestion = did_you_mean(name, present)
     if role == "budget" and name.replace(".", "").isdigit():
-        meant = f"; {ONE_FOR_ALL_HINT}"
+        suggestion = f"; {ONE_FOR_ALL_HINT}"
     names = ", ".join(map(str, present[:_NAMED])) + f" and {len(present) - _NAMED} more" * (len(present) > _NAMED)
-    return f"{meant}\nIts columns: {names}"
+    return f"{suggestion}\nIts columns: {names}"

@@ -1,8 +1,8 @@
-"""Merge: one record per person, made of all their rows; in bounded memory, however many there are.
+"""Merge: one record per person, made of all their rows, in bounded memory.
 
-What a person's record is depends on their own rows alone, and on nothing about these but what they are: their order
-does not matter, nor who else is there. Rows that are too many for memory are parted by a hash of the id, so that all
-of a person's are in one part.
+A person's record depends only on their own rows. It depends neither on the order of the rows nor on other people, so
+that replacing a person's rows replaces one record. If rows do not fit into memory, they are divided into parts by a
+hash of the id, so that all rows of a person are in the same part.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from pdpmean.sources.spill import Spill
 __all__ = ["MergedSource"]
 
 _ROWS = pa.schema([("id", pa.large_string()), ("value", pa.float64()), ("budget", pa.float64()), ("group", pa.int32())])
-_HELD = 2**20  # rows in memory
-_BATCH = 2**18  # records, about
-_PARTS_BITS = 8  # of a hash
-_DEEPEST = 64 // _PARTS_BITS  # so often can rows be parted; those of a person stay together
+_HELD = 2**20  # rows that are held in memory
+_BATCH = 2**18  # records per batch, about
+_PARTS_BITS = 8  # bits of a hash by which rows are divided at a time
+_DEEPEST = 64 // _PARTS_BITS  # how often rows can be divided before the hash is used up
 
 
 class Identified(Protocol):
-    """Records beside the ids of their people."""
+    """A source whose rows come with the ids of the people that they belong to."""
 
     groups: int | None
     columns: Mapping[str, str]
     is_yes_or_no: bool
 
     def identified(self) -> Iterator[tuple[pa.Array, Batch]]:
-        """Ids as text, null for nobody's, and the records that they belong to."""
+        """The ids as text, null where a row names nobody, and the rows that they belong to."""
 
 
 class MergedSource(BatchSource):
-    """One record per person: the mean of their rows that are numbers, at the smallest of their rows' budgets.
+    """One record per person: the mean of their rows that are numbers, at the smallest budget of all their rows.
 
-    A person is in the first group, of those asked for, in which they have a row, and the mean is of these rows.
+    A person is in the first listed group in which they have a row, and only their rows in that group are averaged.
     """
 
     def __init__(self, source: Identified, *, public: bool) -> None:
@@ -68,13 +68,13 @@ class MergedSource(BatchSource):
             )
 
     def batches(self, *, values: bool = True) -> Iterator[Batch]:  # noqa: ARG002 (leaving them out saves nothing)
-        """The records, as they were set aside."""
+        """The merged records."""
         for records in self._spill.read(0):
             groups = None if self.groups is None else records["group"].to_numpy()
             yield Batch(records["value"].to_numpy(), records["budget"].to_numpy(), groups)
 
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
-        """The id of each record, None for one of a group that was not asked for; and its budget."""
+        """The ids of the records, None for one whose group was not asked for, and their budgets."""
         for records in self._spill.read(0):
             ids = records["id"]
             if self.groups is not None:
@@ -82,12 +82,12 @@ class MergedSource(BatchSource):
             yield ids.to_pylist(), records["budget"].to_numpy()
 
     def duplicate_person(self) -> bool:
-        """Whether two records have the same id: never."""
+        """False: there is one record per id."""
         return False
 
 
 def _rows(source: Identified) -> Iterator[pa.RecordBatch]:
-    """The rows of all who have an id."""
+    """The rows of the source that name somebody."""
     for ids, batch in source.identified():
         size = len(ids)
         values = batch.values if batch.values.size == size else np.full(size, np.nan)
@@ -99,7 +99,7 @@ def _rows(source: Identified) -> Iterator[pa.RecordBatch]:
 
 
 def _merged(rows: Iterator[pa.RecordBatch], depth: int = 0) -> Iterator[pa.RecordBatch]:
-    """The records of all people, each person once."""
+    """One record per person; `depth` says how often the rows have been divided already."""
     held: list[pa.RecordBatch] = []
     count = 0
     for part in rows:
@@ -113,16 +113,17 @@ def _merged(rows: Iterator[pa.RecordBatch], depth: int = 0) -> Iterator[pa.Recor
 
 
 def _merged_by_parts(rows: Iterator[pa.RecordBatch], depth: int) -> Iterator[pa.RecordBatch]:
+    """One record per person, where the rows are too many: they are divided into parts on disk, and these merged."""
     spill = Spill(_ROWS)
     for records in rows:
-        for part, few in _parted(records, depth):
-            spill.add(part, few)
+        for part, part_rows in _parted(records, depth):
+            spill.add(part, part_rows)
     for part in spill.keys:
         yield from _merged(spill.read(part), depth + 1)
 
 
 def _parted(records: pa.RecordBatch, depth: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of each part, by the next bits of the hash of their ids, the highest first."""
+    """The rows divided into parts by the next bits of the hash of their ids, beginning with the highest."""
     shift = np.uint64(64 - _PARTS_BITS * (depth + 1))
     parts = ((hashes_of(records["id"]) >> shift) & np.uint64(2**_PARTS_BITS - 1)).astype(np.uint16)
     ordered = records.take(pa.array(np.argsort(parts, kind="stable")))
@@ -135,13 +136,13 @@ def _parted(records: pa.RecordBatch, depth: int) -> Iterator[tuple[int, pa.Recor
 def _one_per_person(rows: pa.RecordBatch) -> pa.RecordBatch:
     """The record of each person, in the order of their ids."""
     ids, people = _numbered(rows["id"])
-    # By person, then group, then value, of which missing ones come last: so sums do not depend on the order of rows.
+    # Sorted by person, group and value, with missing values last, so that sums do not depend on the order of the rows.
     order = np.lexsort((rows["value"].to_numpy(), rows["group"].to_numpy(), people))
     people, values, groups = (column[order] for column in (people, rows["value"].to_numpy(), rows["group"].to_numpy()))
     first = np.cumsum(np.bincount(people)) - np.bincount(people)
     own_group = groups[first]
     counted = (groups == own_group[people]) & ~np.isnan(values)
-    # One after the other, which Spark can do as well; reduceat would add in pairs.
+    # Bincount adds one value after the other, as Spark does; reduceat would add in pairs, and round differently.
     sums = np.bincount(people[counted], weights=values[counted], minlength=len(ids))
     counts = np.bincount(people[counted], minlength=len(ids))
     budgets = np.minimum.reduceat(rows["budget"].to_numpy()[order], first)
@@ -151,7 +152,7 @@ def _one_per_person(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _numbered(ids: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
-    """The ids, each once and in order, and the place of each entry's among them."""
+    """The distinct ids, sorted, and the position of each row's id among them."""
     encoded = ids.dictionary_encode()
     order = pc.sort_indices(encoded.dictionary)
     places = np.empty(len(order), np.int64)
@@ -160,7 +161,7 @@ def _numbered(ids: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
 
 
 def _in_batches(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same records in batches of about one size."""
+    """The same records in batches of about equal size."""
     held: list[pa.RecordBatch] = []
     for part in parts:
         held.append(part)

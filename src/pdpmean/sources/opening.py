@@ -1,4 +1,4 @@
-"""Any table that is not one of an engine of its own: a path, a glob, a list of them, or a table in memory."""
+"""Opening: a path, a glob, a list of them or a table in memory, as a source of batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["open_table"]
 
 
 def open_table(data: Any, layout: Layout) -> BatchSource:
-    """The records of a table, as `layout` says where they are."""
+    """The source for a table, whose columns `layout` names."""
     if isinstance(data, (str, os.PathLike)):
         data = [data]
     if isinstance(data, (list, tuple)) and data and all(isinstance(path, (str, os.PathLike)) for path in data):

@@ -1,4 +1,8 @@
-"""Whether a person has two records: exactly, and in bounded memory however many there are."""
+"""People: ids as text, and an exact check, in bounded memory, that no id occurs twice.
+
+The check compares 64-bit hashes, range by range if there are too many to hold. Only ids whose hashes are equal are then
+compared themselves.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +21,20 @@ from pdpmean.errors import InvalidInputError
 
 __all__ = ["Ids", "check_ids", "has_repeated", "hashes_of", "id_as_text", "ids_as_text", "known_ids"]
 
-Ids = Callable[[], Iterator[pa.Array]]  # the column of ids, in parts, from the start
+Ids = Callable[[], Iterator[pa.Array]]  # reads the column of ids, in parts, from the start
 Hashes = NDArray[np.uint64]
 
 _SURROGATES = re.compile("[\ud800-\udfff]")  # halves of a character, which no database can hold
 _WHOLE_NUMBERS: tuple[Any, ...] = (int, np.integer)
-_LONGEST_NUMBER = 2**13  # bits: Python writes no number that is much longer
-_HELD = 2**25  # hashes at a time: 256 MiB
-_LAST = 2**64 - 1
-_SUSPECTS = 2**16
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two integers get one product
+_LONGEST_NUMBER = 2**13  # bits; Python refuses to write much longer numbers as text
+_HELD = 2**25  # hashes that are held at a time: 256 MiB
+_LAST = 2**64 - 1  # the largest hash
+_SUSPECTS = 2**16  # equal hashes whose ids are compared at a time
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that different integers have different products
 
 
 def check_ids(kinds: Iterable[pa.DataType], name: str) -> None:
-    """Raise unless columns of these types hold ids that can be compared with each other."""
+    """Raise unless columns of these types can hold ids, and these can be compared with each other."""
     if len({_comparable(kind, name) for kind in kinds}) > 1:
         found = ", ".join(sorted({str(kind) for kind in kinds}))
         raise InvalidInputError(f"person={name!r} has several types ({found}); convert them to one", name="person")
@@ -50,15 +54,15 @@ def _comparable(kind: pa.DataType, name: str) -> pa.DataType:
 def ids_as_text(
     column: pa.Array, name: str, taking_part: NDArray[np.bool_] | None, *, public: bool
 ) -> list[str | None]:
-    """As `known_ids`, in a list."""
+    """The same as `known_ids`, as a list."""
     ids: list[str | None] = known_ids(column, name, taking_part, public=public).to_pylist()
     return ids
 
 
 def known_ids(column: pa.Array, name: str, taking_part: NDArray[np.bool_] | None, *, public: bool) -> pa.Array:
-    """The ids as text, in which a ledger knows them; null for those who take no part.
+    """The ids as text, the form in which a ledger holds them; null for records that take no part.
 
-    Whoever takes part must have an id if people are public; otherwise, who has none takes no part.
+    If people are public, every record that takes part must have an id. Otherwise, a record without one takes no part.
     """
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (pa.types.is_integer(kind) or _is_text(kind)):
@@ -79,12 +83,12 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _can_be_known(texts: pa.Array) -> NDArray[np.bool_]:
-    """Which ids a ledger can hold: none that is missing or empty, and not all databases can hold all characters."""
+    """Whether a ledger can hold each id: not if it is missing, empty, or has characters that some databases refuse."""
     unusable = pc.or_(pc.equal(texts, ""), pc.match_substring(texts, "\0"))
     known: NDArray[np.bool_] = pc.invert(unusable).fill_null(False).to_numpy(zero_copy_only=False)
     try:
         texts.validate(full=True)
-    except pa.ArrowInvalid:  # a column of text can hold bytes that are none
+    except pa.ArrowInvalid:  # an Arrow column of text can hold bytes that are not UTF-8
         return known & np.fromiter(map(_is_utf8, texts.cast(pa.large_binary()).to_pylist()), np.bool_, len(texts))
     return known
 
@@ -96,9 +100,10 @@ def _is_utf8(entry: bytes | None) -> bool:
 
 
 def id_as_text(entry: object) -> str | None:
-    """An id of a list as text: whole numbers and text are ids, and whatever else an entry is, it names nobody.
+    """An entry of a list as the text of an id; None unless it is text or a whole number.
 
-    By the type that it is or is derived from; methods of its own are not asked.
+    An entry may be any object. It is read as the built-in type that it derives from, and its own methods are not
+    called.
     """
     kind = type(entry)
     if kind is str or kind is np.str_:
@@ -112,8 +117,9 @@ def id_as_text(entry: object) -> str | None:
 
 
 def has_repeated(ids: Ids, name: str) -> bool:
-    """Whether two entries of the column are equal. A missing one is an error: its record is nobody's."""
-    passes = 1 + sum(map(len, ids())) * 5 // (4 * _HELD)  # hashes are spread evenly, so that each range has room
+    """Whether two ids are equal. A missing id is an error, because its record would belong to nobody."""
+    # As many ranges as fill four fifths of the room on average: hashes are spread evenly, so that each finds room.
+    passes = 1 + sum(map(len, ids())) * 5 // (4 * _HELD)
     low = 0
     while low <= _LAST:
         hashes, last = _sorted_hashes(_hashed(ids, name), low, min(low + _LAST // passes, _LAST))
@@ -126,6 +132,7 @@ def has_repeated(ids: Ids, name: str) -> bool:
 
 
 def _hashed(ids: Ids, name: str) -> Iterator[tuple[pa.Array, Hashes]]:
+    """The ids in parts, in a form that can be compared, and their hashes; raises if one is missing."""
     record = 0
     for part in ids():
         if part.null_count:
@@ -139,7 +146,7 @@ def _hashed(ids: Ids, name: str) -> Iterator[tuple[pa.Array, Hashes]]:
 
 
 def hashes_of(ids: pa.Array) -> Hashes:
-    """A hash of each id: whole numbers, or text without nulls."""
+    """A 64-bit hash of each id, for whole numbers or text without nulls."""
     if pa.types.is_integer(ids.type):
         numbers: Hashes = ids.to_numpy().view(np.uint64) * _MULTIPLIER
         return (numbers ^ (numbers >> np.uint64(32))) * _MULTIPLIER
@@ -151,11 +158,11 @@ def hashes_of(ids: pa.Array) -> Hashes:
 
 
 def _sorted_hashes(parts: Iterator[tuple[pa.Array, Hashes]], low: int, last: int) -> tuple[Hashes, int]:
-    """All hashes from `low` to `last`, or to an earlier one if there is no room; and which one it was."""
+    """All hashes from `low` to `last`, sorted, and the last one; if there is no room, only those to an earlier last."""
     held, count = np.empty(_HELD, np.uint64), 0
     for _, hashes in parts:
-        for few in np.array_split(hashes, 1 + hashes.size // (_HELD // 4)):
-            wanted = few[(few >= low) & (few <= last)]
+        for piece in np.array_split(hashes, 1 + hashes.size // (_HELD // 4)):
+            wanted = piece[(piece >= low) & (piece <= last)]
             if count + wanted.size > _HELD:
                 count, last = _lower_half(held[:count])
                 wanted = wanted[wanted <= last]
@@ -166,11 +173,14 @@ def _sorted_hashes(parts: Iterator[tuple[pa.Array, Hashes]], low: int, last: int
 
 
 def _lower_half(held: Hashes) -> tuple[int, int]:
-    """Sort, and say how many to go on with and the last of them; of many equal ones two are enough to be found."""
+    """Sort the hashes and give up the upper half; returns how many are left, and the last of them.
+
+    Of many equal hashes only two are kept, which is enough to notice them.
+    """
     held.sort()
-    new = held[2:] != held[:-2]
-    if not new.all():
-        kept = held[2:][new]
+    is_no_third = held[2:] != held[:-2]
+    if not is_no_third.all():
+        kept = held[2:][is_no_third]
         held = held[: 2 + kept.size]
         held[2:] = kept
     last = held[(held.size - 1) // 2]
@@ -178,10 +188,10 @@ def _lower_half(held: Hashes) -> tuple[int, int]:
 
 
 def _are_repeated(ids: Ids, name: str, suspects: Hashes) -> bool:
-    """Whether two equal ids have one of these hashes; two different ones may, too."""
-    found = [
+    """Whether two ids with one of these hashes are equal; different ids may have the same hash."""
+    entries = [
         entry
         for part, hashes in _hashed(ids, name)
         for entry in part.filter(pa.array(np.isin(hashes, suspects))).to_pylist()
     ]
-    return len(set(found)) < len(found)
+    return len(set(entries)) < len(entries)

@@ -1,4 +1,7 @@
-"""Columns that a caller hands in, as arrays; whatever is not a number becomes a missing one, and no entry raises."""
+"""Private columns: lists and arrays from the caller, as arrays of doubles.
+
+Whatever is not a number becomes missing, and no entry ever raises: whether it did would reveal something about it.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,11 @@ _NUMBERS: tuple[Any, ...] = (float, int, np.number, np.bool_, Decimal, Fraction)
 
 
 def private_numbers(numbers: Any, name: str = "values") -> Floats:
-    """A private column as doubles; whatever is not a number becomes a missing one (NaN).
+    """A private column as doubles; whatever is not a number becomes NaN.
 
-    Only the container can be at fault (its shape, or an array type that holds no numbers): one entry never
-    raises, since whether it did would tell something about that entry. So NumPy does not see entries that could be
-    anything: it would ask them for arrays, and pass on what they raise.
+    Only the container can raise, for its shape or for an array type that does not hold numbers. An entry never does,
+    because that would reveal something about it. So entries that may be any objects are not handed to NumPy, which
+    would call their methods and pass on what these raise.
     """
     if str(getattr(numbers, "dtype", "")) in ("str", "string"):  # a pandas column declared as text
         raise InvalidInputError(f"{name} must be numbers; got a column of text", name=name)
@@ -59,46 +62,46 @@ def private_numbers(numbers: Any, name: str = "values") -> Floats:
 
 
 def has_type_of_yes_and_no(column: Any) -> bool:
-    """Whether the type of a column of NumPy, pandas, polars or Arrow is that of yes and no; no entry is looked at."""
+    """Whether a NumPy, pandas, polars or Arrow column is boolean by its type; no entry is looked at."""
     kind = getattr(column, "dtype", getattr(column, "type", None))
     return getattr(kind, "kind", None) == "b" or str(kind) in ("Boolean", "bool")
 
 
 def private_entries(column: Any, name: str = "values") -> list[Any]:
-    """The entries of a private column of no type, as they are; None where they are masked."""
+    """The entries of a private column without a type, as they are; None where they are masked."""
     if not hasattr(column, "__array__"):
         return _entries(column, name)
     return _objects(one_column(_as_array(column, name, np.dtype(object)), name))
 
 
 def one_column(array: NDArray[Any], name: str = "values") -> NDArray[Any]:
-    """The array, if it is one column."""
+    """The array, if it has one dimension; raises otherwise."""
     if array.ndim != 1:
         raise _not_one_column(name, array.ndim)
     return array
 
 
 def _not_one_column(name: str, dimensions: int) -> InvalidInputError:
-    """What to raise for what is no column."""
+    """The error for data that are not one column."""
     return InvalidInputError(
         f"{name} must be one column of numbers; got {dimensions} dimensions", name=name, value=dimensions
     )
 
 
 def _as_array(numbers: Any, name: str, kind: np.dtype[Any] | None = None) -> NDArray[Any]:
-    """What offers an array, as that; masked, and of its own type, if it is."""
+    """An object with `__array__`, as an array; a masked array stays as it is."""
     if isinstance(numbers, np.ma.MaskedArray):
         return numbers
-    with suppress(Exception):  # which may quote an entry
+    with suppress(Exception):  # the message may quote an entry
         return np.asarray(numbers, kind)
     raise InvalidInputError(f"{name} cannot be read as an array of numbers", name=name)
 
 
 def _objects(array: NDArray[Any]) -> list[Any]:
-    """The entries of an array of objects; none where they are masked."""
-    hidden = np.ma.getmaskarray(array).tolist()
+    """The entries of an array of objects; None where they are masked."""
+    mask = np.ma.getmaskarray(array).tolist()
     entries = np.ma.getdata(array, subok=False).tolist()
-    return [None if masked else entry for entry, masked in zip(entries, hidden, strict=True)]
+    return [None if is_masked else entry for entry, is_masked in zip(entries, mask, strict=True)]
 
 
 def _entries(numbers: Any, name: str) -> list[Any]:
@@ -109,13 +112,16 @@ def _entries(numbers: Any, name: str) -> list[Any]:
 
 def _numbers_in(entries: list[Any]) -> Floats:
     if all(type(entry) is float or type(entry) is int for entry in entries):
-        with suppress(OverflowError):  # an integer beyond the doubles: data, and infinite as a double
+        with suppress(OverflowError):  # an integer too large for a double; read below, it becomes infinite
             return np.array(entries, dtype=np.float64)
     return np.fromiter(map(number_or_missing, entries), np.float64, len(entries))
 
 
 def number_or_missing(entry: object) -> float:
-    """The number in an entry, by the type that it is or is derived from; methods of its own are not asked."""
+    """An entry as a double; NaN if it is not a number.
+
+    An entry may be any object. It is read as the known type that it derives from, and its own methods are not called.
+    """
     kind = next((known for known in _NUMBERS if issubclass(type(entry), known)), None)
     if kind is None:
         return math.nan
@@ -124,29 +130,30 @@ def number_or_missing(entry: object) -> float:
             return float(kind.__float__(entry))
         except OverflowError:
             return math.inf if kind.__gt__(entry, 0) else -math.inf
-    except Exception:  # a number that is no double, such as a complex one
+    except Exception:  # a number that has no double, such as a complex one
         return math.nan
 
 
 def records(model: Model, values: Any, budgets: Any) -> tuple[Floats, Floats]:
-    """The two columns as arrays of one length. Public budgets are checked by `Cells`, where they are first read."""
+    """Values and budgets as arrays of equal length. Public budgets are checked later, in the census (`Cells`)."""
     return public_columns(values, budgets) if model.budgets_are_public else private_records(values, budgets)
 
 
 def public_records(values: Any, budgets: ArrayLike) -> tuple[Floats, Floats]:
-    """Values and their public budgets, checked and ready for use; a single number is everyone's budget."""
+    """Values and their public budgets, checked; a single number is everyone's budget."""
     granted = check_budgets(budgets)
     return _paired(values, granted[0] if np.ndim(budgets) == 0 else granted)
 
 
 def public_columns(values: Any, budgets: ArrayLike) -> tuple[Floats, Floats]:
-    """Values and their public budgets, of one length and as they are: nothing is copied that need not be."""
+    """Values and their public budgets, as arrays of equal length; budgets that are doubles already are not copied."""
     if type(budgets) is np.ndarray and budgets.dtype == np.float64 and budgets.ndim == 1:
         return _paired(values, budgets)
     return public_records(values, budgets)
 
 
 def _paired(values: Any, granted: Any) -> tuple[Floats, Floats]:
+    """The values as doubles, and their public budgets; raises, and says so, if there are not as many."""
     numbers = private_numbers(values)
     if np.ndim(granted) == 0:
         return numbers, np.broadcast_to(granted, numbers.shape)
@@ -161,7 +168,10 @@ def _paired(values: Any, granted: Any) -> tuple[Floats, Floats]:
 
 
 def private_records(values: Any, budgets: Any) -> tuple[Floats, Floats]:
-    """Values and their private budgets, of one length; what is no budget is NaN, and no error tells a length."""
+    """Values and their private budgets, as arrays of equal length.
+
+    A budget that is not a number becomes NaN, and no error mentions a length.
+    """
     numbers = private_numbers(values)
     if _is_single(budgets):
         single = budgets.item() if isinstance(budgets, np.ndarray) else budgets
@@ -175,14 +185,14 @@ def private_records(values: Any, budgets: Any) -> tuple[Floats, Floats]:
 
 
 def _is_single(budgets: Any) -> bool:
-    """Whether this is one budget for all, as the container alone tells."""
+    """Whether this is one budget for everybody, judged by its container alone."""
     if hasattr(budgets, "__array__"):
         return getattr(budgets, "ndim", 1) == 0
     return isinstance(budgets, (str, bytes)) or not isinstance(budgets, Iterable)
 
 
 def budgets_of_tiers(column: Any, tiers: Mapping[Any, float], *, public: bool) -> Floats:
-    """The budget of each record's tier. An unknown tier is an error if tiers are public; otherwise it is no budget."""
+    """The budget of each record's tier. An unknown tier raises if tiers are public; otherwise its budget is NaN."""
     known = tier_budgets(tiers)
     column = column if hasattr(column, "__len__") else entries_of(column, "budgets")
     codes = codes_of(column, tuple(known), role="tiers", name="budgets")
@@ -195,10 +205,11 @@ def budgets_of_tiers(column: Any, tiers: Mapping[Any, float], *, public: bool) -
 
 
 def people_of_tiers(people: Any, tiers: Mapping[Any, float]) -> Any:
-    """Public tiers as budgets: a column of names, or how many people each name has."""
+    """Public tiers as budgets: a column of tier names becomes one of budgets, and people per tier people per budget."""
     if not isinstance(people, Mapping):
         return budgets_of_tiers(people, tiers, public=True)
-    held: dict[float, float] = {}
-    for budget, count in zip(budgets_of_tiers(list(people), tiers, public=True).tolist(), people.values(), strict=True):
-        held[budget] = held.get(budget, 0) + count
-    return held
+    budgets = budgets_of_tiers(list(people), tiers, public=True).tolist()
+    people_by_budget: dict[float, float] = {}
+    for budget, count in zip(budgets, people.values(), strict=True):
+        people_by_budget[budget] = people_by_budget.get(budget, 0) + count
+    return people_by_budget

@@ -1,4 +1,8 @@
-"""Read: whatever a caller hands in, as a source of batches."""
+"""Read: whatever data the caller passes in, as a source of records.
+
+This is where an estimate begins: it finds out whether the data are arrays, a table, files or a Spark DataFrame, checks
+what is public about them, and opens the source for that kind. Modules for tables are imported only if there is one.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ __all__ = ["read", "read_ids", "read_people"]
 
 
 def read(data: Any, budgets: Any, options: Options) -> Source:
-    """The records: columns of a table if they are named, otherwise arrays."""
+    """The source of records: a table if the options name its columns, otherwise arrays."""
     if options.ids_are_checked and not options.model.budgets_are_public:
         raise InvalidInputError(
             "person can be checked only in the bounded model, since participation is private in the unbounded model. "
@@ -45,7 +49,7 @@ def read(data: Any, budgets: Any, options: Options) -> Source:
 
 
 def _each_person_once(source: Source, options: Options) -> Source:
-    """The source, after a check that ids are unique, where they are given for that."""
+    """The source, after checking that no id occurs twice, if the options ask for that."""
     if options.ids_are_checked and source.duplicate_person():
         raise InvalidInputError(
             "a person has more than one record; the guarantee is for one record per person. Pass rows='mean' to merge "
@@ -56,7 +60,7 @@ def _each_person_once(source: Source, options: Options) -> Source:
 
 
 def read_people(budgets: Any, options: Options) -> Source | Mapping[float, float]:
-    """Who holds which budget, where the caller knows: a column of them, or how many people hold each."""
+    """The budgets that a plan is made for: a source of records with budgets, or the number of people per budget."""
     if options.budget is not None:
         return _each_person_once(_read_table(budgets, None, options), options)
     for name in ("rows", "person", "by"):
@@ -84,13 +88,14 @@ def read_people(budgets: Any, options: Options) -> Source | Mapping[float, float
 
 
 def read_ids(data: Any, options: Options) -> Source:
-    """The records of a table of which only the column of ids is read."""
+    """A table as a source of records, of which only the column of ids will be read."""
     return _read_table(data, None, options)
 
 
 def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
+    """Columns in memory, as a source."""
     if budgets is None and options.ledger is not None:
-        budgets = 0.0  # until the ledger has said what they are
+        budgets = 0.0  # a placeholder, until the ledger provides them
     if budgets is None or isinstance(values, (str, os.PathLike)):
         raise InvalidInputError(
             "estimate_mean takes two columns, (values, budgets), or a table with the names of two, "
@@ -107,9 +112,8 @@ def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
     is_yes_or_no = options.equals is None and has_type_of_yes_and_no(values)
     if options.equals is not None:
         values = Category(options.equals).values(values)
-    numbers, granted = (
-        private_records(values, budgets) if options.rows else records(options.model, values, budgets)
-    )  # how many rows there are is private where they are merged
+    # Where rows are merged, their number is private, and no message may mention it.
+    numbers, granted = private_records(values, budgets) if options.rows else records(options.model, values, budgets)
     codes = None
     if options.groups is not None:
         codes = codes_of(_column("by", options.by), options.groups)
@@ -125,19 +129,20 @@ def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
 
 
 def _merged(source: Any, options: Options) -> Source:
+    """The source with the rows of each person merged into one record."""
     from pdpmean.sources.merge import MergedSource
 
     return MergedSource(source, public=options.model.budgets_are_public)
 
 
 def _check_indexes(columns: Mapping[str, Any]) -> None:
-    """Raise if columns of pandas have different indexes: by their order, different people would be paired."""
+    """Raise if pandas columns have different indexes: pairing them by position would mix up people."""
     indexed = {name: column for name, column in columns.items() if _has_index(column)}
-    (first, known), *others = [*indexed.items()] or [("", None)]
+    (first_name, first_column), *others = [*indexed.items()] or [("", None)]
     for name, column in others:
-        if len(column) == len(known) and not column.index.equals(known.index):
+        if len(column) == len(first_column) and not column.index.equals(first_column.index):
             raise InvalidInputError(
-                f"{first} and {name} are pandas columns whose indexes differ, so people would be mixed up. Align "
+                f"{first_name} and {name} are pandas columns whose indexes differ, so people would be mixed up. Align "
                 "them, or take them from one frame; to match them by position, pass .to_numpy() of both",
                 name=name,
             )
@@ -148,6 +153,7 @@ def _has_index(column: Any) -> bool:
 
 
 def _column(name: str, column: Any) -> Any:
+    """The column, if it is one; `name` is the argument that it was passed as."""
     if isinstance(column, str):
         raise InvalidInputError(f"{name}={column!r} names a column, but no table was given", name=name, value=column)
     if not isinstance(column, Iterable) or getattr(column, "ndim", 1) != 1:
@@ -155,15 +161,16 @@ def _column(name: str, column: Any) -> Any:
     return column
 
 
-def _check_length(name: str, found: int, wanted: int) -> None:
-    if found != wanted:
+def _check_length(name: str, length: int, expected: int) -> None:
+    """Raise if a column is not as long as the values; the lengths themselves may be private."""
+    if length != expected:
         raise InvalidInputError(
             f"values and {name} must go together, one entry per value; their lengths differ", name=name
         )
 
 
 def _read_table(data: Any, budgets: Any, options: Options) -> Source:
-    """The records of a table; Arrow, and whatever engine it is, are imported for tables alone."""
+    """A table, file or Spark DataFrame, as a source; Arrow and Spark are imported only here."""
     from pdpmean.sources.layout import Layout
     from pdpmean.sources.opening import open_table
 
@@ -192,9 +199,9 @@ def _read_table(data: Any, budgets: Any, options: Options) -> Source:
 
 
 def _budget_of(budgets: Any, options: Options) -> str | float:
-    """The column of budgets, or the one budget for all."""
+    """The name of the column of budgets, or the one budget for everybody."""
     if budgets is None and options.budget is None and options.ledger is not None:
-        return 0.0  # until the ledger has said what they are
+        return 0.0  # a placeholder, until the ledger provides them
     if (budgets is None) == (options.budget is None):
         raise InvalidInputError(
             "name the column of budgets, budget='...', or give one budget for everybody", name="budget"
@@ -208,5 +215,5 @@ def _budget_of(budgets: Any, options: Options) -> str | float:
             "with a table, budgets must be one number for everybody; for a column, pass budget='its name'",
             name="budgets",
         )
-    one = float(budgets)
-    return float(check_budgets(one)[0]) if options.model.budgets_are_public else one
+    everyones = float(budgets)
+    return float(check_budgets(everyones)[0]) if options.model.budgets_are_public else everyones

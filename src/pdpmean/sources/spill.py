@@ -1,4 +1,4 @@
-"""Spill: Arrow records set aside under keys, in memory while they are few, else in a file without a name."""
+"""Spill: Arrow records that are set aside under keys, in memory if they are few, otherwise in an unnamed file."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from pdpmean.errors import InvalidInputError
 
 __all__ = ["Spill"]
 
-_IN_MEMORY = 2**26  # bytes
+_IN_MEMORY = 2**26  # bytes that are kept in memory; if there are more, all are written to the file
 
 Result = TypeVar("Result")
 
 
 class Spill:
-    """Records by key, read as often as one likes. The file has no name: it is gone when the program ends, however."""
+    """Records by key, which can be read repeatedly.
+
+    The file has no name, so that it is gone when the program ends, even if the program is killed.
+    """
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 (closed when it is let go)
+        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 (closed by the finalizer)
         weakref.finalize(self, self._file.close)
         self._parts: dict[int, list[tuple[int, int]]] = {}
 
     def add(self, key: int, records: pa.RecordBatch) -> None:
-        """Set records aside."""
+        """Set records aside under a key."""
         data = records.serialize()
         start = _attempt(lambda: self._file.seek(0, 2))
         _attempt(lambda: self._file.write(data))
@@ -36,18 +39,18 @@ class Spill:
 
     @property
     def keys(self) -> list[int]:
-        """The keys that there are, in order."""
+        """All keys, sorted."""
         return sorted(self._parts)
 
     def read(self, key: int) -> Iterator[pa.RecordBatch]:
-        """The records of a key, as they were set aside."""
+        """The records of a key, in the order in which they were set aside."""
         for start, size in self._parts.get(key, []):
             self._file.seek(start)
             yield pa.ipc.read_record_batch(pa.py_buffer(self._file.read(size)), self._schema)
 
 
 def _attempt(work: Callable[[], Result]) -> Result:
-    """What `work` gives; a full disk is told in words."""
+    """The result of `work`; raises an error that says what to do if, say, the disk is full."""
     try:
         return work()
     except OSError as error:

@@ -1,4 +1,8 @@
-"""Tables in memory: Arrow, pandas, and whatever gives an Arrow stream, such as polars and DuckDB."""
+"""Tables in memory: Arrow, pandas, and anything that exports an Arrow stream, such as polars and DuckDB.
+
+Columns are converted by their type alone. Where a type allows any entry, each is read by itself, so that no private
+entry decides on a type or an error.
+"""
 
 from __future__ import annotations
 
@@ -25,20 +29,22 @@ from pdpmean.sources.private_columns import private_numbers
 
 __all__ = ["TableSource", "is_table"]
 
-_BATCH = 2**20
-_SURROGATES = re.compile("[\ud800-\udfff]")  # halves of a character, which a text of Python can hold
+_BATCH = 2**20  # records
+_SURROGATES = re.compile("[\ud800-\udfff]")  # halves of a character, which a Python string can hold but Arrow cannot
 
 
 class TableSource(BatchSource):
-    """A table in memory; a stream is read into memory, only the columns that are needed."""
+    """The records of a table in memory. Of a stream, only the columns that are needed are read into memory."""
 
     def __init__(self, data: Any, layout: Layout) -> None:
         table = _as_table(data, layout)
         layout.check_types(table.schema)
         if table.num_columns and table.column(0).num_chunks > 1 + table.num_rows // SMALLEST_BATCH:
-            with suppress(pa.ArrowException):  # some dictionaries do not fit into one; that depends on entries
+            # Many small chunks would be slow. Dictionaries that do not fit into one are left: it depends on entries.
+            with suppress(pa.ArrowException):
                 table = table.combine_chunks()
-        self._table, self._layout = table, layout
+        self._table = table
+        self._layout = layout
         self.groups = None if layout.groups is None else len(layout.groups)
         self.rows = table.num_rows
         self.columns = layout.types(table.schema)
@@ -51,11 +57,11 @@ class TableSource(BatchSource):
         return in_threads(convert, self._table.to_batches(max_chunksize=_BATCH))
 
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
-        """The id of each record, and its budget."""
+        """The ids of the records, and their budgets."""
         return in_threads(self._layout.people, self._table.to_batches(max_chunksize=_BATCH))
 
     def identified(self) -> Iterator[tuple[pa.Array, Batch]]:
-        """Ids as text, null for nobody's, and the records that they belong to."""
+        """The ids as text, null where a record names nobody, and the records that they belong to."""
         return in_threads(self._layout.identified, self._table.to_batches(max_chunksize=_BATCH))
 
     def duplicate_person(self) -> bool:
@@ -68,7 +74,7 @@ class TableSource(BatchSource):
 
 
 def is_table(data: Any) -> bool:
-    """Whether this can be read as a table."""
+    """Whether `TableSource` can read this."""
     return _is_pandas(data) or isinstance(data, pa.RecordBatch) or hasattr(data, "__arrow_c_stream__")
 
 
@@ -78,6 +84,7 @@ def _is_pandas(data: Any) -> bool:
 
 
 def _as_table(data: Any, layout: Layout) -> pa.Table:
+    """The columns that the layout names, as an Arrow table."""
     names = list(dict.fromkeys(layout.roles.values()))
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
@@ -87,13 +94,15 @@ def _as_table(data: Any, layout: Layout) -> pa.Table:
     if _is_pandas(data):
         layout.check_names(list(data.columns))
         numeric = set(layout.numeric.values())
-        wanted = {} if layout.equals is None else {layout.value: Category(layout.equals)}
-        return pa.table({name: _from_pandas(data[name], wanted.get(name), numeric=name in numeric) for name in names})
+        categories = {} if layout.equals is None else {layout.value: Category(layout.equals)}
+        return pa.table(
+            {name: _from_pandas(data[name], categories.get(name), numeric=name in numeric) for name in names}
+        )
     return _streamed(data, layout, names)
 
 
 def _streamed(data: Any, layout: Layout, names: Sequence[str]) -> pa.Table:
-    """A stream in memory. Errors of its engine may quote entries, so they are not passed on."""
+    """The table behind a stream. Errors of its engine may quote entries, so they are not passed on."""
     try:
         present = list(getattr(data, "columns", ()))
         if present:
@@ -111,10 +120,10 @@ def _streamed(data: Any, layout: Layout, names: Sequence[str]) -> pa.Table:
 
 
 def _selected(data: Any, names: Sequence[str]) -> Any:
-    """The same with these columns only, where there is a way to say so that takes names for names."""
+    """The same data with these columns only, if its engine can select columns by their exact names."""
     if type(data).__module__.startswith("polars"):
         for name in names:
-            if str(data.schema[name]) == "Object":  # of which a stream has addresses, and not entries
+            if str(data.schema[name]) == "Object":  # the stream would hold addresses instead of entries
                 raise InvalidInputError(f"column {name!r} has type Object; cast it to another type", name="values")
         return data[names]
     if type(data).__name__ == "DuckDBPyRelation":
@@ -123,15 +132,16 @@ def _selected(data: Any, names: Sequence[str]) -> Any:
 
 
 def _from_pandas(column: Any, category: Category | None, *, numeric: bool) -> pa.Array:
-    """A column, converted by its type alone: where that allows anything, every entry is read by itself."""
-    held = getattr(column.dtype, "categories", column)
-    if numeric and isinstance(column.dtype, np.dtype) and held.dtype.kind in "biuf":
+    """A pandas column as an Arrow array, converted by its type; if that allows any entry, each is read by itself."""
+    typed = getattr(column.dtype, "categories", column)
+    if numeric and isinstance(column.dtype, np.dtype) and typed.dtype.kind in "biuf":
         return pa.array(column.to_numpy())  # without a copy
-    kind = None if held.dtype == np.dtype(object) else _arrow_type(held)
+    kind = None if typed.dtype == np.dtype(object) else _arrow_type(typed)
     if numeric and kind is not None and _is_text(kind):
-        return pa.nulls(len(column), kind)  # to be refused for its type, and not for what an entry is
+        return pa.nulls(len(column), kind)  # will be refused because of its type, whatever its entries are
     if kind is not None:
-        with suppress(pa.ArrowException, TypeError, ValueError):  # text that is none, or a category of such text
+        # Fails for text that is not valid Unicode, also as a category; such entries are read one by one below.
+        with suppress(pa.ArrowException, TypeError, ValueError):
             return pa.array(column, from_pandas=True)
     if numeric:
         return pa.array(private_numbers(column, str(column.name)))
@@ -139,10 +149,10 @@ def _from_pandas(column: Any, category: Category | None, *, numeric: bool) -> pa
     return pa.array(category.texts(entries) if category else map(_text, entries), pa.large_string())
 
 
-def _arrow_type(held: Any) -> pa.DataType | None:
-    """Arrow's type for these entries, found without one; None if it lacks such a type, as for a sparse column."""
+def _arrow_type(typed: Any) -> pa.DataType | None:
+    """Arrow's type for such a column, found without looking at an entry; None if there is none, as for sparse ones."""
     try:
-        return pa.array(held[:0], from_pandas=True).type
+        return pa.array(typed[:0], from_pandas=True).type
     except (pa.ArrowException, TypeError, ValueError):
         return None
 
@@ -152,6 +162,6 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _text(entry: Any) -> str | None:
-    """The text of an entry; none of one that is missing, nor of what no text of Arrow can hold."""
+    """The text of an entry; None if it is missing, or if Arrow cannot hold it."""
     text = text_or_missing(entry)
     return None if text is None or _SURROGATES.search(text) else text

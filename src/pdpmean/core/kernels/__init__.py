@@ -1,11 +1,11 @@
-"""Kernels: the compiled loops, which do what each pass does to a large batch, without copies or the interpreter.
+"""Kernels: the compiled loops that the passes use for large batches.
 
-Each has a plain NumPy twin beside the rule it serves (`cells.Cells`, `summing.Summing`), which takes small batches and
-is the reference in the tests. Twins are the same IEEE operations in the same order, so that their integers are equal.
-The loops release the interpreter's lock, so that threads run them side by side.
+A loop works on a batch without copying it, and releases the interpreter's lock, so that threads run in parallel. Each
+has a NumPy twin next to the rule that it serves (`cells.Cells`, `summing.Summing`), which takes small batches and is
+the reference in the tests. Twins do the same IEEE operations in the same order, so that they give the same integers.
 
-A large estimate whose number of records is public keeps what it compiles on disk, and others read it there
-(`traces.py`). ``python -m pdpmean.core.kernels`` compiles all loops ahead of any estimate.
+Compiled loops are cached on disk by estimates whose number of records is public, and then reused by all others
+(`traces.py`). ``python -m pdpmean.core.kernels`` compiles them ahead of time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def compile_all() -> None:
-    """Compile all loops and keep them on disk, ahead of any estimate."""
+    """Compile all loops ahead of time, and cache them on disk."""
     for name in __all__:
         loop = globals()[name]
         if isinstance(loop, Loop):

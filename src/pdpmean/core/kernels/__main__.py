@@ -1,4 +1,4 @@
-"""Compile all loops: ``python -m pdpmean.core.kernels``."""
+"""Compile all loops ahead of time: ``python -m pdpmean.core.kernels``."""
 
 from pdpmean.core.kernels import compile_all
 

@@ -1,4 +1,4 @@
-"""Labels: groups and ids to numbers."""
+"""Labels: the positions of labels in a public list, and hashes of ids."""
 
 from __future__ import annotations
 
@@ -13,20 +13,24 @@ __all__ = ["hash_texts", "look_up"]
 
 @compiled(*((read_only(kind), types.int64, CODES, types.int32[::1]) for kind in (types.int32, types.int64)))
 def look_up(numbers, below, table, codes):
-    """Write ``table[number - below]`` for each number, and the last entry for one that the table does not reach."""
+    """Write ``table[number - below]`` for each number; the last entry of the table for numbers outside of it."""
     last = np.uint64(table.size - 1)
+    # If the list is a run of integers in order, the code of a number is computed instead of looked up.
     in_order = True
     for k in range(1, table.size - 1):
         in_order &= table[k] == k - 1
     for i in range(numbers.size):
-        # What is below wraps around to beyond the end.
+        # As an unsigned integer, a number below the table wraps around to one beyond its end.
         number = np.uint64(np.int64(numbers[i]) - below)
         codes[i] = min(number - np.uint64(1), last - np.uint64(1)) if in_order else table[min(number, last)]
 
 
 @compiled((WORDS, read_only(types.uint8), types.uint64[::1]))
 def hash_texts(ends, text, hashes):
-    """The 64-bit FNV-1a hash of each entry, the bytes of `text` between two `ends`; its high bits are mixed well."""
+    """Write the 64-bit FNV-1a hash of each text, which is the bytes of `text` between two `ends`.
+
+    A last multiplication mixes the high bits, by which rows are divided into parts.
+    """
     for i in range(hashes.size):
         h = np.uint64(0xCBF29CE484222325)
         for j in range(ends[i], ends[i + 1]):

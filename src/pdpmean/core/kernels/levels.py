@@ -1,4 +1,8 @@
-"""Levels: neighbouring levels of budgets that one loop sums together, a record in one of them."""
+"""Levels: how a loop sums three neighbouring levels of budgets at once.
+
+A loop that asked for the level of every record would not vectorise. So it computes three sums, over all three levels,
+over the upper two, and over the third alone; differences of these are the sums of each level.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +15,15 @@ from pdpmean.core.kernels.tables import CAP, SHARE, add_words
 
 __all__ = ["TOGETHER", "Three", "add_levels", "level_of", "three_levels", "weight_in"]
 
-TOGETHER = 3  # so many as there mostly are; more would need more registers than there are
+# Levels that are summed together. There are seldom more, and more would not fit into the processor's registers.
+TOGETHER = 3
 
 
 class Three(NamedTuple):
-    """Where three levels begin, where the last one ends, and how the records of each are weighed.
+    """The allowances at which three levels begin and the third ends, with the share and cap of each.
 
-    No number where there is no such level, and where the last one ends nowhere: no allowance is beyond.
+    A level that does not exist begins at NaN, and a third level without an end ends there: no allowance is at least
+    NaN.
     """
 
     first: float
@@ -34,7 +40,7 @@ class Three(NamedTuple):
 
 @numba.njit(nogil=True)
 def three_levels(starts, rules, level):
-    """The levels from this one on, of which there may be fewer."""
+    """The three levels from `level` on, of which there may be fewer."""
     last = starts.size - 1
     second, third, end = level + 1, level + 2, level + 3
     return Three(
@@ -53,7 +59,7 @@ def three_levels(starts, rules, level):
 
 @numba.njit(nogil=True, inline="always")
 def weight_in(levels, allowance, is_upper, is_third):
-    """What an allowance weighs in its level, one of three."""
+    """The integer weight of an allowance in its level, which is the third, one of the upper two, or the first."""
     share = levels.second_share if is_upper else levels.first_share
     cap = levels.second_cap if is_upper else levels.first_cap
     share = levels.third_share if is_third else share
@@ -63,7 +69,7 @@ def weight_in(levels, allowance, is_upper, is_third):
 
 @numba.njit(nogil=True)
 def level_of(starts, allowance):
-    """The level that an allowance is in: the last one that begins there or before."""
+    """The level of an allowance: the last one that begins at most there."""
     level = 0
     while level + 1 < starts.size and allowance >= starts[level + 1]:
         level += 1
@@ -71,13 +77,14 @@ def level_of(starts, allowance):
 
 
 @numba.njit(nogil=True, inline="always")
-def _add_difference(sums, level, some, above):
-    add_words(sums, level, some[0] - above[0], some[1] - above[1], some[2] - above[2])
+def _add_difference(sums, level, from_level, from_next):
+    """Add what the sums from this level on have more than those from the next one on."""
+    add_words(sums, level, from_level[0] - from_next[0], from_level[1] - from_next[1], from_level[2] - from_next[2])
 
 
 @numba.njit(nogil=True)
 def add_levels(sums, level, of_all, of_upper, of_third):
-    """Add the sums of three levels, of the upper two and of the third to the row of each level that there is."""
+    """Add to the rows of up to three levels, given the sums over all three, over the upper two, and over the third."""
     _add_difference(sums, level, of_all, of_upper)
     if level + 1 < sums.shape[0]:
         _add_difference(sums, level + 1, of_upper, of_third)

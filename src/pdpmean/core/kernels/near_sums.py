@@ -1,4 +1,7 @@
-"""Near sums: of values, of the weights near the middle, and of tents, without groups."""
+"""Near sums: the sums of values, of the weight near the middle and of tents, without groups.
+
+These are the sums for bell-shaped populations: the compiled twin of `Summing.tally` without squares.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,12 @@ __all__ = ["sum_near"]
 
 @numba.njit(nogil=True)
 def _sum_one(values, budgets, low, high, factor, share, cap, middle, lift, per_unit, near):
-    """The sums of W z, of W where z is within `near`, and of tents; missing values add nothing."""
+    """The sums of W z, of W where ``|z| < near``, and of tents W (STEPS - |z|); missing values add nothing."""
     total, close, tents = 0, 0, 0
     for i in range(values.size):
         place = clipped(place_of(values[i], middle, lift, per_unit))
         weight = np.int64(min(allowance_of(budgets[i], low, high, factor) * share, cap))
-        weight = weight if place == place else np.int64(0)
+        weight = weight if place == place else np.int64(0)  # a NaN, for a missing value, does not equal itself
         number = weight * np.int64(place if place == place else 0.0)
         total += number
         close += weight if abs(place) < near else np.int64(0)
@@ -32,7 +35,7 @@ def _sum_one(values, budgets, low, high, factor, share, cap, middle, lift, per_u
 
 @numba.njit(nogil=True)
 def _sum_three(values, budgets, low, high, factor, levels, middle, lift, per_unit, near):
-    """The same sums of three levels of budgets, of the last two of them, and of the last: this vectorises."""
+    """The same sums over three levels of budgets, over the upper two, and over the third alone: this vectorises."""
     total, close, tents = 0, 0, 0
     upper_total, upper_close, upper_tents = 0, 0, 0
     third_total, third_close, third_tents = 0, 0, 0
@@ -60,11 +63,14 @@ def _sum_three(values, budgets, low, high, factor, levels, middle, lift, per_uni
 
 @compiled((DOUBLES, DOUBLES, *LIMITS, DOUBLES, RULES, TABLE))
 def sum_near(values, budgets, low, high, factor, starts, rules, sums):
-    """Add the sums to `sums`, a row for each level of budgets; these have one clip."""
+    """Add all records to `sums`, which has a row for each level of budgets; all levels have the same clip.
+
+    `starts` are the allowances at which the levels begin.
+    """
     middle, lift, per_unit, near = rules[0, MIDDLE], rules[0, LIFT], rules[0, PER_UNIT], rules[0, NEAR]
     for first in range(0, values.size, RUN):
         v, b = values[first : first + RUN], budgets[first : first + RUN]
-        if starts.size == 1:  # as mostly, and in half the time
+        if starts.size == 1:  # a single level takes half the time
             share, cap = rules[0, SHARE], rules[0, CAP]
             total, close, tents = _sum_one(v, b, low, high, factor, share, cap, middle, lift, per_unit, near)
             add_words(sums, 0, total, close, tents)

@@ -1,4 +1,4 @@
-"""Records: what a loop makes of one record, inlined into each; twins of `core/integers.py`."""
+"""Records: what every loop computes for one record, inlined into each; twins of `core/integers.py`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["allowance_of", "clipped", "place_of"]
 
 @numba.njit(nogil=True, inline="always")
 def allowance_of(budget, low, high, factor):
-    """What a record of this budget may cost; nothing, if it is below the least."""
+    """The allowance of a record with this budget, in nats; 0 if the budget is below `low`. As `Model.allowances`."""
     return min(budget, high) * factor if budget >= low else 0.0
 
 
 @numba.njit(nogil=True, inline="always")
 def place_of(value, middle, lift, per_unit):
-    """How many steps a value lies from the middle; no number, if it is missing."""
+    """The distance of a value from the middle of the clip, in steps, not clipped; NaN if the value is missing."""
     return (value - middle) * lift * per_unit
 
 
 @numba.njit(nogil=True, inline="always")
 def clipped(place):
-    """The place as a whole number of steps within the clip."""
+    """The distance clipped and rounded to whole steps; NaN stays NaN."""
     return np.rint(min(max(place, -float(STEPS)), float(STEPS)))

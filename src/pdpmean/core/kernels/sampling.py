@@ -1,4 +1,4 @@
-"""Sampling: which records are below a limit of their coins."""
+"""Sampling: the records whose coins are below a limit."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from pdpmean.core.kernels.signatures import CODES, DOUBLES, ROW, WORDS, read_onl
 
 __all__ = ["find_at_most", "take_below"]
 
-_LOOK = 64  # bytes looked at together
+_LOOK = 64  # entries that are compared together
 
 
 @compiled(*((read_only(kind), kind) for kind in (types.uint8, types.uint16)))
 def find_at_most(first, most):
-    """Which entries are at most `most`: counted some at a time, which vectorises, and sought where there are any."""
+    """The indices of the entries that are at most `most`.
+
+    Such entries are rare. They are first counted in short runs, which vectorises, and then searched for where there are
+    any.
+    """
     hits = np.zeros((first.size + _LOOK - 1) // _LOOK, np.uint8)
     for k in range(first.size // _LOOK):
         count = np.uint8(0)
@@ -38,13 +42,13 @@ def find_at_most(first, most):
 
 @compiled((DOUBLES, DOUBLES, CODES, read_only(types.uint16), WORDS, ROW))
 def take_below(values, budgets, groups, first, limits, seen):
-    """The records whose first bits are below the limit of their group; counts how many each group has."""
+    """The columns of the records whose first bits are below the limit of their group; counts the records per group."""
     found = np.empty(first.size + 1, np.uint32)  # with room for one that does not count
     count = 0
     for i in range(first.size):
         g = np.uint32(groups[i])
         seen[g] += 1
-        found[count] = i  # and again, unless it counts: there is no branch to foresee
+        found[count] = i  # overwritten by the next, unless it counts: so there is no branch to predict
         count += first[i] < limits[g]
     taken = np.empty(count), np.empty(count), np.empty(count, groups.dtype), np.empty(count, first.dtype)
     for k in range(count):

@@ -1,4 +1,4 @@
-"""Signatures: the types of columns and tables that loops declare."""
+"""Signatures: the types of arguments that loops are compiled for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["CODES", "DOUBLES", "EDGES", "LIMITS", "ROW", "RULES", "TABLE", "WORD
 
 
 def read_only(kind: types.Type) -> types.Array:
-    """Arrays of this type that a loop reads; those that can be written to will do as well."""
+    """One-dimensional arrays of this type that a loop only reads; writable ones are accepted as well."""
     return types.Array(kind, 1, "C", readonly=True)
 
 

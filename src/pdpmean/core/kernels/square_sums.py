@@ -1,4 +1,7 @@
-"""Square sums: of values, of weights and of squares, with far and missing values apart, without groups."""
+"""Square sums: the sums of values, of weights and of squares, and of far and missing values, without groups.
+
+These are the sums for any shape and for known bounds: the compiled twin of `Summing.tally` with squares.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ __all__ = ["sum_squares"]
 
 @numba.njit(nogil=True)
 def _sum_three(values, budgets, low, high, factor, levels, middle, lift, per_unit, far_below, far_above):
-    """How many values are neither far nor missing; their sums of W z, of W and of W z**2 / STEPS.
+    """The number of values that are neither far nor missing, and their sums of W z, of W and of W z**2 / STEPS.
 
-    These of three levels of budgets, of the last two of them, and of the last: this vectorises.
+    The sums are over three levels of budgets, over the upper two, and over the third alone: this vectorises.
     """
     inside = 0
     total, weights, squares = 0, 0, 0
@@ -70,9 +73,10 @@ def _add_outside(
 
 @compiled((DOUBLES, DOUBLES, *LIMITS, DOUBLES, RULES, TABLE))
 def sum_squares(values, budgets, low, high, factor, starts, rules, sums):
-    """Add the sums to `sums`, a row for each level of budgets; these have one clip.
+    """Add all records to `sums`, which has a row for each level of budgets; all levels have the same clip.
 
-    Where a few records have a far or missing one among them, they are looked at again.
+    `starts` are the allowances at which the levels begin. Only runs of records with a far or missing value among them
+    are looked at a second time.
     """
     middle, lift, per_unit = rules[0, MIDDLE], rules[0, LIFT], rules[0, PER_UNIT]
     far_below, far_above = rules[0, FAR_BELOW], rules[0, FAR_ABOVE]

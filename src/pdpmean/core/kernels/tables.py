@@ -1,4 +1,4 @@
-"""Tables: how what was summed of some records is added to a row of sums."""
+"""Tables: how the loops add to a row of the table of sums, and read a row of rules."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ __all__ = [
     "add_words",
 ]
 
-# Where each number of a rule is in its row.
+# The column of each number of a `SumRule`.
 SHARE, CAP, MIDDLE, LIFT, PER_UNIT, NEAR, FAR_BELOW, FAR_ABOVE = (
     np.uint64(place) for place in range(len(SumRule._fields))
 )
-RUN = 1024  # records whose sums are taken together: so few that no word overflows
+RUN = 1024  # records that are summed before anything is added to the table; so few that no word overflows
 _FAR_ENDS = np.array(FAR_EDGES)
 
 
 @numba.njit(nogil=True, inline="always")
 def add_words(sums, row, total, weights, extra):
-    """Add three sums to a row of the table, two of them split into a high and a low word."""
+    """Add three sums to a row of the table; the first and the last are split into a high and a low word."""
     low = (np.int64(1) << LOW_BITS) - 1
     sums[row, 0] += total >> LOW_BITS
     sums[row, 1] += total & low
@@ -43,7 +43,7 @@ def add_words(sums, row, total, weights, extra):
 
 @numba.njit(nogil=True, inline="always")
 def add_far(place, weight, sums):
-    """Add a far value to the cell of its distance."""
+    """Add a far value, `place` steps from the middle, to the far cell of its distance."""
     distance = abs(place)
     cell = 0
     while cell < FAR_CELLS - 1 and distance >= _FAR_ENDS[cell]:

@@ -1,4 +1,4 @@
-"""Files: paths, globs and folders, read as streams in bounded memory; one module per format.
+"""Files: the records of files, read as streams in bounded memory; one module per format.
 
 May import: as sources.
 """

@@ -1,4 +1,4 @@
-"""Arrow files, as streams of a few columns in bounded memory."""
+"""Arrow files, read as streams of the needed columns in bounded memory."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pdpmean.sources.files.source import File, Records
 
 __all__ = ["ArrowFile"]
 
-_LARGE = 2**26  # bytes of an Arrow batch, above which it is mapped rather than read
+_LARGE = 2**26  # bytes per Arrow batch, on average; a file of larger batches is mapped into memory rather than read
 
 
 class ArrowFile(File):
-    """An Arrow file (Feather), or an Arrow stream in a file."""
+    """A file in Arrow's file format (Feather) or stream format."""
 
     format = "Arrow"
 
     def read_schema(self) -> pa.Schema:
-        """From the start of the file, which tells the two kinds apart."""
+        """The schema; the first bytes of the file tell the two formats apart."""
         with pa.OSFile(self.path) as file:
             self._batches = 0
             self._random = file.read(6) == b"ARROW1"
@@ -32,7 +32,7 @@ class ArrowFile(File):
             return reader.schema
 
     def streams(self, names: Sequence[str]) -> Iterator[Records]:
-        """One stream for every few batches."""
+        """One stream for every eight batches; a single one if the format or the size of batches requires it."""
         if not self._random:
             yield self._whole(names)
         elif self.fingerprint[0] > _LARGE * self._batches:
@@ -57,7 +57,7 @@ class ArrowFile(File):
                 yield from _sliced(reader.get_batch(number))
 
     def _mapped(self) -> Records:
-        """Batches too large to be read at once: mapped, and what has been used is let go of."""
+        """The records of a file whose batches are too large to be read; memory of used parts is given back."""
         with open(self.path, "rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         reader = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(mapped)))

@@ -1,4 +1,4 @@
-"""CSV files. Everything is read as text, so that no entry, whatever it is, decides on a type or an error."""
+"""CSV files, read as text and converted entry by entry, so that no private entry decides on a type or an error."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from pdpmean.sources.files.source import File, Records
 
 __all__ = ["DelimitedFile"]
 
-_BLOCK = 2**22  # bytes parsed at a time; a row must fit in
-# How other programs write what is missing.
+_BLOCK = 2**22  # bytes that are parsed at a time; no row may be longer
+# How other programs write a missing entry.
 _MISSING = pa.array(["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null"])
-_PATIENCE = 500  # milliseconds to wait for the end of what reads ahead
+_PATIENCE = 500  # milliseconds to wait for the threads that read ahead
 
 
 class _GroupNumbers(NamedTuple):
-    """Those groups that are numbers, in ascending order."""
+    """The groups whose labels are numbers, in ascending order."""
 
     numbers: Floats
     labels: pa.Array
 
 
 class DelimitedFile(File):
-    """A CSV file, perhaps compressed; separated by commas, by tabs, or by semicolons, which allow decimal commas."""
+    """A CSV file, possibly compressed, with commas, tabs or semicolons; with semicolons, decimal commas are allowed."""
 
     format = "CSV"
     has_header = True
 
     def read_schema(self) -> pa.Schema:
-        """The names in the first line, and the types that their columns will be taken for."""
+        """The column names in the first line, each with the type that its role requires."""
         with closing(_Utf8(self.path)) as file:
             first, *rest = re.split(r"\r\n|\r|\n", file.read_some().decode("utf-8-sig"), maxsplit=1)
         self._has_rows = bool(rest)
@@ -65,7 +65,7 @@ class DelimitedFile(File):
         return next((mark for mark in ";\t" if mark in header and "," not in header), ",")
 
     def _check_header(self, names: list[str]) -> None:
-        """Raise if the first line may be somebody's record, and do not quote it as names of columns."""
+        """Raise if the first line may be somebody's record; then it must not be quoted as column names."""
         if "\0" in "".join(names):
             raise self.problem("is not text in UTF-8; save it as such")
         as_numbers = numbers(pa.array(names, pa.string())).tolist()
@@ -73,7 +73,7 @@ class DelimitedFile(File):
             raise self.problem("must start with a line of column names; its first line holds numbers")
 
     def streams(self, names: Sequence[str]) -> Iterator[Records]:
-        """One stream, since where a row begins is known only to those who have read all before it."""
+        """A single stream, because where a row begins is known only after reading everything before it."""
         if self._has_rows:
             yield self._stream(names)
 
@@ -88,10 +88,10 @@ class DelimitedFile(File):
                 yield self._with_groups(self._with_categories(self._with_points(self._without_spaces(records, names))))
             self._check_rows(file.wrong)
         finally:
-            # The reader reads ahead in threads of its own. One that asks for the interpreter's lock, to read or to let
-            # go of the file, when the interpreter has begun to end brings the process down: so all come to their end.
+            # Arrow reads ahead in its own threads. If one of them asks for the interpreter's lock, to read or to
+            # release the file, while the interpreter shuts down, the process crashes. So wait until all have ended.
             file.ended = True
-            with suppress(Exception):  # what is wrong now has been told, or is cut off
+            with suppress(Exception):  # any error was raised before, or comes from cutting the file off
                 deque(reader, maxlen=0)
             del reader, file
             _wait_until_gone(held)
@@ -113,20 +113,21 @@ class DelimitedFile(File):
         )
 
     def _check_rows(self, wrong: list[str]) -> None:
-        """Rows with fields too many or too few are left out, unless everyone who takes part is public."""
+        """Raise if rows had too many or too few fields and records are public; otherwise such rows are left out."""
         if wrong and self.layout.public:
-            # Which row it is would tell how many rows those before it have.
+            # If rows are merged, the number of a row would reveal how many rows the people before it have.
             raise self.problem("has a row with too many or too few fields" if self.layout.merged else wrong[0])
         wrong.clear()
 
     def _without_spaces(self, records: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
-        """Where the first line has spaces around names, as after commas, those around entries do not count either."""
+        """The records without spaces around entries, if the header has spaces around names, as after commas."""
         if all(name == written for name, written in self._written.items()):
             return records
         columns = [pc.utf8_trim_whitespace(column) for column in records.columns]
         return pa.RecordBatch.from_arrays(columns, names=list(names))
 
     def _with_points(self, records: pa.RecordBatch) -> pa.RecordBatch:
+        """The records with decimal points in place of decimal commas, which a file with semicolons may have."""
         if self._delimiter != ";":
             return records
         for name in set(self.layout.numeric.values()) & set(records.schema.names):
@@ -135,9 +136,9 @@ class DelimitedFile(File):
         return records
 
     def _with_categories(self, records: pa.RecordBatch) -> pa.RecordBatch:
-        """The same with missing entries, and with one way to write a number, where entries are to be compared.
+        """The records with missing entries as nulls, and with numbers that equal `equals` written like it.
 
-        A file has no types: an entry is compared as text and as a number, whatever the others are.
+        CSV has no types, so that an entry is compared both as text and as a number, whatever the other entries are.
         """
         name, label = self.layout.value, self.layout.equals
         if label is None or name not in records.schema.names:
@@ -149,15 +150,16 @@ class DelimitedFile(File):
         return records.set_column(records.schema.get_field_index(name), name, column)
 
     def _with_groups(self, records: pa.RecordBatch) -> pa.RecordBatch:
-        """The same with one way to write a number, where groups are numbers: 12.0 is in group 12, as for `equals`."""
+        """The records with numbers that equal the label of a group written like it: 12.0 is in group 12."""
         name = self.layout.by
         if name is None or name not in records.schema.names or not self._group_numbers.numbers.size:
             return records
-        column, known = records.column(name), self._group_numbers
-        found = self._numbers_of(column)
-        places = np.searchsorted(known.numbers[:-1], found)
+        column = records.column(name)
+        known = self._group_numbers
+        as_numbers = self._numbers_of(column)
+        places = np.searchsorted(known.numbers[:-1], as_numbers)
         is_other = pc.invert(pc.is_in(column, pa.array(self.layout.labels, column.type)))
-        same_number = pc.and_(pa.array(known.numbers[places] == found), is_other)
+        same_number = pc.and_(pa.array(known.numbers[places] == as_numbers), is_other)
         column = pc.if_else(same_number, known.labels.take(pa.array(places)), column)
         return records.set_column(records.schema.get_field_index(name), name, column)
 
@@ -179,36 +181,36 @@ def _wait_until_gone(held: weakref.ref[_Utf8]) -> None:
 
 
 class _Utf8:
-    """The bytes of a file, decompressed, with a question mark for what is no UTF-8: no reader stumbles over it."""
+    """The bytes of a file, decompressed, with a question mark for anything that is not UTF-8, so that none raises."""
 
     def __init__(self, path: str) -> None:
         self.ended = False
-        """Whether to say that there is no more."""
+        """Whether to pretend that the file ends here."""
         self.wrong: list[str] = []
-        """Rows that were left out."""
+        """The problems of rows that were left out."""
         self._raw = pa.input_stream(path)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def read(self, size: int) -> bytes:
-        """At most `size` bytes, none at the end."""
+        """At most `size` bytes; none at the end."""
         while not self.ended:
-            data: bytes = self._raw.read(max(size - 4, 1))  # four may be left over from the last time
+            data: bytes = self._raw.read(max(size - 4, 1))  # the decoder may hold up to four from before
             text = self._decoder.decode(data, final=not data)
             if text or not data:
                 return text.replace("\ufffd", "?").encode()
         return b""
 
     def leave_out(self, row: arrow_csv.InvalidRow) -> str:
-        """Skip a row with fields too many or too few."""
+        """Skip a row with too many or too few fields, and remember the problem."""
         self.wrong.append(f"has {row.actual_columns} instead of {row.expected_columns} fields in row {row.number}")
         return "skip"
 
     def read_some(self) -> bytes:
-        """The first line, at least, or all."""
-        found = b""
-        while b"\n" not in found and b"\r" not in found and (more := self.read(_BLOCK)):
-            found += more
-        return found
+        """The beginning of the file: at least its first line."""
+        beginning = b""
+        while b"\n" not in beginning and b"\r" not in beginning and (more := self.read(_BLOCK)):
+            beginning += more
+        return beginning
 
     @property
     def closed(self) -> bool:

@@ -1,4 +1,4 @@
-"""Formats: which module reads a file, by its suffix; a new format is a module beside this one and a row here."""
+"""Formats: the class that reads a file, by its suffix. A new format needs a module in this folder and a row here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COMPRESSIONS = (".gz", ".bz2", ".zst")
 
 
 def open_files(paths: list[str], layout: Layout) -> list[File]:
-    """The files of these paths, all of one format."""
+    """The files at these paths, opened; all must have the same format."""
     formats = {path: _format_of(path) for path in paths}
     if len(set(formats.values())) > 1:
         names = ", ".join(sorted({kind.format for kind in formats.values()}))

@@ -1,4 +1,4 @@
-"""Parquet files, as streams of a few columns in bounded memory."""
+"""Parquet files, read as streams of the needed columns in bounded memory."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from pdpmean.sources.files.source import File, Records
 
 __all__ = ["ParquetFile"]
 
-_BATCH = 2**18  # records, about; what a core decodes stays in its cache, and threads seldom wait for each other
+_BATCH = 2**18  # records per batch, about: decoded data stay in a core's cache, and threads rarely wait for each other
 
-_PIECE = 2**20  # records that one thread reads on end, at least
+_PIECE = 2**20  # the smallest number of records that one thread reads in succession
 
-_BUFFER = 2**20  # bytes read at a time, so that a row group of any size is a stream
+_BUFFER = 2**20  # bytes that are read at a time, so that a large row group is never in memory as a whole
 
 
 class ParquetFile(File):
-    """A Parquet file; row groups are decoded side by side."""
+    """A Parquet file, whose row groups are decoded in parallel."""
 
     format = "Parquet"
 
     def read_schema(self) -> pa.Schema:
-        """From the footer, which is kept."""
+        """The schema; the footer that holds it is kept for later passes."""
         with pq.ParquetFile(self.path) as file:
             self._metadata = file.metadata
             self.rows = file.metadata.num_rows
             return file.schema_arrow
 
     def streams(self, names: Sequence[str]) -> Iterator[Records]:
-        """One stream for every million records or so, at the least for every row group."""
+        """One stream for every million records or so, each made of whole row groups."""
         groups: list[int] = []
         records = 0
         for group in range(self._metadata.num_row_groups):
@@ -44,7 +44,7 @@ class ParquetFile(File):
             yield self._stream(groups, records, names)
 
     def _stream(self, groups: list[int], records: int, names: Sequence[str]) -> Records:
-        """In batches of one size, so that none is too small for the compiled loops."""
+        """The records of some row groups in batches of equal size, so that none is too small for the compiled loops."""
         batch = -(-records // max(round(records / _BATCH), 1))
         with pq.ParquetFile(
             self.path,
@@ -56,7 +56,7 @@ class ParquetFile(File):
             yield from file.iter_batches(max(batch, 1), groups, list(names), use_threads=False)
 
     def _texts(self) -> set[str]:
-        """Columns of names, which are looked up once in a dictionary rather than once a record."""
+        """The columns of text to read as dictionaries, so that entries are looked up once each, not once per record."""
         looked_up = {self.layout.by, self.layout.budget}
         if self.layout.equals is not None:
             looked_up.add(self.layout.value)

@@ -1,4 +1,8 @@
-"""Files: paths and globs, one format by its suffix, read anew and unchanged in every pass."""
+"""Files: the records of one file or several, read again in every pass.
+
+Every pass must see the same records, so files are checked to be unchanged. They are read in pieces, in bounded memory,
+and errors of readers are replaced by messages that quote no data.
+"""
 
 from __future__ import annotations
 
@@ -27,24 +31,25 @@ from pdpmean.sources.people import check_ids, has_repeated
 
 __all__ = ["File", "FileSource", "find_paths"]
 
-_MANY = 8  # streams, of which no one takes so long that the others wait for it
+_MANY = 8  # streams: with fewer, threads would wait for the longest of them
 
-Fingerprint = tuple[int, int, int]
+Fingerprint = tuple[int, int, int]  # the size, the time of the last change, and the inode
 Records = Iterator[pa.RecordBatch]
 Part = TypeVar("Part")
 
 
 class File(ABC):
-    """A file of one format: what it holds, and streams over it. What goes wrong is told without a word of its data."""
+    """A file of some format, which yields its records as streams. Its errors quote nothing of the data."""
 
     format: str
     has_header: bool = False
-    """Whether the names of columns are in a line above the records."""
+    """Whether column names are in a line above the records, as in CSV."""
     rows: int | None = None
-    """How many records it has, where that is known without reading them."""
+    """The number of records, if it is known without reading them."""
 
     def __init__(self, path: str, layout: Layout) -> None:
-        self.path, self.layout = path, layout
+        self.path = path
+        self.layout = layout
         self.fingerprint = _fingerprint(path)
         if self.fingerprint[0] == 0:
             raise self.problem("is empty")
@@ -58,19 +63,19 @@ class File(ABC):
 
     @abstractmethod
     def streams(self, names: Sequence[str]) -> Iterator[Records]:
-        """Its records, as streams that can be read side by side, and whose records go one after the other."""
+        """Streams that can be read in parallel; one after the other, they hold all records in order."""
 
     def problem(self, text: str) -> InvalidInputError:
-        """What to raise when there is something wrong with the file."""
+        """The error to raise if something is wrong with the file."""
         return InvalidInputError(f"{self.path} {text}", name="values", value=self.path)
 
     def attempt(self, work: Callable[[], Any]) -> Any:
-        """What `work` gives. Errors of the reader may quote entries, so they are not passed on, nor chained."""
+        """The result of `work`. Errors of the reader may quote entries, so they are neither passed on nor chained."""
         try:
             return work()
         except (InvalidInputError, MemoryError):
             raise
-        except Exception:  # told below, outside of its context
+        except Exception:  # replaced below, outside of this block, so that it is not chained
             pass
         self.check_unchanged()
         raise self.problem(f"cannot be read as {self.format}")
@@ -81,7 +86,7 @@ class File(ABC):
             yield records
 
     def check_unchanged(self) -> None:
-        """Raise if this is not the file that it was: passes over different records would mean nothing."""
+        """Raise if the file has changed since it was opened: all passes must see the same records."""
         if _fingerprint(self.path) != self.fingerprint:
             raise self.problem("changed while it was being read; start again with a file that does not change")
 
@@ -89,11 +94,11 @@ class File(ABC):
 def _fingerprint(path: str) -> Fingerprint:
     try:
         with open(path, "rb"):
-            found = os.stat(path)
+            status = os.stat(path)
     except OSError as error:
         reason = error.strerror or "no reason given"
     else:
-        return found.st_size, found.st_mtime_ns, found.st_ino
+        return status.st_size, status.st_mtime_ns, status.st_ino
     raise InvalidInputError(f"{path} cannot be read: {reason}", name="values", value=path)
 
 
@@ -101,7 +106,8 @@ class FileSource(BatchSource):
     """The records of one file or several, read as streams in bounded memory."""
 
     def __init__(self, files: Sequence[File], layout: Layout) -> None:
-        self._files, self._layout = files, layout
+        self._files = files
+        self._layout = layout
         self.groups = None if layout.groups is None else len(layout.groups)
         self.columns = layout.types(files[0].schema)
         self.budget_column = layout.budget_column(has_header=len(files) == 1 and files[0].has_header)
@@ -110,17 +116,17 @@ class FileSource(BatchSource):
         self.rows = None if None in counts else sum(count or 0 for count in counts)
 
     def prepare_sample(self, randomness: Randomness) -> None:
-        """Set records aside in the next census, as reading them again would take long."""
+        """Make the next census set records aside for the sample, because reading the files again would take long."""
         if Reserve.has_room(self.groups, self.rows):
             self.empty_reserve = Reserve(randomness, self.groups, self.rows)
 
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
-        """The records, converted in threads; the files must be what they were when they were first opened."""
+        """The records, converted in threads; raises at the end if a file has changed since it was opened."""
         records = read_ahead(self._streams(self._layout.names(values=values)))
         return self._unchanged(_merged(in_threads(partial(self._layout.batch, values=values), records)), _size)
 
     def worked(self, make: Callable[[], Work[Result]], *, values: bool) -> Iterator[tuple[int, Result]]:
-        """As elsewhere; where there are many streams, each is read, converted and worked on in one thread."""
+        """As in every source; if there are many streams, each is read, converted and worked on in a single thread."""
         streams = self._streams(self._layout.names(values=values))
         first = list(islice(streams, _MANY))
         if len(first) < _MANY:
@@ -130,11 +136,11 @@ class FileSource(BatchSource):
             for batch in _merged(self._layout.batch(part, values=values) for part in records):
                 yield batch.budgets.size, work(batch)
 
-        found = read_ahead(results(stream, make()) for stream in chain(first, streams))
-        return self._unchanged(found, lambda result: result[0])
+        sizes_and_results = read_ahead(results(stream, make()) for stream in chain(first, streams))
+        return self._unchanged(sizes_and_results, lambda result: result[0])
 
     def _unchanged(self, parts: Iterator[Part], size: Callable[[Part], int]) -> Iterator[Part]:
-        """The same, until files are found to be others, after the last; counts records."""
+        """The same parts; after the last one, checks that no file has changed, and notes the number of records."""
         seen = 0
         for part in parts:
             seen += size(part)
@@ -150,12 +156,12 @@ class FileSource(BatchSource):
             file.check_unchanged()
 
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
-        """The id of each record, and its budget."""
+        """The ids of the records, and their budgets."""
         records = read_ahead(self._streams(self._layout.names_of_people))
         return self._unchanged(in_threads(self._layout.people, records), lambda people: len(people[0]))
 
     def identified(self) -> Iterator[tuple[pa.Array, Batch]]:
-        """Ids as text, null for nobody's, and the records that they belong to."""
+        """The ids as text, null where a record names nobody, and the records that they belong to."""
         records = read_ahead(self._streams(list(dict.fromkeys(self._layout.roles.values()))))
         return self._unchanged(in_threads(self._layout.identified, records), lambda found: len(found[0]))
 
@@ -174,7 +180,7 @@ def _size(batch: Batch) -> int:
 
 
 def _merged(batches: Iterator[Batch]) -> Iterator[Batch]:
-    """The same records in fewer batches, each large enough for the compiled loops."""
+    """The same records, with small batches joined until they are large enough for the compiled loops."""
     held: list[Batch] = []
     for batch in batches:
         held.append(batch)
@@ -186,7 +192,7 @@ def _merged(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 
 def find_paths(patterns: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """The files that paths, globs and folders name, each once, in the order of their names in each."""
+    """The files that these paths, globs and folders name, sorted within each; raises if a file is named twice."""
     paths = [path for pattern in patterns for path in _matches(os.path.expanduser(os.fspath(pattern)))]
     if len({_identity(path) for path in paths}) < len(paths):
         raise InvalidInputError("a file is named twice; nobody may be counted twice", name="values", value=paths)
@@ -194,22 +200,22 @@ def find_paths(patterns: Sequence[str | os.PathLike[str]]) -> list[str]:
 
 
 def _identity(path: str) -> Hashable:
-    """What is the same for two names of one file, be they links of either kind, and differs for two files."""
-    with suppress(OSError):  # of a file that cannot be read, to be told when it is
-        found = os.stat(path)
-        if found.st_ino:  # 0 where a file system has no such numbers
-            return found.st_dev, found.st_ino
+    """A key that is equal for two names of the same file, such as hard or symbolic links, and differs for two files."""
+    with suppress(OSError):  # a file that cannot be read raises when it is opened
+        status = os.stat(path)
+        if status.st_ino:  # 0 if a file system has no inodes
+            return status.st_dev, status.st_ino
     return os.path.realpath(path)
 
 
 def _matches(pattern: str) -> list[str]:
-    """A folder means the files in it, at any depth; names that start with a dot or an underscore are not data."""
-    found = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
-    paths = [path for match in found for path in (_inside(match) if os.path.isdir(match) else [match])]
+    """The files that a path or glob names; a folder stands for all files in it, at any depth."""
+    matches = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
+    paths = [path for match in matches for path in (_inside(match) if os.path.isdir(match) else [match])]
     if not paths:
         problem = (
             f"there is no file in the folder {pattern!r}"
-            if found
+            if matches
             else f"no file matches {pattern!r}{_close_to(pattern)}"
         )
         hint = "; standard input cannot be used, since the data is read more than once" * (pattern == "-")
@@ -218,15 +224,16 @@ def _matches(pattern: str) -> list[str]:
 
 
 def _close_to(path: str) -> str:
-    """The file beside it that may be meant."""
+    """The end of a message about a missing file: a suggestion, if the folder has a file of a similar name."""
     folder, name = os.path.split(path)
     with suppress(OSError):
-        found = closest(name, os.listdir(folder or "."), cutoff=0.7)
-        return "" if found is None else f"; did you mean {os.path.join(folder, found)!r}?"
+        suggestion = closest(name, os.listdir(folder or "."), cutoff=0.7)
+        return "" if suggestion is None else f"; did you mean {os.path.join(folder, suggestion)!r}?"
     return ""
 
 
 def _inside(folder: str) -> list[str]:
+    """The files in a folder, at any depth; names that start with a dot or an underscore are not data."""
     inner = (path.relative_to(folder) for path in Path(folder).rglob("*"))
     return [
         os.path.join(folder, path)

@@ -1,4 +1,4 @@
-"""Spark: DataFrames, counted and summed by Spark itself; its Python workers import `worker.py` alone.
+"""Spark: DataFrames, counted and summed by Spark itself; its Python workers import only `worker.py`.
 
 May import: as sources.
 """

@@ -1,8 +1,8 @@
-"""The rules of the passes as Spark SQL: the same IEEE operations in the same order, so the same integers.
+"""The rules of the passes as Spark SQL: the same IEEE operations in the same order, and so the same integers.
 
-Spark differs from IEEE in comparisons alone: there a NaN is above infinity, so that it is always asked for; and last,
-since what most records are comes first. Records have the columns `value` and `budget`, doubles without nulls, and
-whatever their group adds. In a list of columns, one may use those before it.
+Spark differs from IEEE only in comparisons, in which NaN is above infinity. So every expression tests for NaN, and does
+so last, because most records are not NaN. Records have the columns `value` and `budget`, doubles without nulls, and
+those that are joined for their group. In a list of columns, each may use those before it.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ __all__ = [
 TOTAL = ("total_high", "total_low")
 SUMS = ("high", "low", "counted", "extra_high", "extra_low", "missing")
 FAR_SUMS = ("far_weight", "far_high", "far_low")
-EDGES = tuple(f"edge_{level}" for level in range(32))  # where further levels of budgets begin
-BY_LEVEL = ("share", "cap")  # of a rule, what each level has of its own
+EDGES = tuple(f"edge_{level}" for level in range(32))  # the allowances at which further levels of budgets begin
+BY_LEVEL = ("share", "cap")  # the numbers of a rule in which levels differ
 
-# Where a record lies, and of that: some positions, few in each partition, that tell how long it is (`Grid.of`);
-# the block of a word of coins; and whether its own coin is heads.
+# The position of a record. From it follow: marks, which are a few positions per partition that show how long it is
+# (`Grid.of`); the block that its first coin is in; and whether that coin is heads.
 POSITION = "monotonically_increasing_id() as position"
 _ROW = f"(position & {2**ROW_BITS - 1}L)"
 MARKS = f"if({_ROW} & ({_ROW} - 1L) = 0L, position, -1L) as mark"
 BLOCK = f"position >> {BLOCK_BITS}"
 HEADS = f"(heads >> cast(position & {2**BLOCK_BITS - 1}L as int)) & 1L = 1L"
 
-# An id as text, null where it names nobody; as `known_ids`.
+# An id as text, null if it names nobody, as in `known_ids`.
 _TEXT = "cast(person as string)"
 PERSON = f"if({_TEXT} = '' or contains({_TEXT}, '\\0') or not is_valid_utf8({_TEXT}), null, {_TEXT})"
 
-# What makes a key an integer that fits a word, since Spark groups by words faster than by doubles.
+# The unit in which roots of allowances become integers: Spark groups by integers faster than by doubles.
 _ROOT_UNIT = 2.0**36
 _WRONG = -1
 
@@ -68,18 +68,18 @@ def _double(number: float) -> str:
 
 
 def _allowance(model: Model) -> str:
-    """As `Model.allowances`."""
+    """The allowance of a record, as in `Model.allowances`."""
     low, high, factor = model.limits
     beyond = f"if(budget > {_double(high)} and not isnan(budget), {_double(high * factor)}, 0D)"
     return f"if(budget >= {_double(low)} and budget <= {_double(high)}, budget * {_double(factor)}, {beyond})"
 
 
 def key_columns(rule: Cells) -> list[str]:
-    """Columns up to `key`, an integer that tells the cell of a record.
+    """The columns up to `key`, an integer from which `read_keys` gets the cell of a record.
 
-    Times ``2**shift + 1``, and subtracted twice, an allowance is rounded to the nearest double with as few bits as a
-    cell's lower end has (Veltkamp's splitting). Where that is above the allowance, the cell is the one below, and the
-    key negative. Infinity becomes twice the largest budget, which no other allowance is. The root brings all of them
+    Veltkamp's splitting, a multiplication by ``2**shift + 1`` and two subtractions, rounds an allowance to the nearest
+    double that is the lower end of a cell. If that is above the allowance, its cell is the one below, and the key is
+    negative. Infinity becomes twice the largest budget, which no other allowance is. The square root brings all numbers
     into the range of a word.
     """
     largest, beyond = _double(LARGEST_BUDGET), _double(2 * LARGEST_BUDGET)
@@ -97,16 +97,16 @@ def key_columns(rule: Cells) -> list[str]:
 
 
 class MergedColumns(NamedTuple):
-    """What makes one record of a person's rows: what is gathered of the rows, and what becomes of that."""
+    """How the rows of a person are merged into one record: the aggregates of the rows, and columns made from these."""
 
     gathered: list[str]
     kept: list[str]
 
 
 def merged_columns(*, values: bool, groups: bool) -> MergedColumns:
-    """Columns of one record per person, as `merge._one_per_person` has them: values in order, one added to the other.
+    """The columns of one record per person, as in `merge._one_per_person`: sorted values, added one after the other.
 
-    Rows of groups have a `code`, that of no group asked for being the largest.
+    With groups, rows have a `code`, the position of their group; it is the largest for groups that were not asked for.
     """
     gathered = [f"min(if(isnan(budget), {_double(-math.inf)}, budget)) as budget"]
     kept = ["person", "budget"]
@@ -128,24 +128,24 @@ def merged_columns(*, values: bool, groups: bool) -> MergedColumns:
 
 
 def total_columns() -> list[str]:
-    """Columns up to `TOTAL`, what a record, which has an `allowance`, adds to the sum of all."""
+    """The columns up to `TOTAL`: what a record, given its `allowance`, adds to the sum of all allowances."""
     small = f"if(allowance < {_double(TOTAL_LIMIT)}, allowance, 0D)"
     return _words(f"floor(rint({small} * {_double(TOTAL_UNIT)}))", "units", TOTAL)
 
 
 def read_keys(keys: NDArray[np.int64], rule: Cells) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The cell that each key tells, and whether it is of public budgets that are none."""
+    """The cell of each key, and whether the key stands for public budgets that are negative or missing."""
     nearest = (np.abs(keys) / _ROOT_UNIT) ** 2
-    # The root was rounded, so its square is, to the bits that count.
+    # The root was rounded, so that its square must be rounded, too, to the bits that decide on the cell.
     leading = (nearest.view(np.int64) + (1 << rule.shift - 1)) >> rule.shift
     return np.clip(leading - (keys < 0) - rule.base, 0, rule.top + 1), keys == _WRONG
 
 
 def sum_columns(rule: Summing) -> list[str]:
-    """Columns up to `SUMS`, what a record, which has the columns of `SumRule`, adds to each: as `Summing.tally`.
+    """The columns up to `SUMS`: what a record adds to each sum, given the columns of `SumRule`, as in `Summing.tally`.
 
-    A far value is in none of them; `far_cell` is the one it lies in, and -1 for all others. The sums of a cell are had
-    by grouping: there `FAR_SUMS` are summed.
+    A far value adds to none of them. Its far cell is in `far_cell`, which is -1 for all other values; grouped by that,
+    `FAR_SUMS` are the sums of the far cells.
     """
     steps = _double(float(STEPS))
     missing = "if(isnan(place), granted, 0L)"
@@ -170,7 +170,7 @@ def sum_columns(rule: Summing) -> list[str]:
 
 
 def _level_columns(edges: int) -> list[str]:
-    """Columns up to `level`, that of a record's budget, and its share and cap: one of those its group has by level."""
+    """The columns up to `level`, the level of a record's budget, and the share and cap of that level in its group."""
     if not edges:
         return []
     beyond = " + ".join(f"cast(allowance >= {name} as int)" for name in EDGES[:edges])
@@ -182,7 +182,7 @@ def _level_columns(edges: int) -> list[str]:
 
 
 def _far_cell() -> str:
-    """The cell of a far value: those below the middle come first; -1 for all other values."""
+    """The far cell of a value, with those below the middle first; -1 for a value that is not far."""
     size = "abs(place)"
     cells = " ".join(f"when {size} < {_double(end)} then {cell}" for cell, end in enumerate(FAR_EDGES[:-1]))
     cell = f"(case {cells} else {FAR_CELLS - 1} end)"
@@ -191,7 +191,7 @@ def _far_cell() -> str:
 
 
 def _far_words() -> list[str]:
-    """What a far value adds to its cell: its weight times the part of the cell's end that it reaches, in steps."""
+    """What a far value adds to its cell: its weight times its distance, as a fraction of that of the cell's end."""
     ends = ", ".join(_double(end) for end in FAR_EDGES)
     reached = f"abs(place) / element_at(array({ends}), pmod(far_cell, {FAR_CELLS}) + 1) * {_double(float(STEPS))}"
     step = f"floor(least(rint({reached}), {_double(float(STEPS))}))"
@@ -200,12 +200,12 @@ def _far_words() -> list[str]:
 
 
 def _words(number: str, name: str, words: tuple[str, str]) -> list[str]:
-    """As `integers.words_of`."""
+    """The columns of a number and of its high and low word, as in `integers.words_of`."""
     high, low = words
     return [f"{number} as {name}", f"{name} >> {LOW_BITS} as {high}", f"{name} & {2**LOW_BITS - 1}L as {low}"]
 
 
 def tossed(toss: Toss) -> str:
-    """Whether there was a coin for the record at `position`; there was where the budget is missing, whose rate is 0."""
+    """Whether the record at `position` had a first coin; one with a missing budget, which is never kept, had one."""
     ends = f"position < {toss.grid.partitions << ROW_BITS}L and {_ROW} < {toss.grid.rows}L"
     return f"{ends} and (budget <= {_double(toss.largest)} or isnan(budget))"

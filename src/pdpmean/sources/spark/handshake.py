@@ -1,9 +1,9 @@
-"""Whether Spark's workers have the same pdpmean as the program that sends them work.
+"""Handshake: a check that Spark's workers have the same pdpmean as the program that sends them work.
 
-The rates at which a worker keeps records, and what the program takes them to have been, must be one law: of another
-version they may not be, and the sample would then protect less than promised. So a worker says which pdpmean it has
-before it tosses a coin. Whatever it has, the question is this program's: the functions of this module are sent as they
-are, not by their names.
+The program computes weights from the probabilities with which workers keep records. Workers with another version may
+use other probabilities, and the sample would then protect less than promised. So every worker reports its pdpmean
+before it tosses a coin. The functions of this module are sent by value, not by name, so that the question is the same
+whatever a worker has installed.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 ANSWERS = "pdpmean string"
 KINDS = {"value": pa.float64(), "budget": pa.float64(), "code": pa.int32(), "tossed": pa.bool_()}
-OTHER = "is_other"  # a column: whether a record is no record, but tells that its worker has another pdpmean
+OTHER = "is_other"  # a column: True in the one row that a worker with another pdpmean returns instead of records
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 
 def fingerprint() -> str:
-    """The version of the pdpmean that is installed here, and a hash of all its modules."""
-    from pdpmean.core.version import VERSION  # of whoever runs this
+    """The version of the pdpmean that is installed where this runs, and a hash of all its modules."""
+    from pdpmean.core.version import VERSION  # imported here, so that a worker reports its own
 
     modules = sorted(sources(resources.files("pdpmean")))
     return f"{VERSION} ({hashlib.sha256(repr(modules).encode()).hexdigest()[:16]})"
 
 
 def sources(folder: Traversable, inside: str = "") -> Iterator[tuple[str, str]]:
-    """The names and texts of all modules in a folder, or in an archive."""
+    """The names and the source texts of all modules in a folder or an archive."""
     for entry in folder.iterdir():
         name = f"{inside}/{entry.name}"
         if entry.is_dir():
@@ -47,7 +47,7 @@ def sources(folder: Traversable, inside: str = "") -> Iterator[tuple[str, str]]:
 
 
 def found_here() -> str:
-    """The same of a worker, which may have none."""
+    """The fingerprint of a worker's pdpmean; "none" if it has none."""
     try:
         return fingerprint()
     except Exception:
@@ -55,17 +55,17 @@ def found_here() -> str:
 
 
 def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What a task says that is asked for nothing but its pdpmean."""
+    """The answer of a task that is only asked which pdpmean its worker has."""
     for _ in batches:
         pass
     yield pa.record_batch({"pdpmean": pa.array([found_here()])})
 
 
 def guarded(work: Work, names: Sequence[str]) -> Work:
-    """The work, for workers with the same pdpmean; any other does none of it, and gives one record to tell so.
+    """The work, done only by workers with the same pdpmean; any other returns a single row that says so.
 
-    It is sent as bytes, so that a worker does not so much as load what it needs before it is known to be the same.
-    `names` are the columns of its records.
+    The work is sent as bytes, so that a worker loads nothing of it before its pdpmean is known to be the same. `names`
+    are the columns of the records.
     """
     expected = fingerprint()
     sent = cloudpickle.dumps(work)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Spark DataFrames: Spark itself counts and sums, wherever the data is; coins are tossed in its Python workers."""
+"""Spark DataFrames as a source: Spark itself counts and sums, and its Python workers toss the coins of the sample."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ from pdpmean.sources.spark.worker import batch_of, keep
 
 __all__ = ["SparkSource"]
 
-_ASKED = 1024  # records, of no content, in tasks that tell which pdpmean their worker has
+_ASKED = 1024  # rows without content, for the tasks that ask workers which pdpmean they have
 _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 
 class SparkSource(Source):
-    """A DataFrame. Every pass runs its plan anew; only small tables and the records kept leave Spark."""
+    """The records of a DataFrame. Every pass runs its query again; only small tables and kept records leave Spark."""
 
     def __init__(self, frame: DataFrame, layout: Layout) -> None:
         if not isinstance(frame, DataFrame):
@@ -70,7 +70,7 @@ class SparkSource(Source):
         if frame.isStreaming:
             raise InvalidInputError("a streaming DataFrame cannot be read more than once; save it first", name="values")
         layout.check_names(frame.columns, "the DataFrame")
-        # Columns by their places, since in a name Spark sees more than a name: dots, backticks, no case.
+        # Columns are renamed by position, because Spark interprets dots and backticks in names, and ignores case.
         places = {name: f"c{frame.columns.index(name)}" for name in layout.roles.values()}
         self._frame = frame.toDF(*(f"c{place}" for place in range(len(frame.columns)))).select(*places.values())
         kinds = _collected(self._frame.limit(0)).schema
@@ -99,7 +99,7 @@ class SparkSource(Source):
         return (found["most"] or 0) > 1
 
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
-        """The id of each record, and its budget: the only column of records that leaves Spark, to be looked up."""
+        """The ids of the records, and their budgets: with a ledger, ids must leave Spark to be looked up there."""
         name = self._layout.person
         assert name is not None
         found = _collected(self._beside_groups("left").select("person", "budget", *self._by_group)).combine_chunks()
@@ -113,11 +113,11 @@ class SparkSource(Source):
         yield self._ids, budgets
 
     def groups_of_people(self) -> Iterator[NDArray[np.int32]]:
-        """The group of each record, in the order in which `people` told them."""
+        """The group of each record, in the order of `people`, which must have been called before."""
         yield self._groups_of_people
 
     def charged(self, budgets: Floats) -> SparkSource:
-        """The same records at these budgets: Spark itself looks them up, by id."""
+        """The same records with these budgets instead, which Spark looks up by id."""
         granted = {person: budget for person, budget in zip(self._ids, budgets.tolist(), strict=True) if budget}
         ids = pa.array(granted.keys(), pa.string())
         made = copy(self)
@@ -128,17 +128,17 @@ class SparkSource(Source):
         return made
 
     def prepare_sample(self, randomness: Randomness) -> None:  # noqa: ARG002 (nothing is drawn)
-        """Ask workers which pdpmean they have, before a coin is tossed or a noisy number drawn.
+        """Check that workers have the same pdpmean, before any coin or noise is drawn.
 
-        Those that start later are asked when they have records to sample.
+        Workers that start later are checked when they sample records.
         """
-        asked = self._frame.sparkSession.range(_ASKED)  # in as many tasks as Spark takes to be best
+        asked = self._frame.sparkSession.range(_ASKED)  # Spark decides in how many tasks
         found = set(_collected(asked.mapInArrow(answer, ANSWERS))["pdpmean"].to_pylist())
         if found != {fingerprint()}:
             raise _other_workers(", ".join(sorted(found)))
 
     def census(self, rule: Tallying) -> Counts:
-        """The table of who holds which budget."""
+        """The table of how many people hold which budget."""
         assert isinstance(rule, Cells)
         with self._told("census"):
             columns = [*key_columns(rule), *(total_columns() if rule.summed else [])]
@@ -163,7 +163,7 @@ class SparkSource(Source):
         return table
 
     def sample(self, rule: Keeping, randomness: Randomness) -> Batch:
-        """The records that are kept, with coins of each task's own."""
+        """The records that the rule keeps; every task has its own coins."""
         assert isinstance(rule, Thinning)
         with self._told("sample"):
             records, rules = self._beside_groups("inner").select("value", "budget", *self._by_group), (rule, rule)
@@ -171,7 +171,7 @@ class SparkSource(Source):
             if toss:
                 records, rules = _at_heads(records, toss, randomness), (rule, rule.among(toss.bits))
             work = partial(keep, rules=rules, make=randomness.remote())
-            # In one action, of which Spark takes one result per partition, whatever else it tried: docs/spark.md.
+            # In one action: Spark then uses one result per partition, even if it ran a task twice (docs/spark.md).
             with _batches_of_any_size(records.sparkSession):
                 found = _collected(records.mapInArrow(guarded(work, records.columns), _with_answer(records.schema)))
         if pc.any(found[OTHER]).as_py():
@@ -179,7 +179,7 @@ class SparkSource(Source):
         return batch_of(found)
 
     def sum(self, rule: Tallying) -> Counts:
-        """The table of what all records contribute."""
+        """The table of the sums over all records."""
         assert isinstance(rule, Summing)
         with self._told("sum"):
             records = self._beside_groups("inner", **_entries(rule))
@@ -198,7 +198,7 @@ class SparkSource(Source):
         return table
 
     def _read(self) -> DataFrame:
-        """The records as doubles, NaN where there is none, and their groups."""
+        """The records with values and budgets as doubles, NaN where they are missing, and with their groups and ids."""
         layout, frame = self._layout, self._frame
         columns = {} if layout.value is None else {"value": self._values(layout.value)}
         if not isinstance(layout.budget, str):
@@ -217,7 +217,7 @@ class SparkSource(Source):
         return frame.select(*(column.alias(name) for name, column in columns.items()))
 
     def _one_per_person(self) -> DataFrame:
-        """The records merged by person: as `sources/merge.py` does, with the same sums in the same order."""
+        """The records merged by person as in `sources/merge.py`, with the same sums in the same order."""
         name = self._layout.person
         assert name is not None
         known_ids(pa.array([], self._kinds[name]), name, None, public=False)  # raises for types that hold no ids
@@ -233,7 +233,7 @@ class SparkSource(Source):
         return gathered.selectExpr(*columns.kept)
 
     def _values(self, name: str) -> Column:
-        """The values as doubles, NaN where there is none; or 1 and 0, where entries are to be compared."""
+        """The values as doubles, NaN where they are missing; or 1 and 0, if entries are compared with `equals`."""
         column = sql.col(self._places[name])
         if self._layout.equals is None:
             return _double(column)
@@ -245,7 +245,7 @@ class SparkSource(Source):
         return _double(column == sql.lit(entry.as_py()))
 
     def _beside_groups(self, how: Literal["left", "inner"], **entries: NDArray[Any]) -> DataFrame:
-        """The records, each beside the entries of its group; with "inner", those of the groups asked for alone."""
+        """The records, each joined with the entries of its group; "inner" keeps only the groups that were asked for."""
         if self._layout.by is None:
             return self._records.withColumns({name: sql.lit(column[0].item()) for name, column in entries.items()})
         labels = listed(self._layout.labels, self._kinds[self._layout.by], "groups", self._layout.by)
@@ -254,14 +254,14 @@ class SparkSource(Source):
         return _beside(self._records, "by", labels, {"code": pa.array(codes), **entries}, how)
 
     def _codes(self, found: pa.Table) -> NDArray[np.int32]:
-        """The group of each row; one beyond the last for those not asked for."""
+        """The group of each row; one beyond the last for a group that was not asked for."""
         if self.groups is None:
             return np.zeros(found.num_rows, dtype=np.int32)
         codes: NDArray[np.int32] = found["code"].fill_null(self.groups).to_numpy()
         return codes
 
     def _check_budgets(self, wrong: int) -> None:
-        """Refuse public budgets that are none."""
+        """Raise if public budgets are negative or missing; `wrong` says how many are."""
         if wrong:
             fault = f"a negative or missing budget in column {self._layout.budget!r}"
             if self._layout.tiers is not None:
@@ -272,7 +272,7 @@ class SparkSource(Source):
 
     @contextmanager
     def _told(self, step: str) -> Iterator[None]:
-        """A pass that tells of its start and of its end: what lies between is Spark's."""
+        """A context that reports the start and the end of a pass; Spark does not say how far it is in between."""
         if self.watch:
             self.watch.at(step, 0, self.rows)
         yield
@@ -282,7 +282,7 @@ class SparkSource(Source):
 
 
 def _entries(rule: Summing) -> dict[str, NDArray[Any]]:
-    """What the rules of a group say, one column each; and where its levels of budgets begin, with what each has."""
+    """The rules of all groups, one array per number; with levels, also their edges, and the share and cap of each."""
     first = dict(zip(SumRule._fields, rule.in_units[rule.first_rows].T, strict=True))
     if not rule.has_levels:
         return first
@@ -296,7 +296,7 @@ def _entries(rule: Summing) -> dict[str, NDArray[Any]]:
 
 
 def _add_far_cells(found: pa.Table, rows: NDArray[np.int32], table: Counts) -> None:
-    """Add what was found in each cell of far values."""
+    """Add the sums of the far cells to the table."""
     cells = found["far_cell"].to_numpy()
     is_far = cells >= 0
     for column, name in zip((FAR_WEIGHT, *far_columns(cells[is_far])), FAR_SUMS, strict=True):
@@ -304,7 +304,7 @@ def _add_far_cells(found: pa.Table, rows: NDArray[np.int32], table: Counts) -> N
 
 
 def _collected(frame: DataFrame) -> pa.Table:
-    """What Spark finds. Its errors may quote records, so they are not passed on."""
+    """The result of a query. Spark's errors may quote records, so they are not passed on."""
     try:
         return frame.toArrow()
     except Exception:
@@ -317,7 +317,7 @@ def _collected(frame: DataFrame) -> pa.Table:
 
 
 def _other_workers(found: str) -> InvalidInputError:
-    """What to raise where workers would toss coins by other rules than this program takes them to have."""
+    """The error for workers with another pdpmean, who may toss coins with other probabilities."""
     return InvalidInputError(
         f"Spark's workers must have the pdpmean that this program has, {fingerprint()}; they have {found}. "
         "PYSPARK_PYTHON says which Python they run",
@@ -326,16 +326,16 @@ def _other_workers(found: str) -> InvalidInputError:
 
 
 def _with_answer(schema: StructType) -> StructType:
-    """The same columns, and the one that `guarded` adds."""
+    """The schema with the column that `guarded` adds."""
     return StructType([*schema.fields, StructField(OTHER, BooleanType())])
 
 
 def _at_heads(records: DataFrame, toss: Toss, randomness: Randomness) -> DataFrame:
-    """The records without those whose first coin is tails; `tossed` says which of them had one."""
-    # As one row of two lists, which Spark takes in much faster than as many rows.
+    """The records without those whose first coin is tails; the column `tossed` says which of the rest had one."""
+    # Sent as one row of two lists, which Spark reads much faster than many rows.
     lists = {name: pa.array([words]) for name, words in zip(("block", "heads"), toss.heads(randomness), strict=True)}
     coins = records.sparkSession.createDataFrame(pa.table(lists)).selectExpr("inline(arrays_zip(block, heads))")
-    # Positions are numbered before anything is left out: Spark moves no filter below what is not deterministic.
+    # Positions are numbered before any record is dropped: Spark moves no filter past a nondeterministic column.
     numbered = records.selectExpr("*", POSITION)
     joined = numbered.join(sql.broadcast(coins), sql.expr(BLOCK) == sql.col("block"), "left")
     found = joined.withColumn("tossed", sql.expr(tossed(toss))).where(f"not tossed or {HEADS}")
@@ -344,7 +344,7 @@ def _at_heads(records: DataFrame, toss: Toss, randomness: Randomness) -> DataFra
 
 @contextmanager
 def _batches_of_any_size(session: SparkSession) -> Iterator[None]:
-    """Batches of so many records, not of so many bytes: measuring every record takes longer than sending it."""
+    """A context in which Arrow batches are not limited in bytes: measuring records takes longer than sending them."""
     before = session.conf.get(_BYTES, None)
     session.conf.set(_BYTES, 2**31 - 1)
     try:
@@ -367,7 +367,7 @@ def _double(column: Column) -> Column:
 def _beside(
     frame: DataFrame, name: str, labels: pa.Array, entries: dict[str, pa.Array], how: Literal["left", "inner"]
 ) -> DataFrame:
-    """Each record beside the entries of its label; no two labels are equal, so that no record is there twice."""
+    """Each record joined with the entries of its label. Labels must be distinct, or a record would be there twice."""
     column = sql.col(name)
     if len(set(labels.to_pylist())) < len(labels):
         raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""What Spark's Python workers do: toss the coins of a partition. They import this module, so it imports little."""
+"""What Spark's Python workers do: toss the coins of a partition. Every worker imports this module, so it is small."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["batch_of", "keep"]
 def keep(
     batches: Iterator[pa.RecordBatch], *, rules: tuple[Keeping, Keeping], make: Callable[[str], Randomness]
 ) -> Iterator[pa.RecordBatch]:
-    """What a task keeps of its partition, with coins of its own: another attempt at it has others.
+    """The records that a task keeps of its partition, by its own coins; another attempt at the task has others.
 
-    The second rule is for the records that had a first coin, where there is a column that says so.
+    The second rule is for records that passed a first coin already, as the column `tossed` says, if there is one.
     """
     leave_no_trace()
     task = TaskContext.get()
@@ -33,7 +33,7 @@ def keep(
 def _ruled(
     batches: Iterator[pa.RecordBatch], rules: tuple[Keeping, Keeping]
 ) -> Iterator[tuple[pa.RecordBatch, Keeping]]:
-    """The records, beside the rule for them."""
+    """The records, each part with the rule that applies to it."""
     for records in batches:
         if "tossed" not in records.schema.names:
             yield records, rules[0]
