@@ -120,7 +120,7 @@ class AnyShapePlanner(Locating, Planner):
             center=located.sums.scaled(center_part) if center_part else NOBODY,
             scale=located.sums.scaled(1 - center_part),
             mean=mean,
-            sure=located.sure,
+            certain_part=located.certain_part,
             noise_scale=expected.noise_scale,
             sampling_std=expected.sampling_std,
             prior_of_center=_FINE_PART,

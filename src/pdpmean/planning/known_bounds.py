@@ -79,7 +79,7 @@ class KnownBoundsPlanner(Planner):
             center=NOBODY,
             scale=NOBODY,
             mean=mean,
-            sure=1.0,
+            certain_part=1.0,
             noise_scale=expected.noise_scale,
             sampling_std=expected.sampling_std,
             prior_of_center=1.0,
