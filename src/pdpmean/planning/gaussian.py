@@ -101,8 +101,8 @@ class GaussianPlanner(LocatingForecaster, Planner):
         # With very uneven budgets the cost may have several local minima, so the search starts from several points.
         if levels[-1] > 30 * np.median(levels):
             starts += [coding.code(0.02 * left, 0.02 * left), coding.code(0.15 * left, 0.1 * left)]
-        lowest, found = min(find_least(cost, start) for start in starts)
-        return self._decoded(coding.decode(found), spare=spare), lowest
+        lowest, best = min(find_least(cost, start) for start in starts)
+        return self._decoded(coding.decode(best), spare=spare), lowest
 
     def _failure_probability(self, chosen: list[float]) -> float:
         """The probability of a miss with these choices, without making a plan, which would take longer."""

@@ -92,11 +92,11 @@ class Levels:
     everyone: bool = True
     """Whether levels are combined in proportion to their people, so that everyone counts the same, or pooled."""
 
-    def errors(self, noise_std: float, own: float) -> LevelErrors:
+    def errors(self, noise_std: float, of_these_people: float) -> LevelErrors:
         """The expected errors of the levels' means, in standard deviations of the population.
 
-        `noise_std` is the noise (std) of a sum of one nat in the same unit. `own` is 1 if the target is the mean of
-        these people themselves, and 0 if it is the mean of the population.
+        `noise_std` is the noise (std) of a sum of one nat in the same unit. `of_these_people` is 1 if the target is the
+        mean of these people themselves, and 0 if it is the mean of the population.
         """
         return LevelErrors(
             noise_std=noise_std / self.nats,
@@ -105,7 +105,7 @@ class Levels:
             budgets=self.middle,
             weighed=self.weighed,
             unevenness=self.unevenness,
-            own=own,
+            own=of_these_people,
         )
 
 
@@ -221,7 +221,7 @@ class LevelsFor:
         """Levels in which all records weigh the same: as the smallest allowance of their level."""
         return self._levels(self._lowest, everyone=True)
 
-    def pooled(self, noise_std: float, own: float) -> Levels:
+    def pooled(self, noise_std: float, of_these_people: float) -> Levels:
         """The levels of least expected error if levels are pooled; arguments as for `Levels.errors`.
 
         Candidates differ in the number of levels, since each has its own noise, and in how unequal weights within a
@@ -233,7 +233,7 @@ class LevelsFor:
         with_wider_bands = (replace(self, width=width) for width in _WIDER_BANDS)
         candidates = ((1.0, self), *((_WORTH_WIDENING, wider) for wider in with_wider_bands if wider.are_several))
         costs = [
-            (factor * (_expected(levels, noise_std, own) + bias**2), levels)
+            (factor * (_expected(levels, noise_std, of_these_people) + bias**2), levels)
             for factor, candidate in candidates
             for bias, levels in candidate._to_be_pooled()
         ]
@@ -267,23 +267,23 @@ class LevelsFor:
         """
         counted = efficiency / self.profile.people if whose.are_these_people else 0.0
         if not self.are_several:
-            return Weighed(None, 1.0, _less(single, counted), efficiency)
-        by_budgets = _std(noise_std, _less(single, counted if self.model.budgets_are_public else 0.0))
+            return Weighed(None, 1.0, _without_counted(single, counted), efficiency)
+        by_budgets = _without_counted(single, counted if self.model.budgets_are_public else 0.0)
         # For the mean of these people themselves only noise is an error, and a single level has the least noise.
         alike = self.alike() if not whose.are_these_people else replace(self, most=1).alike()
         shares = alike.people / alike.people.sum()
         everyone = combined_sums(alike.nats, alike.effective, shares, counted).sums
-        price = _std(noise_std, everyone) / by_budgets
+        price = _error_std(noise_std, everyone) / _error_std(noise_std, by_budgets)
         if whose.weighting == "budgets":
-            return Weighed(None, price, _less(single, counted if self.model.budgets_are_public else 0.0), efficiency)
+            return Weighed(None, price, by_budgets, efficiency)
         by_people = Weighed(alike, price, everyone, efficiency, parts=tuple(shares.tolist()))
         is_cheap = price <= NEXT_TO_NOTHING and not whose.are_these_people
         if whose.weighting == "everyone" or (whose.weighting == "auto" and is_cheap):
             return by_people
-        own = float(whose.are_these_people)
-        levels = self.pooled(noise_std, own)
-        pooled = Pooled(levels.errors(noise_std, own))
-        if own and alike.errors(noise_std, own).everyone_std <= pooled.agreed_std:
+        of_these_people = float(whose.are_these_people)
+        levels = self.pooled(noise_std, of_these_people)
+        pooled = Pooled(levels.errors(noise_std, of_these_people))
+        if of_these_people and alike.errors(noise_std, of_these_people).everyone_std <= pooled.agreed_std:
             return by_people
         agreed = combined_sums(levels.nats, levels.effective, pooled.agreed, counted).sums
         disagreed = pooled.disagreed_std / pooled.agreed_std
@@ -369,13 +369,13 @@ class LevelsFor:
         return ends[level] * factor, ends[level if self._starts is self._tiers else level + 1] * factor
 
 
-def _less(sums: Sums, counted: float) -> Sums:
+def _without_counted(sums: Sums, counted: float) -> Sums:
     """The sums, with the squared sampling error reduced by `counted`, as in `combined_sums`."""
     sampling = sums.square / sums.weight**2 - counted
     return Sums(sums.weight, sums.weight**2 * max(sampling, _LEAST_SAMPLING))
 
 
-def _std(noise_std: float, sums: Sums) -> float:
+def _error_std(noise_std: float, sums: Sums) -> float:
     """The error (std) of a mean with these weights, in standard deviations of the population."""
     return math.sqrt(noise_std**2 + sums.square) / sums.weight
 
@@ -415,7 +415,7 @@ def _end_of_cell(below: float, above: float) -> float:
     return end if end > below else above
 
 
-def _expected(levels: Levels, noise_std: float, own: float) -> float:
+def _expected(levels: Levels, noise_std: float, of_these_people: float) -> float:
     """The cost of pooled levels: the product of the errors if levels agree and if they disagree."""
-    pooled = Pooled(levels.errors(noise_std, own))
+    pooled = Pooled(levels.errors(noise_std, of_these_people))
     return pooled.agreed_std * pooled.disagreed_std
