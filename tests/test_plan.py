@@ -418,10 +418,10 @@ def test_misses_are_predicted_for_the_worst_budgets_there_may_be() -> None:
     lowest = min(in_locate(middle, 40_000, 0.02), in_locate(middle, 10_000, 0.08))
     all_of_them = in_locate(middle, 80, 2.5) + in_locate(middle, 40_000, 0.02)
     missing = doubted * max(worst / 200, lowest / 800)
-    assert middle.sure == pytest.approx((worst + lowest - missing) / all_of_them)
-    assert middle.sure < 0.97 * (1 - doubted / 1000)
+    assert middle.certain_part == pytest.approx((worst + lowest - missing) / all_of_them)
+    assert middle.certain_part < 0.97 * (1 - doubted / 1000)
     # Where nobody is capped, and nothing left, it does not matter how many there are.
-    assert plan_mean({0.05: 20_000}, **options).sure == pytest.approx(1 - doubted / 1000)
+    assert plan_mean({0.05: 20_000}, **options).certain_part == pytest.approx(1 - doubted / 1000)
 
 
 @pytest.mark.parametrize("people", [3e4, 1e6, 1e7, 1e8, 1e9])
@@ -450,7 +450,7 @@ def in_locate(plan: Plan, people: float, budget: float) -> float:
 
 def test_misses_grow_where_less_weight_is_sure() -> None:
     plan = plan_mean({0.5: 900}, choices=FIXED, **UNBOUNDED)
-    chances = [replace(plan, sure=sure).failure_probability() for sure in (1.0, plan.sure, 0.5)]
+    chances = [replace(plan, certain_part=part).failure_probability() for part in (1.0, plan.certain_part, 0.5)]
     assert chances == sorted(chances)
     assert chances[2] > 10 * chances[0]
 

@@ -397,7 +397,7 @@ class OnePath(Randomness):
 class OnePathOfCoins(OnePath):
     """The same, where a decaying coin is one draw at its exact chance."""
 
-    def _decaying(self, rates: NDArray[np.uint64], bits: int) -> NDArray[np.bool_]:
+    def _exp_coins(self, rates: NDArray[np.uint64], bits: int) -> NDArray[np.bool_]:
         heads = [exact_decay(rate, bits) for rate in rates.tolist()]
         return np.array([self._next([1 - chance, chance]) == 1 for chance in heads])
 
@@ -424,7 +424,7 @@ def enumerated(
 @pytest.mark.parametrize(("rate", "bits"), [(1, 0), (0, 1), (1, 1), (1, 2), (3, 2)])
 def test_a_decaying_coin_has_exactly_its_chance(rate: int, bits: int) -> None:
     """Every path of its draws: the exact chance is within what those leave open that are not followed."""
-    law, left = enumerated(lambda r: int(r._decaying(np.array([rate], np.uint64), bits)[0]), OnePath, 2.0**-16)
+    law, left = enumerated(lambda r: int(r._exp_coins(np.array([rate], np.uint64), bits)[0]), OnePath, 2.0**-16)
     assert left < 0.02
     assert law[1] <= exact_decay(rate, bits) <= law[1] + left
 

@@ -118,7 +118,7 @@ def test_a_shifted_population_is_recovered(plan: Plan) -> None:
 @pytest.mark.parametrize("options", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
 def test_many_groups_are_concluded_as_each_alone(options: dict[str, Any]) -> None:
     """More than are solved for at once, some refused, and some so far out that the solver has to walk."""
-    rng, count = np.random.default_rng(3), 2 * gaussian._TOGETHER + 5
+    rng, count = np.random.default_rng(3), 2 * gaussian._BATCH + 5
     plans = [plan_mean({0.5: 8000 + 50 * group, 1.0: 4000}, **options) for group in range(8)]
     given = [None if group % 7 == 3 else plans[group % 8] for group in range(count)]
     located = [

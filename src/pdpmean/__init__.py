@@ -70,28 +70,31 @@ __all__ = [
     "write_report",
 ]
 
-if not TYPE_CHECKING:  # a type checker sees the names themselves, and not that any name would do
+if not TYPE_CHECKING:  # with a module-level __getattr__ a type checker would accept any name
 
     def __getattr__(name: str) -> Any:
-        """An exported name. NumPy and SciPy take a second to import, so they wait until one is asked for."""
+        """An exported name, imported on first use, since NumPy and SciPy take a second to import."""
         if name not in __all__:
             raise AttributeError(f"module 'pdpmean' has no attribute {name!r}")
-        globals().update(_found(name))
+        globals().update(_imported_with(name))
         return globals()[name]
 
-    def _found(name: str) -> dict[str, Any]:
+    def _imported_with(name: str) -> dict[str, Any]:
+        """The exported names that are imported together with this one."""
         if name == "Ledger":
             from pdpmean.ledger.ledger import Ledger
 
             return {"Ledger": Ledger}
-        return _shown() if name in ("plot", "write_report") else _computed()
+        return _import_show() if name in ("plot", "write_report") else _import_methods()
 
-    def _shown() -> dict[str, Any]:
+    def _import_show() -> dict[str, Any]:
+        """The names that draw or write."""
         from pdpmean.show import plot, write_report
 
         return {"plot": plot, "write_report": write_report}
 
-    def _computed() -> dict[str, Any]:
+    def _import_methods() -> dict[str, Any]:
+        """The names that estimate, plan or simulate."""
         import pdpmean.paper
         from pdpmean.core.choices import Choices
         from pdpmean.estimate import estimate_mean
@@ -104,9 +107,9 @@ if not TYPE_CHECKING:  # a type checker sees the names themselves, and not that 
         from pdpmean.results.mean_estimate import MeanEstimate
         from pdpmean.study.what_if import what_if
 
-        verbs = (estimate_mean, plan_mean, what_if, lower_bound)
+        functions = (estimate_mean, plan_mean, what_if, lower_bound)
         types = (Choices, Plan, GroupedPlan, Randomness, GroupedEstimate, MeanEstimate)
-        return {"paper": pdpmean.paper} | {thing.__name__: thing for thing in (*verbs, *types)}
+        return {"paper": pdpmean.paper} | {export.__name__: export for export in (*functions, *types)}
 
     def __dir__() -> list[str]:
         return sorted(__all__)

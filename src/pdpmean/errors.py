@@ -1,4 +1,4 @@
-"""Every error this library raises on purpose.
+"""Every error that this library raises on purpose, and its warnings.
 
 ::
 
@@ -9,8 +9,8 @@
     └── MissingPackageError (also an ImportError)    something optional is not installed; says how to
 
 An error is only ever raised because of something public. A private value, however strange, is data.
-`PopulationWarning` is a warning, given when *released* numbers do not look like the shape that was assumed;
-`BudgetWarning` is given before anything is drawn, when public budgets do not look like budgets.
+There are two warnings. `PopulationWarning` is given if *released* numbers do not look like the assumed shape, and
+`BudgetWarning` if public budgets do not look like budgets, before anything is drawn.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class PdpMeanError(Exception):
     """Base of every error the library raises on purpose."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (type(self), self.args, vars(self))  # so that a pool of processes can hand it on
+        # By default, exceptions with keyword arguments cannot be pickled, so worker processes could not send them.
+        return _rebuilt, (type(self), self.args, vars(self))
 
 
 class InvalidInputError(PdpMeanError, ValueError):
@@ -52,8 +53,9 @@ class InvalidInputError(PdpMeanError, ValueError):
 class InsufficientBudgetError(PdpMeanError):
     """The budgets are not enough for an answer: `total` was granted, about `needed` would be enough.
 
-    That is what about `people_needed` people would grant whose budgets are like those at hand.
-    Raised before any value is used, from public numbers alone; in the unbounded model, from the noisy census.
+    About `people_needed` people with budgets like those at hand would grant that much. `failure_probability` is the
+    predicted probability that the population would not be found. The error is raised before any value is used, from
+    public numbers alone or, in the unbounded model, from the noisy census.
     """
 
     def __init__(
@@ -81,7 +83,7 @@ class InsufficientBudgetError(PdpMeanError):
         return "refused: no budget would be enough" if math.isinf(self.needed) else f"refused: needs {self.needed:,.0f}"
 
     def having_spent(self, share: float) -> InsufficientBudgetError:
-        """The same refusal, after so much of every budget was used to find out."""
+        """The same refusal, with the share of every budget that was used to find out."""
         if share:
             self.spent = share
             self.args = (f"{self}. Finding this out has used {share:.3g} of every budget",)
@@ -116,7 +118,7 @@ class BudgetWarning(UserWarning):
 
 
 def _rebuilt(kind: type[PdpMeanError], words: tuple[Any, ...], attributes: dict[str, Any]) -> PdpMeanError:
-    """The error that was pickled: its words, and what it carries."""
+    """A pickled error, from its message and its attributes."""
     error = kind.__new__(kind)
     error.args = words
     vars(error).update(attributes)

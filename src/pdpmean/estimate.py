@@ -1,4 +1,8 @@
-"""The whole method on one page, one call per step: read, census, plan, weight squares, locate, average, conclude.
+"""`estimate_mean`, the whole method on one page with one call per step.
+
+The steps are: read, census, plan, weight squares, locate, average, conclude. Every step that releases a number takes
+`randomness`, and lives with its proof in the file of the same name in `release/`. What follows from the released
+numbers (`conclude`) is post-processing and costs no privacy.
 
 May import: every room but show, study, paper and cli.
 """
@@ -200,13 +204,17 @@ def estimate_mean(
         if options.size_is_private:
             leave_no_trace()
         run = Run.begun(new_run_id(), values, options) if randomness.private else None
+
+        # Read the records. A ledger replaces their budgets by what it has reserved for them.
         source = read(values, budgets, options)
         options = options.of_yes_and_no() if source.is_yes_or_no else options
         source = charge.reserve(source, run, options, share)
         options = as_charged(options, share)
         source.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
-        source.prepare_sample(randomness.spawn())  # one draw, whatever the source: a seed gives the same answer
+        # Every kind of source draws from `randomness` exactly once here, so that a seed gives the same answer for all.
+        source.prepare_sample(randomness.spawn())
 
+        # Census and plan: from the budgets alone, before any value is used. A census of private budgets is noisy.
         counted = count_budgets(source, options.model)
         _warn_of_budgets(counted, options)
         charge.will_draw(Fraction(0) if options.model.budgets_are_public else CENSUS_PART)
@@ -215,10 +223,14 @@ def estimate_mean(
         _raise_if_refused(outcomes, censuses, options)
         planned = [Group(held, plan_or_none(outcome)) for held, outcome in zip(counted, outcomes, strict=True)]
         charge.spare(source, [group.plan is None for group in planned])
+
+        # Release: each step spends its share of every budget. The ledger counts everything as spent from here on.
         charge.will_draw()
         squared = weight_squares(planned, randomness)
         located = locate(source, squared, randomness)
         averaged = average(source, located, randomness)
+
+        # Conclude: post-processing of the released numbers.
         promise = Promise(
             options.model,
             options.share,
@@ -241,7 +253,7 @@ def estimate_mean(
 
 
 def _warn_of_budgets(counted: Sequence[Held], options: Options) -> None:
-    """Say, before anything is drawn, if public budgets do not look like budgets."""
+    """Warn, before anything is drawn, if public budgets do not look like budgets."""
     doubts = (doubtful_budgets(options.model, held.levels, held.counts) for held in counted)
     text = next((doubt for doubt in doubts if doubt), None)
     if text:
@@ -251,19 +263,23 @@ def _warn_of_budgets(counted: Sequence[Held], options: Options) -> None:
 def _losses(
     planned: Sequence[Group], options: Options, budgets: Any, charged: Sequence[float]
 ) -> tuple[Loss, ...] | None:
-    """What the release costs whom, where that is public; nothing is drawn for groups that are refused."""
+    """The privacy loss by budget, where budgets are public; None in the unbounded model.
+
+    Members of refused groups lose nothing, since nothing is drawn for them. Losses are listed at the exact budgets
+    where these are `charged` by a ledger, or given as one number or by tier; otherwise by cells of budgets.
+    """
     if not options.model.budgets_are_public:
         return None
     cells = [cell for group in planned if group.plan for cell in group.held.cells(options.model)]
     tiers = None if options.tiers is None or charged else tier_budgets(options.tiers)
-    known = charged or ([float(budgets)] if isinstance(budgets, Real) else [])
-    return losses_of(cells, options.share, known, tiers)
+    exact_budgets = charged or ([float(budgets)] if isinstance(budgets, Real) else [])
+    return losses_of(cells, options.share, exact_budgets, tiers)
 
 
 def _raise_if_refused(
     outcomes: Sequence[Plan | InsufficientBudgetError], censuses: Sequence[Census], options: Options
 ) -> None:
-    """Raise the refusal of everybody together; those of groups are told in the result."""
+    """Raise if there are no groups and the plan is refused. The result lists refused groups instead."""
     refusal = outcomes[0]
     if options.groups is None and isinstance(refusal, InsufficientBudgetError):
         raise refusal.having_spent(float(censuses[0].share))
@@ -275,6 +291,7 @@ def _result(
     promise: Promise,
     options: Options,
 ) -> MeanEstimate | GroupedEstimate:
+    """One estimate per group, if groups were asked for, or the only estimate there is."""
     if options.groups is not None:
         return GroupedEstimate.of(options.groups, estimates, outcomes, promise)
     (estimate,) = estimates

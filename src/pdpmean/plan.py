@@ -1,4 +1,8 @@
-"""Plan: every choice of an estimate, made from public numbers before a value is read."""
+"""`plan_mean`: what to expect of an estimate, from public numbers, before any value is read.
+
+A plan cannot leak values, but it reveals the budgets that it is given. `estimate_mean` makes its own plan in the same
+way; if budgets are private, from a noisy census.
+"""
 
 from __future__ import annotations
 
@@ -120,11 +124,11 @@ def plan_mean(
         ledger=ledger,
         spend=spend,
     )
-    if rows is not None:  # whose number is private, though budgets are not
+    if rows is not None:  # the number of rows of a person is private, even where budgets are public
         leave_no_trace()
     if ledger is not None or spend is not None:
         budgets = _remaining(budgets, person, options, share)
-        # All of what would be reserved, each person once.
+        # The ledger has already applied the share, and counts each person once.
         options = replace(options, share=Fraction(1), person=None, rows=None)
     censuses = _expected_censuses(budgets, options, progress)
     if options.groups is None:
@@ -133,7 +137,7 @@ def plan_mean(
 
 
 def _remaining(budgets: Any, person: str | None, options: Options, share: float | Fraction) -> Mapping[float, float]:
-    """How many people could take part in a next release, at which budget: all of a ledger, or those in a table."""
+    """The number of people by what the next release could charge them: of all in a ledger, or of those in a table."""
     ledger = options.ledger
     if ledger is None:
         raise InvalidInputError("spend goes with a ledger; without one, use share", name="spend")
@@ -154,12 +158,12 @@ def _remaining(budgets: Any, person: str | None, options: Options, share: float 
         )
     ledger.check_balances_are_public()
     people = None if person is None else (PeopleAsked(ids) for ids, _ in read_ids(budgets, options).people())
-    found: Mapping[float, float] = ledger.remaining(share=share, spend=options.spend, people=people)
-    return found
+    remaining: Mapping[float, float] = ledger.remaining(share=share, spend=options.spend, people=people)
+    return remaining
 
 
 def _expected_censuses(budgets: Any, options: Options, progress: Progress | None) -> list[Census]:
-    """The census to expect of budgets that the caller knows, one per group."""
+    """The census to expect for each group, from budgets that the caller knows."""
     people = read_people(budgets, options)
     share = floor_share(CENSUS_PART * options.share)
     if not isinstance(people, Source):
@@ -170,5 +174,6 @@ def _expected_censuses(budgets: Any, options: Options, progress: Progress | None
 
 
 def _expected_census(held: Held, model: Model, share: Fraction) -> Census:
+    """The census to expect for one group, given how many people hold which budget."""
     census = expected_census(held.middles, held.counts.astype(np.float64), model, share)
     return replace(census, granted=held.total)

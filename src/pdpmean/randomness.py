@@ -1,8 +1,9 @@
-"""The only door through which randomness enters.
+"""The only source of randomness in the library: noise, coins, integers and permutations.
 
-`Randomness.secure()` is what a release needs: discrete Laplace noise from OpenDP, coins, integers and
-permutations from an AES-256-CTR keystream keyed by the operating system. `Randomness.seeded(seed)` has the
-same methods, repeats itself, and protects nobody: it is for simulations and tests.
+`Randomness.secure()` is what a release needs. Single draws of discrete Laplace noise come from OpenDP; everything else
+comes from an AES-256-CTR keystream that is keyed by the operating system. `Randomness.seeded(seed)` has the same
+methods, repeats itself, and protects nobody: it is for simulations and tests. A test over the syntax tree checks that
+no other module draws random numbers, so this is the only file to review for the quality of the randomness.
 """
 
 from __future__ import annotations
@@ -36,14 +37,17 @@ __all__ = [
     "this_process",
 ]
 
-# OpenDP draws without limit but returns 64-bit words; up to this scale a draw rarely meets their end.
+# The largest scale of noise. OpenDP's noise saturates at the ends of a 64-bit word, which draws of this scale rarely
+# reach (`_unlimited` treats those that do).
 LARGEST_SCALE = 2.0**60
-_LARGEST_BITS = 60
-_MOST_AHEAD = 2**14  # draws: more would take no less time each
+_LARGEST_BITS = 60  # the binary logarithm of the largest scale
+_MOST_AHEAD = 2**14  # the largest number of draws made ahead; a larger batch would not be faster per draw
 FirstBits = NDArray[np.uint8] | NDArray[np.uint16]
-_WORD_LIMIT = 2**63 - 1
-_ZEROS = memoryview(bytes(2**20))  # what is encrypted; kept, since threads wait for each other to get memory
-_forks = 0  # how many forks lie between this process and the first: a process number alone may come again
+"""The first 8 or 16 bits of the random word behind each coin."""
+_WORD_LIMIT = 2**63 - 1  # the absolute value at which OpenDP's noise saturates
+# The plaintext of the keystream. It is kept, since threads that allocate memory wait for each other.
+_ZEROS = memoryview(bytes(2**20))
+_forks = 0  # the number of forks from the first process to this one: process numbers alone are reused
 
 
 def _count_fork() -> None:
@@ -55,18 +59,21 @@ os.register_at_fork(after_in_child=_count_fork)
 
 
 def this_process() -> tuple[int, int]:
-    """What no other process has in common with this one: what was drawn in another must not be used here, too."""
+    """An identifier of this process that no fork shares, to detect that a source was inherited through a fork.
+
+    A child that went on with its parent's state would repeat the parent's draws.
+    """
     return os.getpid(), _forks
 
 
 def new_run_id() -> str:
-    """A name that no other release has: 128 random bits, which nothing else is made of."""
+    """A unique name for a release: 128 random bits, which are used for nothing else."""
     return os.urandom(16).hex()
 
 
-@lru_cache(maxsize=64)  # groups mostly have the same few
+@lru_cache(maxsize=64)  # most groups share a few pairs of arguments
 def laplace_scale(sensitivity: int, budget: float | Fraction) -> float:
-    """The least double that is at least `sensitivity / budget`: noise of this scale never costs more."""
+    """The noise scale `sensitivity / budget`, rounded up to a double, so that the loss never exceeds the budget."""
     if math.isinf(budget):
         return 0.0
     exact = Fraction(sensitivity) / Fraction(budget)
@@ -75,7 +82,7 @@ def laplace_scale(sensitivity: int, budget: float | Fraction) -> float:
 
 
 def check_randomness(randomness: Randomness | None) -> Randomness:
-    """The source given, or a secure one."""
+    """The given source of randomness, or a new secure one if it is None."""
     if randomness is None:
         return Randomness.secure()
     if not hasattr(randomness, "add_laplace"):
@@ -86,19 +93,19 @@ def check_randomness(randomness: Randomness | None) -> Randomness:
 
 
 def places_below(first: FirstBits, limit: int) -> NDArray[np.intp]:
-    """Which of the first bits of coins are below the limit."""
+    """The indices of the coins whose first bits are below the limit."""
     if first.size < SMALLEST_BATCH or limit == 0:
         return np.flatnonzero(first < limit)
-    found: NDArray[np.intp] = load_kernels().find_at_most(first, first.dtype.type(limit - 1))
-    return found
+    places: NDArray[np.intp] = load_kernels().find_at_most(first, first.dtype.type(limit - 1))
+    return places
 
 
 class Randomness:
-    """All random choices of a release; `private` says whether they protect anyone.
+    """The source of all random choices of a release; `private` says whether they protect anyone.
 
-    Make one with `Randomness.secure()` or `Randomness.seeded(seed)`. It cannot be copied or pickled, and a
-    secure one draws a new key in a forked process: no two holders ever see the same coins. Threads use one each, made
-    by `spawn`.
+    Make one with `Randomness.secure()` or `Randomness.seeded(seed)`. No two holders ever see the same coins: a source
+    cannot be copied or pickled, and a secure one draws a new key after a fork. Each thread uses a source of its own,
+    made by `spawn`.
     """
 
     def __init__(
@@ -123,17 +130,17 @@ class Randomness:
         return cls(lambda: key, _simulated_laplace, private=False)
 
     def spawn(self) -> Randomness:
-        """Another source of the same kind, independent of this one: for work side by side."""
+        """Another source of the same kind, independent of this one, for work in parallel."""
         if self.private:
             return Randomness.secure()
         key = self.words(4).tobytes()
         return Randomness(lambda: key, self._laplace, private=False)
 
     def remote(self) -> Callable[[str], Randomness]:
-        """What makes such sources in other processes, one for each task named: it can be sent there, a source cannot.
+        """A function from the name of a task to a new source, which can be sent to other processes, unlike a source.
 
-        A secure one takes its key from the system it is made on: no secret travels, and no two share coins, not even
-        two attempts at one task. A seeded one follows from the seed and the task's name.
+        A secure source takes its key from the machine it is made on. So no secret is sent, and no two sources share
+        coins, not even those of two attempts at one task. A seeded source follows from the seed and the task's name.
         """
         return _secure_anywhere if self.private else partial(_seeded_anywhere, self.words(4).tobytes())
 
@@ -144,78 +151,82 @@ class Randomness:
         raise TypeError("a Randomness cannot be copied or pickled: its coins would repeat. Make a new one")
 
     def add_laplace(self, value: int, scale: float) -> int:
-        """`value` plus discrete Laplace noise X, P(X = x) proportional to exp(-|x| / scale), of any size."""
+        """`value` plus discrete Laplace noise X, unlimited, with P(X = x) proportional to ``exp(-|x| / scale)``."""
         if not 0 <= scale <= LARGEST_SCALE:
             raise ValueError(f"scale must lie in [0, 2**60]; got {scale!r}")
         return value if scale == 0 else value + self._laplace(self, scale)
 
     def add_laplace_to_each(self, numbers: Sequence[int], bits: int) -> list[int]:
-        """Each number plus discrete Laplace noise of its own, of scale ``2**bits``: many at once, in little time."""
+        """Each number plus independent discrete Laplace noise of scale ``2**bits``; fast for many numbers at once."""
         if not 0 <= bits <= _LARGEST_BITS:
             raise ValueError(f"bits must lie in [0, {_LARGEST_BITS}]; got {bits!r}")
         if self._process != this_process():
             self._start()
-        noise = self._spare.setdefault(bits, _Spare()).take(len(numbers), partial(self._laplaces, bits=bits))
-        return [number + own for number, own in zip(numbers, noise, strict=True)]
+        draws = self._spare.setdefault(bits, _Spare()).take(len(numbers), partial(self._laplaces, bits=bits))
+        return [number + noise for number, noise in zip(numbers, draws, strict=True)]
 
     def _laplaces(self, size: int, bits: int) -> list[int]:
-        """Draws X with P(X = x) proportional to ``exp(-|x| / 2**bits)``, exactly.
+        """`size` draws of X with P(X = x) proportional to ``exp(-|x| / 2**bits)``, exactly.
 
-        A size and a sign, both signs of 0 being one number: a negative 0 is drawn again. The size is ``u + v 2**bits``
-        with P(u) proportional to ``exp(-u / 2**bits)`` for u below ``2**bits`` and P(v) to ``exp(-v)`` (Canonne, Kamath
-        and Steinke, 2020, algorithm 2; here in whole arrays).
+        This is algorithm 2 of Canonne, Kamath and Steinke (2020) on whole arrays. The absolute value is
+        ``u + v * 2**bits``, where u < ``2**bits`` has probability proportional to ``exp(-u / 2**bits)``, and v >= 0 has
+        probability proportional to ``exp(-v)``. The sign is a fair coin. A negative 0 is rejected, since 0 would
+        otherwise be drawn twice as often.
         """
         drawn: list[int] = []
         while len(drawn) < size:
             wanted = size - len(drawn)
-            sizes = _joined(self._decayed_words(wanted, bits), self._exponential_steps(wanted), bits)
+            sizes = _joined(self._truncated_geometric(wanted, bits), self._geometric(wanted), bits)
             negative = (self.words(wanted) & np.uint64(1)).astype(np.bool_)
             drawn += np.where(negative, -sizes, sizes)[(sizes != 0) | ~negative].tolist()
         return drawn
 
-    def _decayed_words(self, size: int, bits: int) -> NDArray[np.uint64]:
-        """Integers u below ``2**bits``, each with probability proportional to ``exp(-u / 2**bits)``."""
-        found = np.empty(size, dtype=np.uint64)
-        left = np.arange(size)
-        while left.size:
-            tried = self._bits(left.size, bits)
-            taken = self._decaying(tried, bits)
-            found[left[taken]] = tried[taken]
-            left = left[~taken]
-        return found
+    def _truncated_geometric(self, size: int, bits: int) -> NDArray[np.uint64]:
+        """Integers u below ``2**bits``, each with probability proportional to ``exp(-u / 2**bits)``.
 
-    def _exponential_steps(self, size: int) -> NDArray[np.int64]:
-        """Integers v from 0 with probability proportional to ``exp(-v)``: how often a coin of exp(-1) is heads."""
-        found = np.zeros(size, dtype=np.int64)
-        left = np.arange(size)
-        while left.size:
-            # A rate of 1 is 2**0 over 2**0: its first coin is always heads.
-            left = left[self._decaying(np.ones(left.size, dtype=np.uint64), 0)]
-            found[left] += 1
-        return found
+        Rejection sampling: a uniform integer u is accepted with probability ``exp(-u / 2**bits)``.
+        """
+        drawn = np.empty(size, dtype=np.uint64)
+        pending = np.arange(size)
+        while pending.size:
+            proposed = self._bits(pending.size, bits)
+            accepted = self._exp_coins(proposed, bits)
+            drawn[pending[accepted]] = proposed[accepted]
+            pending = pending[~accepted]
+        return drawn
 
-    def _decaying(self, rates: NDArray[np.uint64], bits: int) -> NDArray[np.bool_]:
+    def _geometric(self, size: int) -> NDArray[np.int64]:
+        """Integers v >= 0 with probability proportional to ``exp(-v)``: the heads of exp(-1) coins before a tail."""
+        drawn = np.zeros(size, dtype=np.int64)
+        pending = np.arange(size)
+        while pending.size:
+            # A rate of 1 with 0 bits: 1 / 2**0, so that the probability is exp(-1).
+            pending = pending[self._exp_coins(np.ones(pending.size, dtype=np.uint64), 0)]
+            drawn[pending] += 1
+        return drawn
+
+    def _exp_coins(self, rates: NDArray[np.uint64], bits: int) -> NDArray[np.bool_]:
         """Coins that are heads with probability ``exp(-rate / 2**bits)``, exactly, for rates up to ``2**bits``.
 
-        Of chances r, r/2, r/3 ... the first to fail is one of odd number so often. A chance of r/k is two coins, of r
-        and of 1/k.
+        With r = rate / 2**bits, toss coins of probability r, r/2, r/3, ... until one is tails. The number of tosses is
+        odd with probability exp(-r). A coin of probability r/k is two coins, of probability r and 1/k.
         """
         heads = np.zeros(rates.size, dtype=np.bool_)
-        left = np.arange(rates.size)
+        pending = np.arange(rates.size)
         for trial in itertools.count(1):
-            again = (self._bits(left.size, bits) < rates[left]) & self._one_in(trial, left.size)
-            heads[left[~again]] = trial % 2 == 1
-            left = left[again]
-            if not left.size:
+            again = (self._bits(pending.size, bits) < rates[pending]) & self._one_in(trial, pending.size)
+            heads[pending[~again]] = trial % 2 == 1
+            pending = pending[again]
+            if not pending.size:
                 return heads
-        raise AssertionError  # never: coins end
+        raise AssertionError  # unreachable: the count is endless
 
     def _one_in(self, number: int, size: int) -> NDArray[np.bool_]:
-        """Coins that are heads one time in `number`, exactly."""
+        """Coins that are heads with probability ``1 / number``, exactly: a uniform integer below `number` is 0."""
         bits = (number - 1).bit_length()
         drawn = self._bits(size, bits)
-        while (beyond := np.flatnonzero(drawn >= np.uint64(number))).size:
-            drawn[beyond] = self._bits(beyond.size, bits)
+        while (too_large := np.flatnonzero(drawn >= np.uint64(number))).size:
+            drawn[too_large] = self._bits(too_large.size, bits)
         heads: NDArray[np.bool_] = drawn == 0
         return heads
 
@@ -227,7 +238,7 @@ class Randomness:
         """`size` independent uniform 64-bit words."""
         if self._process != this_process():
             self._start()
-        stream = np.empty(8 * size + 15, dtype=np.uint8)  # the cipher asks for room for one more block
+        stream = np.empty(8 * size + 15, dtype=np.uint8)  # the cipher requires space for one more block, less a byte
         zeros = _ZEROS[: 8 * size] if 8 * size <= len(_ZEROS) else bytes(8 * size)
         written = self._keystream.update_into(zeros, stream)
         return stream[:written].view("<u8").astype(np.uint64, copy=False)
@@ -242,20 +253,24 @@ class Randomness:
         return heads
 
     def first_bytes(self, size: int) -> NDArray[np.uint8]:
-        """The first byte of the word of each of `size` coins: for most of them it already says tails."""
+        """The first byte of the word behind each of `size` coins: if rates are small, most are tails by it alone."""
         return self.words(-(-size // 8)).view(np.uint8)[:size]
 
     def first_pairs(self, size: int) -> NDArray[np.uint16]:
-        """The first two bytes, for coins that are to be looked at before their rates are known."""
+        """The first two bytes of the word behind each of `size` coins, to be used before their rates are known."""
         return self.words(-(-size // 4)).view(np.uint16)[:size]
 
     def finish_coins(self, first: FirstBits, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which coins are heads, of those whose first byte (or two) is below 256 (or 65536) times their rate."""
+        """Which coins are heads, among those whose first bits do not already say tails.
+
+        These are the coins whose first byte is below 256 times their rate (or first two bytes, below 65536 times).
+        """
         certain = rates >= 1
-        # Scaling by a power of two is exact, and so is the cast: it drops what is below 2**-64.
+        # Scaling by a power of two is exact, so the cast alone rounds rates, down to multiples of 2**-64.
         limits = (np.where(certain, 0.0, rates) * 2.0**64).astype(np.uint64)
-        known = 8 * first.itemsize
-        words = (first.astype(np.uint64) << np.uint64(64 - known)) | (self.words(first.size) >> np.uint64(known))
+        drawn_bits = 8 * first.itemsize
+        high_bits = first.astype(np.uint64) << np.uint64(64 - drawn_bits)
+        words = high_bits | (self.words(first.size) >> np.uint64(drawn_bits))
         return certain | (words < limits)
 
     def below(self, bound: int) -> int:
@@ -276,17 +291,18 @@ class Randomness:
             keys = self.words(size)
             order = np.argsort(keys)
             keys = keys[order]
-            # Given that no two keys are equal, every order is equally likely; so draw again if two are.
+            # If no two keys are equal, every order is equally likely. So draw again if two are.
             if (keys[1:] != keys[:-1]).all():
                 return order
 
     def drawn_ahead(self, scale: float) -> Iterator[int]:
-        """Noise of this scale from OpenDP, as words; a fork does not see what was drawn before it."""
+        """An endless iterator over noise of this scale from OpenDP, as 64-bit integers; a fork gets a new one."""
         if self._process != this_process():
             self._start()
         return self._ahead.setdefault(scale, _drawn_ahead(scale))
 
     def _start(self) -> None:
+        """Begin with a new key and no noise drawn ahead: at first, and in a process that was forked."""
         self._process = this_process()
         self._ahead: dict[float, Iterator[int]] = {}
         self._spare: dict[int, _Spare] = {}
@@ -294,33 +310,34 @@ class Randomness:
 
 
 class _Spare:
-    """Noise drawn ahead, each used once: as much again as was taken before, since many at once take little time each.
+    """Noise that was drawn ahead, each number to be used once, since large batches are faster per draw.
 
-    So the first are drawn as they are asked for, and a thousand groups in ten turns.
+    Each new batch is as large as everything taken before. So a single release draws hardly more than it needs, and
+    noise for a thousand groups is drawn in about ten batches.
     """
 
     def __init__(self) -> None:
-        self._left: list[int] = []
+        self._unused: list[int] = []
         self._taken = 0
 
     def take(self, size: int, draw: Callable[[int], list[int]]) -> list[int]:
-        """So many, some of them newly drawn where there are too few.
+        """`size` numbers that nobody else gets, from a new batch by `draw` where there are too few.
 
-        They are popped one by one, which threads cannot do at the same time: noise that two releases shared would
-        cancel in their difference.
+        `list.pop` is atomic, so no two threads get the same number. Noise that two releases shared would cancel in
+        their difference.
         """
         taken: list[int] = []
         while len(taken) < size:
             try:
-                taken.append(self._left.pop())
+                taken.append(self._unused.pop())
             except IndexError:
-                self._left += draw(max(size - len(taken), min(self._taken, _MOST_AHEAD)))
+                self._unused += draw(max(size - len(taken), min(self._taken, _MOST_AHEAD)))
         self._taken += size
         return taken
 
 
 def _joined(low: NDArray[np.uint64], high: NDArray[np.int64], bits: int) -> NDArray[Any]:
-    """``low + high * 2**bits``: in words if they have room, else in integers of any size."""
+    """``low + high * 2**bits``: as 64-bit integers if all fit, otherwise as Python integers."""
     fits = int(high.max()) < 1 << (_LARGEST_BITS + 2 - bits)
     kind = np.int64 if fits else object
     joined: NDArray[Any] = low.astype(kind) + high.astype(kind) * (1 << bits)
@@ -328,48 +345,52 @@ def _joined(low: NDArray[np.uint64], high: NDArray[np.int64], bits: int) -> NDAr
 
 
 def _secure_anywhere(_: str) -> Randomness:
+    """A secure source for a task in whichever process this is called; see `Randomness.remote`."""
     return Randomness.secure()
 
 
 def _seeded_anywhere(secret: bytes, task: str) -> Randomness:
+    """A seeded source for a task in whichever process this is called; see `Randomness.remote`."""
     key = hashlib.sha256(secret + task.encode()).digest()
     return Randomness(lambda: key, _simulated_laplace, private=False)
 
 
 @lru_cache(maxsize=1)
 def _opendp_maker() -> Callable[..., Any]:
-    """What makes noise of a scale, for a list of numbers."""
+    """OpenDP's constructor of Laplace mechanisms for lists of integers, which is still to be given a scale."""
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_laplace
     from opendp.metrics import l1_distance
     from opendp.mod import enable_features
 
     enable_features("contrib")
-    # Domain and metric are kept: with many groups, and a scale each, they would take longer than all draws.
+    # Domain and metric are made once. With many groups, each with its scale, that would take longer than all draws.
     return partial(make_laplace, vector_domain(atom_domain(T="i64")), l1_distance(T="i64"))
 
 
 @lru_cache(maxsize=256)
 def _opendp_laplace(scale: float) -> Callable[[list[int]], list[int]]:
+    """OpenDP's Laplace mechanism of this scale: adds noise to a list of integers, saturating at 64 bits."""
     draw: Callable[[list[int]], list[int]] = _opendp_maker()(scale=scale)
     return draw
 
 
 def _drawn_ahead(scale: float) -> Iterator[int]:
-    """Noise without end, drawn more and more at a time: many together take a tenth of the time of one by one."""
+    """Endless noise from OpenDP, in batches that double up to 256: large batches take a tenth of the time per draw."""
     for doublings in itertools.count():
         yield from _opendp_laplace(scale)([0] * 2 ** min(doublings, 8))
 
 
 def _secure_laplace(source: Randomness, scale: float) -> int:
+    """One draw of discrete Laplace noise from OpenDP."""
     return _unlimited(partial(next, source.drawn_ahead(scale)), _WORD_LIMIT)
 
 
 def _unlimited(draw: Callable[[], int], limit: int) -> int:
-    """A discrete Laplace draw without limit, from draws that stop at +-limit.
+    """A discrete Laplace draw without a limit, from draws that saturate at +-limit.
 
-    The law has no memory: given that |X| reaches the limit, what lies beyond it is again geometric, which is
-    a draw given that it is not negative. (A word's lowest value, -limit - 1, counts as -limit.)
+    |X| is memoryless: given that it reaches the limit, the excess is geometric again, and so is a draw given that it is
+    not negative. (The lowest 64-bit integer, -limit - 1, counts as -limit.)
     """
     first = draw()
     if abs(first) < limit:
@@ -384,7 +405,10 @@ def _unlimited(draw: Callable[[], int], limit: int) -> int:
 
 
 def _simulated_laplace(source: Randomness, scale: float) -> int:
-    """The difference of two geometric variables; floor(scale * exponential) is geometric."""
+    """Approximate discrete Laplace noise in doubles, for simulations: the difference of two geometric variables.
+
+    floor(scale * E) is geometric if E is exponential.
+    """
     uniforms = ((source.words(2) >> np.uint64(11)) + 0.5) * 2.0**-53
     first, second = (math.floor(-scale * math.log(uniform)) for uniform in uniforms)
     return first - second

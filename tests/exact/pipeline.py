@@ -127,7 +127,7 @@ def fixed_plan(
         center=Sums(1.0, 1.0),
         scale=Sums(1.0, 1.0),
         mean=Sums(1.0, 1.0),
-        sure=1.0,
+        certain_part=1.0,
         noise_scale=1.0,
         sampling_std=1.0,
         prior_of_center=1.0,

@@ -1,4 +1,10 @@
-"""What follows from the released numbers whatever the shape: the mean within the clip, and what may lie beyond it."""
+"""Inference for a population of any shape: the mean within the clip, and what may lie beyond it.
+
+The histogram of `locate` and the sums of the clipped values are read together. Tails that neither shows are assumed to
+be ordinary (`AssumedTails`), since no interval is valid for every population. Where the clip coincides with two known
+bounds, nothing can lie beyond it, and the inference is that of `known_bounds.py`. The mathematics is in
+`laws/far_mean.py`.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +26,8 @@ from pdpmean.results.assumed_tails import AssumedTails
 
 __all__ = ["AnyShapeInference"]
 
-_MANY = 0.5  # of the values may be missing without a warning
-_ROUNDED = 2.0**-20  # what may be lost of the width of a clip by rounding
+_MANY_MISSING = 0.5  # the share of missing values above which there is a warning
+_ROUNDED = 2.0**-20  # how much narrower than its bounds, relatively, rounding may make a clip
 _TOO_FEW_LEFT = (
     "more than half of the values seem to be missing or not numbers, and the rest reveal too little; convert text to "
     "numbers, or use equals='yes' for the share of an entry such as yes"
@@ -38,11 +44,11 @@ _CONTRADICTIONS = {
 
 @dataclass(frozen=True)
 class _Clipped(Evidence):
-    """What was released of a population of any shape."""
+    """The released numbers of a population of any shape, in the form that the laws take."""
 
     @property
     def released_weight(self) -> float:
-        """The total weight: public, or what the noisy sums add up to."""
+        """The total weight in nats: public, or the sum of the noisy sums; at least 1."""
         sums = self.released.averaged
         if isinstance(sums, PublicTotalSums):
             return sums.weight
@@ -51,26 +57,27 @@ class _Clipped(Evidence):
 
     @property
     def reading(self) -> Reading:
-        """What the histogram said."""
+        """What the released histogram says about the population."""
         assert self.released.location.reading is not None
         return self.released.location.reading
 
     @property
     def counted(self) -> Counted:
-        """What is known of the weights in the sums: more than when they were planned, once they are released."""
-        planned, people = self.plan.behind_sums, self.present * self.weight**2 / self.square
+        """What is known about the weights in the sums: as planned, updated by what was released."""
+        planned = self.plan.behind_sums
+        people = self.present * self.weight**2 / self.square
         if self.plan.model.budgets_are_public:
             return planned._replace(nats=self.released_weight, people=max(people, 1.0))
         return planned._replace(people=max(people, 1.0))
 
     @property
     def present(self) -> float:
-        """About the part of the weight whose value is not missing."""
+        """The approximate part of the weight whose value is not missing."""
         assert isinstance(self.released.averaged, PublicTotalSums | PrivateTotalSums)
         return 1 - min(max(self.released.averaged.missing / self.released_weight, 0.0), MOST_MISSING)
 
     def missing(self, planned: float) -> MissingShare:
-        """The part of the weight that is missing, which is about so much of the planned one."""
+        """The part of the weight that is missing; `planned` is its posterior mean, relative to the planned weight."""
         sums = self.released.averaged
         assert isinstance(sums, PublicTotalSums | PrivateTotalSums)
         about = planned
@@ -81,7 +88,7 @@ class _Clipped(Evidence):
 
     @property
     def sums(self) -> PublicTotal | PrivateTotal:
-        """What the sums are, as a law takes them."""
+        """The released sums, in the form that `laws/far_mean.py` takes."""
         sums = self.released.averaged
         if isinstance(sums, PublicTotalSums):
             below, above = np.array(sums.below), np.array(sums.above)
@@ -92,50 +99,54 @@ class _Clipped(Evidence):
 
 
 class AnyShapeInference(ShapeInference):
-    """The mean is that within the clip, what lies far beyond, and what a tail that falls as others do may add."""
+    """The mean within the clip, plus far values that were seen, plus what ordinary tails that were not seen may add."""
 
     def populations(self, released: Sequence[Released]) -> list[Population]:
-        """The population behind each group; where the clip is two known bounds, as between these."""
+        """The population behind each set of released numbers."""
+        # Groups with the same bounds are solved together; None stands for a clip that is as wide as its two bounds.
         kinds = [None if _is_between_bounds(group) else group.plan.bounds for group in released]
-        found = {
-            ends: iter(_populations([group for group, kind in zip(released, kinds, strict=True) if kind == ends], ends))
-            for ends in set(kinds)
+        populations = {
+            bounds: iter(
+                _populations([group for group, kind in zip(released, kinds, strict=True) if kind == bounds], bounds)
+            )
+            for bounds in set(kinds)
         }
-        return [next(found[kind]) for kind in kinds]
+        return [next(populations[kind]) for kind in kinds]
 
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
-        """Whether most values seem to be missing, where there is an answer."""
-        many = not population.contradictions and population.missing_share > _MANY
+        """A warning if there is an answer, but most values seem to be missing."""
+        many = not population.contradictions and population.missing_share > _MANY_MISSING
         return (MANY_MISSING,) if many else ()
 
     def contradictions(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
-        """What does not fit together in the histogram and in the sums; of next to no values, that there are none."""
-        mostly_missing = population.missing_share > _MANY
+        """Where histogram and sums do not fit together; if most values are missing, that alone is said."""
+        mostly_missing = population.missing_share > _MANY_MISSING
         return (_TOO_FEW_LEFT,) if population.contradictions and mostly_missing else population.contradictions
 
 
 def _is_between_bounds(released: Released) -> bool:
-    """Whether nothing was cut: two bounds are known, and the clip is as wide."""
+    """Whether clipping cut nothing off: two bounds are known, and the clip is as wide as they are."""
     bounds, half = released.plan.bounds, released.location.half
     return bounds.are_both_known and half >= bounds.half * (1 - _ROUNDED)
 
 
-def _populations(released: Sequence[Released], ends: Bounds | None) -> list[Population]:
-    """Of groups that all have these ends; or the clip of each is its two bounds."""
-    if ends is None:
+def _populations(released: Sequence[Released], bounds: Bounds | None) -> list[Population]:
+    """The populations of groups with these bounds or, if None, of groups whose clip is as wide as their two bounds."""
+    if bounds is None:
         return KnownBoundsInference().populations(released)
     groups = [_Clipped(group) for group in released]
     means = conclude_means(
         [group.reading for group in groups],
-        [_ends(group.released.location) for group in groups],
+        [_clipping_bounds(group.released.location) for group in groups],
         [group.sums for group in groups],
         [group.counted for group in groups],
-        ends,
+        bounds,
     )
     return [_population(group, mean) for group, mean in zip(groups, means, strict=True)]
 
 
-def _ends(location: Location) -> tuple[float, float]:
+def _clipping_bounds(location: Location) -> tuple[float, float]:
+    """The lower and upper end of the clip."""
     return finite(location.middle - location.half), finite(location.middle + location.half)
 
 

@@ -1,4 +1,7 @@
-"""Whether the mean sits at a bound, as it does if most values lie beyond: from released numbers alone."""
+"""Warnings about a mean that lies at a known bound, as it does if the bound is wrong and most values lie beyond it.
+
+Values beyond a bound count as the bound, so a bound that is not true biases the mean. Only released numbers are used.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,19 @@ from pdpmean.inference.population import Population
 
 __all__ = ["warn_of_bounds"]
 
-_CLOSE = 0.05  # of the width between two bounds
-_PILED = 0.5  # standard deviations of the values: what lies evenly or falls off from a bound is further from it
-_BY_CHANCE = 2.0  # standard deviations of the error: about where an interval begins
+_CLOSE = 0.05  # the distance of the mean from a bound, relative to the width between two bounds, that is close
+# The distance of the mean from a bound, in standard deviations of the values, below which values pile up at the bound.
+# The mean of values that are spread evenly, or fall off from the bound, is further away.
+_PILED = 0.5
+_BY_CHANCE = 2.0  # the distance, in standard deviations of the error, that chance explains: about a 95 % interval
 _YES_AND_NO = Bounds(0.0, 1.0)
-_RARE = (0.0, _YES_AND_NO)  # a share next to 0: a rare yes is nothing odd
+_RARE = (0.0, _YES_AND_NO)  # the bound and bounds that never raise a warning: a share may well be next to 0
 
 
 def warn_of_bounds(population: Population, bounds: Bounds, asked: Asked) -> tuple[str, ...]:
-    """What to know about a mean at a bound: that values beyond it count as the bound, or that an entry is rare."""
+    """Warnings if the mean lies at a bound: values beyond it count as the bound, or an entry may not occur at all."""
     if asked.yes_or_no:
-        return ()  # there is nothing beyond these bounds
+        return ()  # nothing can lie beyond these bounds
     if asked.is_share:
         return (_NOWHERE.format(asked.equals),) if _is_by_chance(population, population.mean) else ()
     sides = (("lower", bounds.low, "smaller", "high"), ("upper", bounds.high, "larger", "low"))
@@ -35,10 +40,11 @@ def warn_of_bounds(population: Population, bounds: Bounds, asked: Asked) -> tupl
 
 
 def _is_at(population: Population, distance: float, bounds: Bounds) -> bool:
-    """Whether nearly all values seem to lie at a bound, so far from the mean.
+    """Whether nearly all values seem to lie at a bound, which is at this distance from the mean.
 
-    Close to it, that is so if values pile up there or chance explains the distance. But rare ones among yes and no pile
-    up, too; and where there is one bound, nothing says what is close: then it takes more.
+    Between two bounds, the mean must be close to one, and either values pile up there or chance explains the distance.
+    Values between 0 and 1 may be yes and no, which pile up by nature, so that only chance counts. With a single bound
+    nothing says what is close, so both conditions must hold.
     """
     is_piled = distance <= _PILED * population.scale
     if not bounds.are_both_known:
@@ -49,6 +55,7 @@ def _is_at(population: Population, distance: float, bounds: Bounds) -> bool:
 
 
 def _is_by_chance(population: Population, distance: float) -> bool:
+    """Whether the error of the mean explains this distance."""
     law = population.law
     return distance <= _BY_CHANCE * math.hypot(law.noise_std, law.sampling_std)
 

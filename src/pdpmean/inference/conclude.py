@@ -1,4 +1,9 @@
-"""Conclude: the estimates behind the released numbers. Post-processing by construction: nothing else is seen here."""
+"""Conclude: from the released numbers to one estimate per group, with its interval and warnings.
+
+This is post-processing by construction. The room can import neither data nor randomness, so nothing here can cost
+privacy. How a mean follows from the sums depends on the assumed shape, and is left to one class per shape
+(`INFERENCES`). All groups of one shape are solved together, which is much faster than one by one.
+"""
 
 from __future__ import annotations
 
@@ -37,28 +42,33 @@ _NO_BELL = (
 
 
 def conclude(groups: Sequence[Released | None], promise: Promise, asked: Asked = NAMELESS) -> list[MeanEstimate | None]:
-    """The estimate of each group; None where nothing was released."""
-    parts = [_Parts.of(group) if group else None for group in groups]
-    shapes = {part.shape for part in parts if part}
-    populations = {shape: iter(INFERENCES[shape].populations(_all_of(parts, shape))) for shape in shapes}
+    """The estimate of each group; None where nothing was released, since the group was refused."""
+    candidates = [_Candidates.of(group) if group else None for group in groups]
+    shapes = {group.shape for group in candidates if group}
+    populations = {shape: iter(INFERENCES[shape].populations(_all_of(candidates, shape))) for shape in shapes}
     return [
-        _estimate(part, [next(populations[part.shape]) for _ in part.variants], promise, asked) if part else None
-        for part in parts
+        _estimate(group, [next(populations[group.shape]) for _ in group.variants], promise, asked) if group else None
+        for group in candidates
     ]
 
 
-class _Parts(NamedTuple):
-    """What was released of a group, as sets of sums that say something of everyone: one, or combinations of levels."""
+class _Candidates(NamedTuple):
+    """The released numbers of one group, as one or more sets of sums that each describe everyone in it.
+
+    There is a single variant if all records were summed together. If levels of budgets were summed separately, each
+    plausible way to combine them is a variant, and the estimate mixes what follows from each.
+    """
 
     released: Released
     levelled: Levelled | None
+    """The levels; None if all records were summed together."""
     variants: list[Released]
     judged: int
-    """Which of them is held against what its shape allows."""
+    """The index of the variant in which contradictions of the assumed shape are looked for."""
 
     @classmethod
-    def of(cls, released: Released) -> _Parts:
-        """The sums as they are, or the combinations of levels."""
+    def of(cls, released: Released) -> _Candidates:
+        """The sums as released, or the combinations of levels."""
         if not isinstance(released.averaged, LevelSums):
             return cls(released, None, [_as_known(released)], 0)
         levelled = Levelled(released)
@@ -66,43 +76,46 @@ class _Parts(NamedTuple):
 
     @property
     def shape(self) -> ShapeName:
-        """What the group goes by."""
+        """The shape that the group's plan assumes."""
         return self.released.plan.shape
 
 
 def _as_known(group: Released) -> Released:
-    """What was released; of missing values nothing, where it is publicly known that there are none."""
+    """The released numbers, with the noisy missing weight ignored if it is public that no value is missing."""
     if not group.plan.nothing_missing or isinstance(group.averaged, Average | LevelSums):
         return group
     return replace(group, averaged=replace(group.averaged, missing=NOTHING_MISSING))
 
 
-def _all_of(parts: Sequence[_Parts | None], shape: ShapeName) -> list[Released]:
-    """Those of one shape, which are concluded together."""
-    return [variant for part in parts if part and part.shape == shape for variant in part.variants]
+def _all_of(candidates: Sequence[_Candidates | None], shape: ShapeName) -> list[Released]:
+    """The variants of all groups of one shape, in order."""
+    return [variant for group in candidates if group and group.shape == shape for variant in group.variants]
 
 
-def _estimate(parts: _Parts, found: Sequence[Population], promise: Promise, asked: Asked) -> MeanEstimate:
+def _estimate(group: _Candidates, populations: Sequence[Population], promise: Promise, asked: Asked) -> MeanEstimate:
+    """The estimate of one group, from the population that was inferred from each of its variants."""
+    # False alarms are rare over all groups together, so each group may raise only its part of them.
     part = 1 / (promise.groups or 1)
-    shape, levelled = INFERENCES[parts.shape], parts.levelled
-    found = levelled.with_missing(found) if levelled else found
-    judged = parts.variants[parts.judged], found[parts.judged], part
-    population = levelled.population(found) if levelled else found[0]
+    shape = INFERENCES[group.shape]
+    levelled = group.levelled
+    populations = levelled.with_missing(populations) if levelled else populations
+    judged = group.variants[group.judged], populations[group.judged], part
+    population = levelled.population(populations) if levelled else populations[0]
     levels = levelled.level_means(population) if levelled else ()
     contradictions = shape.contradictions(*judged)
     differs = _in_words(levelled.difference(part)) if levelled and not contradictions else None
     if differs and levelled and levelled.is_bell:
         contradictions = (_NO_BELL.format(differs),)
-    at_bounds = warn_of_bounds(population, parts.released.plan.bounds, asked)
-    missing = None if parts.released.plan.nothing_missing else population.missing
+    at_bounds = warn_of_bounds(population, group.released.plan.bounds, asked)
+    missing = None if group.released.plan.nothing_missing else population.missing
     return MeanEstimate(
         mean=population.mean,
-        center=parts.released.location.center,
+        center=group.released.location.center,
         scale=population.scale,
         law=population.law,
-        plan=parts.released.plan,
+        plan=group.released.plan,
         promise=promise,
-        weighting=levelled.weighting if levelled else parts.released.plan.weighting,
+        weighting=levelled.weighting if levelled else group.released.plan.weighting,
         missing=None if missing is None else missing.about,
         missing_at_most=None if missing is None else missing.at_most,
         missing_is_seen=missing is not None and missing.is_seen,
@@ -116,5 +129,5 @@ def _estimate(parts: _Parts, found: Sequence[Population], promise: Promise, aske
 
 
 def _in_words(difference: Difference | None) -> str | None:
-    """How levels differ, if they do."""
+    """How values depend on budgets, as a warning says it; None if they do not."""
     return difference and (_RISING if difference.rising else _FALLING)

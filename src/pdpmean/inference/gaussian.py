@@ -1,4 +1,9 @@
-"""What follows from the released numbers if the population is bell-shaped: clipping is undone."""
+"""Inference for a bell-shaped population: the bias of clipping is undone, since a normal has only two parameters.
+
+A centre (a private median), a spread (a private median distance from it) and a clipped mean were released. These
+determine the mean and standard deviation of a normal population. What does not look normal is a contradiction: many
+values near the centre, few values where the population was located, or a mean far from the median.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +28,19 @@ from pdpmean.planning.released import Average, Released
 
 __all__ = ["GaussianInference"]
 
-_TOGETHER = 128  # groups solved for at once; the arrays of more would not stay in the processor's cache
+_BATCH = 128  # groups that are solved at once; larger arrays would not stay in the processor's cache
 
-# Standard deviations between mean and median. Values rounded to a sixth of one hardly ever move their median as far as
-# the first, values rounded to a quarter hardly as far as the second.
+# Distances between mean and median, in standard deviations, that are a reason for a warning and for no answer. Rounding
+# moves a median, too: rounding to 1/6 of a standard deviation hardly ever by the first, to 1/4 hardly by the second.
 _APART, _FAR_APART = 0.17, 0.26
-# Within `NEAR` of the median distance lie 14 % of a normal population, and up to a fifth of other smooth ones; rounded
-# to steps of a fifth of a standard deviation, up to 23 % of one.
+# The part of a normal population within `NEAR` median distances of its centre, and the largest plausible part. Other
+# smooth populations have up to a fifth; a normal one rounded to fifths of a standard deviation has up to 23 %.
 _NEAR, _MOST_NEAR = 0.14, 0.24
-# The tents of other smooth populations add up to more than this part of those of a normal one, unless there is a gap in
-# the middle. Where budgets are private, so do those of half the people: a census may have overrated them so much.
+# The smallest plausible sum of tents, relative to that of a normal population. Other smooth populations have more than
+# the first, unless there is a gap in the middle. If budgets are private, even half of the expected people have more
+# than the second; a noisy census may expect twice as many people as there are.
 _LEAST_FOUND, _LEAST_FOUND_UNBOUNDED = 0.7, 0.4
-_FALSE_ALARM = 0.001
+_FALSE_ALARM = 0.001  # the probability that a normal population raises an alarm, over all groups together
 
 _MANY_EQUAL = "many values seem to be equal, or nearly so: use shape='any'"
 _FEW_FOUND = (
@@ -48,53 +54,61 @@ _PERHAPS_SKEWED = (
 
 
 class _Numbers(NamedTuple):
-    """What a population is solved for from: one number per group, or columns of them."""
+    """The numbers from which a normal population is solved for: those of one group, or columns with a row per group."""
 
     center: Any
     spread: Any
     half: Any
+    """Half the width of the clip."""
     mean: Any
+    """The sum of the clipped values z in [-1, 1], by weight, relative to the sum of tents."""
     total: Any
+    """The sum of tents, in nats."""
     total_error: Any
+    """The relative error (std) of the sum of tents."""
     square: Any
+    """The sum of the squared weights in the sums."""
     scale_weight: Any
+    """The total weight behind the spread, in nats."""
     scale_square: Any
+    """The squared weights behind the spread."""
 
 
 @dataclass(frozen=True)
 class _Bell(Evidence):
-    """What was released of a bell-shaped population."""
+    """The released numbers of a group whose population is taken to be bell-shaped."""
 
     @property
     def averaged(self) -> Average:
-        """Its sums."""
+        """The released sums."""
         assert isinstance(self.released.averaged, Average)
         return self.released.averaged
 
     @property
     def released_weight(self) -> float:
-        """Behind the tents."""
+        """The total weight that the released sum of tents implies, in nats."""
         return self.averaged.total / self.total_per_weight
 
     @property
     def total_per_weight(self) -> float:
-        """The mean tent, about."""
+        """The approximate mean of ``1 - |z|``: the sum of tents, relative to the total weight."""
         return centered(self.plan.clip_width).tent / self.plan.clip_width
 
     @property
     def tents(self) -> tuple[float, float]:
-        """What the tents add up to, and the relative error of that.
+        """The sum of tents in nats, and its relative error (std).
 
-        Where budgets are public it is known about what they should, and the released number is trusted only so far.
+        If budgets are public, the total weight predicts it, and prediction and released sum are averaged.
         """
-        plan, expected = self.plan, self.total_per_weight * self.weight
+        plan = self.plan
+        expected = self.total_per_weight * self.weight
         trust = 1.0 if plan.census.is_noisy else tent_trust(plan.scale, plan.clip_width, expected)
         total = expected + trust * (self.averaged.total - expected)
         return total, math.sqrt(trust) * tent_error(expected)
 
     @property
     def numbers(self) -> _Numbers:
-        """What the population is solved for from."""
+        """The numbers from which the normal population is solved for."""
         location, averaged, scale = self.released.location, self.averaged, self.plan.scale
         total, error = self.tents
         return _Numbers(
@@ -111,26 +125,26 @@ class _Bell(Evidence):
 
 
 class GaussianInference(ShapeInference):
-    """Clipping is undone by solving for the normal population behind the released numbers."""
+    """Undoes clipping by solving for the normal population that explains the released numbers."""
 
     def populations(self, released: Sequence[Released]) -> list[Population]:
-        """The normal population behind each group."""
-        parts = (released[start : start + _TOGETHER] for start in range(0, len(released), _TOGETHER))
-        return [population for part in in_threads(_behind_the_clip, parts) for population in part]
+        """The normal population behind each set of released numbers."""
+        batches = (released[start : start + _BATCH] for start in range(0, len(released), _BATCH))
+        return [population for batch in in_threads(_behind_the_clip, batches) for population in batch]
 
     def contradictions(self, released: Released, population: Population, part: float) -> tuple[str, ...]:
-        """What released numbers of a bell cannot be."""
+        """How the released numbers differ from what a bell-shaped population allows."""
         group, location = _Bell(released), released.location
-        rarely = 1 - part * _FALSE_ALARM
-        if location.degenerate or _many_near(group, rarely):
+        confidence = 1 - part * _FALSE_ALARM
+        if location.degenerate or _many_near(group, confidence):
             return (_MANY_EQUAL,)
-        if _few_found(group, rarely):
+        if _few_found(group, confidence):
             return (_FEW_FOUND,)
-        gap, by_chance = _gap(group, population, rarely)
+        gap, by_chance = _gap(group, population, confidence)
         return (_SKEWED,) if gap > max(by_chance, _FAR_APART) else ()
 
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:
-        """Whether it may be no bell, where nothing contradicts that."""
+        """A warning if the population may be skewed, but nothing contradicts a bell for sure."""
         if self.contradictions(released, population, part):
             return ()
         gap, by_chance = _gap(_Bell(released), population, 1 - part * _FALSE_ALARM)
@@ -138,43 +152,47 @@ class GaussianInference(ShapeInference):
 
 
 def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
-    """Normal populations, and the laws of the error, mixed over the true rank of the spread: one row per group."""
+    """The normal population behind each group, with the distribution of its mean.
+
+    The spread is a noisy median, so its true rank is uncertain. The distribution of the mean is a mixture over a few
+    ranks, one column each. Rows are groups.
+    """
     columns = np.array([_Bell(group).numbers for group in released]).T[..., None]
-    found = _Numbers(*columns)
-    ratio = found.half / found.spread
-    # The last one is the median itself; the others are what its rank may have been.
-    nodes = rank_nodes(found.scale_weight[:, 0], found.scale_square[:, 0])
-    levels = np.append(nodes, np.full_like(ratio, 0.5), axis=1)
-    shifts, sigmas = undo_clipping(found.mean, ratio, levels)
+    numbers = _Numbers(*columns)
+    ratio = numbers.half / numbers.spread
+    # The ranks that the spread may have. The last column is the median itself, which gives the estimate.
+    nodes = rank_nodes(numbers.scale_weight[:, 0], numbers.scale_square[:, 0])
+    ranks = np.append(nodes, np.full_like(ratio, 0.5), axis=1)
+    shifts, sigmas = undo_clipping(numbers.mean, ratio, ranks)
     widths = ratio / sigmas
-    slopes = np.maximum(ratio_slope(widths, shifts, found.mean), 0.05)
-    weights = found.total * (widths / mean_tent(widths, shifts))
-    # The error of the total moves the mean in proportion to itself; so do those who are in the sample.
-    moved = found.total_error * found.mean * mean_tent(widths, shifts) * weights
-    deviations = np.hypot(np.sqrt(clipped_variance(widths, shifts, found.mean) * found.square), moved)
+    slopes = np.maximum(ratio_slope(widths, shifts, numbers.mean), 0.05)
+    weights = numbers.total * (widths / mean_tent(widths, shifts))
+    # The mean is a ratio to the sum of tents, so the relative error of that sum moves it in proportion.
+    tent_errors = numbers.total_error * numbers.mean * mean_tent(widths, shifts) * weights
+    deviations = np.hypot(np.sqrt(clipped_variance(widths, shifts, numbers.mean) * numbers.square), tent_errors)
     with np.errstate(over="ignore"):
-        means = np.nan_to_num(found.center + shifts * sigmas * found.spread)
-        scales = np.nan_to_num(sigmas * found.spread)
-        errors = (found.half / (weights * slopes), scales * deviations / (weights * slopes))
+        means = np.nan_to_num(numbers.center + shifts * sigmas * numbers.spread)
+        scales = np.nan_to_num(sigmas * numbers.spread)
+        errors = (numbers.half / (weights * slopes), scales * deviations / (weights * slopes))
         limited = (np.minimum(np.nan_to_num(error), LARGEST_ERROR) for error in errors)
         laws = map(ErrorLaw, *(parts[:, :-1] for parts in (means, *limited)))
     solved = (means[:, -1].tolist(), scales[:, -1].tolist(), laws)
-    return [Population(*one) for one in zip(*solved, strict=True)]
+    return [Population(*population) for population in zip(*solved, strict=True)]
 
 
-def _gap(group: _Bell, population: Population, rarely: float) -> tuple[float, float]:
-    """How far mean and median lie apart, in standard deviations, and how far they may by chance."""
+def _gap(group: _Bell, population: Population, confidence: float) -> tuple[float, float]:
+    """The distance between mean and median, in standard deviations, and the largest that chance explains."""
     gap = abs(population.mean - group.released.location.center) / population.scale
     noise, sampling = (error / min(group.growth, 1.0) for error in center_error(group.plan.center))
-    own_error = math.hypot(population.law.noise_std, population.law.sampling_std) / population.scale
-    own = max(group.plan.noise_std, own_error)
-    return gap, half_width(rarely, noise, math.hypot(sampling, own))
+    released_error = math.hypot(population.law.noise_std, population.law.sampling_std) / population.scale
+    mean_error = max(group.plan.noise_std, released_error)
+    return gap, half_width(confidence, noise, math.hypot(sampling, mean_error))
 
 
-def _many_near(group: _Bell, rarely: float) -> bool:
-    """Whether more of the weight is near than a smooth population has there.
+def _many_near(group: _Bell, confidence: float) -> bool:
+    """Whether more of the weight is near the centre than in any smooth population.
 
-    That part errs by its noise and by who is in the sample, and follows the located scale.
+    The released part has noise and sampling error, and also depends on the located scale, which has its own error.
     """
     plan, averaged = group.plan, group.averaged
     if averaged.near is None or plan.clip_width <= NARROWEST:
@@ -182,21 +200,22 @@ def _many_near(group: _Bell, rarely: float) -> bool:
     part = averaged.total / group.weight
     noise, sampling = (_NEAR * error / min(group.growth, 1.0) for error in scale_error(plan.scale))
     counted = math.sqrt(_NEAR * group.square) / group.weight
-    by_chance = half_width(rarely, math.hypot(noise, averaged.doubt * part), math.hypot(sampling, counted))
+    by_chance = half_width(confidence, math.hypot(noise, averaged.doubt * part), math.hypot(sampling, counted))
     return averaged.near * part > _MOST_NEAR + by_chance
 
 
-def _few_found(group: _Bell, rarely: float) -> bool:
-    """Whether the tents add up to far less than the plan had led to expect.
+def _few_found(group: _Bell, confidence: float) -> bool:
+    """Whether the sum of tents is far below what the plan expected, so that the population is not where it was located.
 
-    They err by their noise and by who is in the sample, and follow the located scale; and the plan may rest on a noisy
-    census.
+    The sum has noise and sampling error, and depends on the located scale. The plan may rest on a noisy census.
     """
-    plan, weight, tent = group.plan, group.plan.mean.weight, group.total_per_weight
+    plan = group.plan
+    weight = group.plan.mean.weight
+    tent = group.total_per_weight
     noise, sampling = (centered(plan.clip_width).tent_slope * error for error in scale_error(plan.scale))
-    of_tents = 1 / (float(TENT_PART) * tent * weight)
-    counted = math.sqrt(plan.mean.square / tent) / weight
-    of_census = float(plan.shares["sum"]) * plan.census.doubt / weight
-    by_chance = half_width(rarely, math.hypot(noise, of_tents), math.hypot(sampling, counted, of_census))
+    tent_noise = 1 / (float(TENT_PART) * tent * weight)
+    tent_sampling = math.sqrt(plan.mean.square / tent) / weight
+    census_error = float(plan.shares["sum"]) * plan.census.doubt / weight
+    by_chance = half_width(confidence, math.hypot(noise, tent_noise), math.hypot(sampling, tent_sampling, census_error))
     least = _LEAST_FOUND_UNBOUNDED if plan.census.is_noisy else _LEAST_FOUND
     return group.averaged.total / (tent * weight) < least - by_chance

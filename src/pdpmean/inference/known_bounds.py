@@ -1,4 +1,7 @@
-"""What follows from the released numbers between known bounds: a posterior that never leaves them."""
+"""Inference between known bounds: a posterior distribution of the mean that never leaves the bounds.
+
+The posterior is computed on a grid (`laws/bounded_mean.py`), from the distribution of the noise and the sampling error.
+"""
 
 from __future__ import annotations
 
@@ -17,71 +20,72 @@ from pdpmean.planning.released import PrivateTotalSums, PublicTotalSums, Release
 
 __all__ = ["MANY_MISSING", "KnownBoundsInference"]
 
-_MANY = 0.5  # of the values may be missing without a warning
+_MANY_MISSING = 0.5  # the share of missing values above which there is a warning
 
 MANY_MISSING = (
     "more than half of the values seem to be missing or not numbers; the mean is that of the rest. If there is text, "
     "convert it to numbers, or use equals='yes' for the share of an entry such as yes"
 )
-"""What to say where there is an answer nevertheless."""
+"""The warning if most values are missing, but there is an answer."""
 
 
 @dataclass(frozen=True)
 class _PublicTotal(Evidence):
-    """What was released where the total weight is public."""
+    """The released numbers of one group if the total weight is public."""
 
     @property
     def sums(self) -> PublicTotalSums:
-        """Its sums."""
+        """The released sums."""
         assert isinstance(self.released.averaged, PublicTotalSums)
         return self.released.averaged
 
     @property
     def released_weight(self) -> float:
-        """The public one."""
+        """The public total weight, in nats."""
         return self.sums.weight
 
 
 @dataclass(frozen=True)
 class _PrivateTotal(Evidence):
-    """What was released where the total weight is private."""
+    """The released numbers of one group if the total weight is private."""
 
     @property
     def sums(self) -> PrivateTotalSums:
-        """Its sums."""
+        """The released sums."""
         assert isinstance(self.released.averaged, PrivateTotalSums)
         return self.released.averaged
 
     @property
     def released_weight(self) -> float:
-        """At least a nat, whatever the noise."""
+        """The noisy total weight in nats, at least 1."""
         return max(self.sums.weight, 1.0)
 
     @property
     def people(self) -> float:
-        """How many equally weighted people would have the same sampling error; at least one."""
+        """The number of equally weighted people who would have the same sampling error; at least 1."""
         return max(self.weight**2 / self.square, 1.0)
 
 
 class KnownBoundsInference(ShapeInference):
-    """The posterior of the mean on a grid, from the noise and from who may be in the sample."""
+    """The posterior of the mean on a grid between the bounds, from noise and sampling error."""
 
     def populations(self, released: Sequence[Released]) -> list[Population]:
-        """The population behind each group."""
+        """The population behind each set of released numbers, all of the same model."""
         public = released[0].plan.model.budgets_are_public
-        found = _of_public_totals(released) if public else _of_private_totals(released)
-        missing = [mean.missing for mean in found] if public else _missing_of_private_totals(released)
+        means = _of_public_totals(released) if public else _of_private_totals(released)
+        missing = [mean.missing for mean in means] if public else _missing_of_private_totals(released)
         return [
             _between(group.plan, mean, _missing(group, share))
-            for group, mean, share in zip(released, found, missing, strict=True)
+            for group, mean, share in zip(released, means, missing, strict=True)
         ]
 
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
-        """Whether most values seem to be missing."""
-        return (MANY_MISSING,) if population.missing_share > _MANY else ()
+        """A warning if most values seem to be missing."""
+        return (MANY_MISSING,) if population.missing_share > _MANY_MISSING else ()
 
 
 def _of_public_totals(released: Sequence[Released]) -> list[BoundedMean]:
+    """The posterior of each mean, with the bounds at 0 and 1, if the total weight is public."""
     groups = [_PublicTotal(group) for group in released]
     return from_public_total(
         sums=_column([group.sums.values for group in groups]),
@@ -93,6 +97,7 @@ def _of_public_totals(released: Sequence[Released]) -> list[BoundedMean]:
 
 
 def _of_private_totals(released: Sequence[Released]) -> list[BoundedMean]:
+    """The posterior of each mean, with the bounds at 0 and 1, if the total weight is private."""
     groups = [_PrivateTotal(group) for group in released]
     return from_private_total(
         lows=_column([group.sums.low for group in groups]),
@@ -103,7 +108,7 @@ def _of_private_totals(released: Sequence[Released]) -> list[BoundedMean]:
 
 
 def _missing_of_private_totals(released: Sequence[Released]) -> list[float]:
-    """The part of each total whose value is missing."""
+    """The expected part of each total weight whose value is missing, given the released numbers."""
     groups = [_PrivateTotal(group) for group in released]
     missing = _column([group.sums.missing for group in groups])
     totals = _column([group.released_weight for group in groups]) + np.maximum(missing, 0.0)
@@ -117,7 +122,7 @@ def _column(numbers: list[float]) -> Floats:
 
 
 def _missing(released: Released, about: float) -> MissingShare:
-    """The part of the weight that is missing, which is about so much."""
+    """The part of the weight that is missing; `about` is its estimate."""
     sums = released.averaged
     assert isinstance(sums, PublicTotalSums | PrivateTotalSums)
     total = sums.weight if isinstance(sums, PublicTotalSums) else sums.weight + max(sums.missing, 0.0)
@@ -125,7 +130,7 @@ def _missing(released: Released, about: float) -> MissingShare:
 
 
 def _between(plan: Plan, mean: BoundedMean, missing: MissingShare) -> Population:
-    """What was found between 0 and 1, between the bounds."""
+    """A posterior with the bounds at 0 and 1, scaled to the known bounds."""
     low, high = plan.bounds
     width = high - low
     return Population(

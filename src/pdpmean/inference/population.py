@@ -1,4 +1,7 @@
-"""Population: what is concluded about one group, and what all shapes conclude it from."""
+"""Base types of inference: `Population`, what is concluded about one group, and `Evidence`, what it follows from.
+
+Each shape subclasses `Evidence` and `ShapeInference`.
+"""
 
 from __future__ import annotations
 
@@ -15,83 +18,85 @@ from pdpmean.results.assumed_tails import AssumedTails
 
 __all__ = ["LARGEST_ERROR", "Evidence", "Population", "ShapeInference"]
 
-_BUCKET_DOUBT = 0.5  # how far, relatively, a noisy census misstates the squared weights: its buckets are wide
-_MORE = 0.7  # of a standard deviation, by simulation
-LARGEST_ERROR = 2.0**1013  # so that a few of them add up to a number
+_BUCKET_ERROR = 0.5  # the relative error (std) of the squared weights by a noisy census, whose buckets are wide
+_SQUARE_MARGIN = 0.7  # standard deviations by which the estimated squared weights are raised, by simulation
+LARGEST_ERROR = 2.0**1013  # limits errors so that a sum of a few is still finite
 
 
 @dataclass(frozen=True)
 class Population:
-    """What is concluded about a group."""
+    """What is concluded about the population of one group."""
 
     mean: float
     scale: float
     """The standard deviation of the values."""
     law: Law
-    """Where the mean lies."""
+    """The distribution of the mean, given the released numbers."""
     missing: MissingShare | None = None
-    """The part of the weight whose value is missing, where that is known."""
+    """The part of the weight whose value is missing; None where it is not released."""
     assumed: AssumedTails | None = None
-    """What was assumed of tails, where anything was."""
+    """What was assumed about tails; None if nothing was."""
     contradictions: tuple[str, ...] = ()
-    """Where the released numbers do not fit together, so that the mean is no answer: what was seen, in words."""
+    """How the released numbers contradict each other, in words. If they do, the mean is not an answer."""
 
     @property
     def missing_share(self) -> float:
-        """About the part of the weight whose value is missing; 0 where that is not known."""
+        """The approximate part of the weight whose value is missing; 0 where it is not released."""
         return 0.0 if self.missing is None else self.missing.about
 
 
 @dataclass(frozen=True)
 class Evidence(ABC):
-    """What was released of a group, and what follows from it whatever the shape."""
+    """The released numbers of one group, and what follows from them for every shape."""
 
     released: Released
 
     @property
     @abstractmethod
     def released_weight(self) -> float:
-        """The total weight behind what was released."""
+        """The total weight by the released sums, in nats."""
 
     @property
     def plan(self) -> Plan:
-        """What it was released by."""
+        """The plan that the numbers were released by."""
         return self.released.plan
 
     @property
     def weight(self) -> float:
-        """The total weight: that of the plan, if budgets are public; else behind what was released."""
+        """The total weight in nats: by the plan if budgets are public, otherwise by the released sums."""
         if not self.plan.census.is_noisy:
             return self.plan.mean.weight
         return self.released_weight
 
     @property
     def growth(self) -> float:
-        """How many times the weight was released that the noisy census had led to expect."""
+        """The total weight, relative to what the plan expected by a noisy census; from 0.4 to 2.5."""
         return min(max(self.weight / self.plan.mean.weight, 0.4), 2.5)
 
     @property
     def square(self) -> float:
-        """The sum of the squared weights: between the plan's and the released one, the nearer to each the surer.
+        """The sum of the squared weights: the planned and the released one, averaged by inverse variance.
 
-        And a little more, since too small a sum makes intervals fail more often than too large a one makes them hold.
+        A small margin is added: too small a sum harms the coverage of intervals more than too large a sum helps it.
         """
-        plan, expected = self.plan, self.plan.mean.square * self.growth
+        plan = self.plan
+        expected = self.plan.mean.square * self.growth
         if self.released.weight_squares is None:
             return expected
-        noise = math.sqrt(2) * plan.largest_weight * float(plan.shares["sum"] / plan.shares["weight_squares"])
-        trust = 1 / (1 + (noise / (_BUCKET_DOUBT * expected)) ** 2)
-        least = min(float(plan.shares["sum"]) * plan.model.limits[0], plan.largest_weight)
-        found = expected + trust * (self.released.weight_squares - expected) + _MORE * math.sqrt(trust) * noise
-        return min(max(found, least * self.weight), plan.largest_weight * self.weight)
+        noise_std = math.sqrt(2) * plan.largest_weight * float(plan.shares["sum"] / plan.shares["weight_squares"])
+        trust = 1 / (1 + (noise_std / (_BUCKET_ERROR * expected)) ** 2)
+        smallest_weight = min(float(plan.shares["sum"]) * plan.model.limits[0], plan.largest_weight)
+        margin = _SQUARE_MARGIN * math.sqrt(trust) * noise_std
+        square = expected + trust * (self.released.weight_squares - expected) + margin
+        return min(max(square, smallest_weight * self.weight), plan.largest_weight * self.weight)
 
 
 class ShapeInference(ABC):
-    """One per shape: what is concluded from the released numbers if the population has that shape."""
+    """What follows from the released numbers if the population has a certain shape; one subclass per shape."""
 
     @abstractmethod
     def populations(self, released: Sequence[Released]) -> list[Population]:
-        """The population behind each group."""
+        """The population behind each set of released numbers, all at once."""
 
     def contradictions(
         self,
@@ -99,12 +104,12 @@ class ShapeInference(ABC):
         population: Population,  # noqa: ARG002
         part: float,  # noqa: ARG002
     ) -> tuple[str, ...]:
-        """Why released numbers cannot come from a population of this shape, so that there is no answer.
+        """Why the released numbers cannot come from a population of this shape, so that there is no answer.
 
-        Of all false alarms, which are rare over all groups together, this group may give the given part.
+        False alarms are rare over all groups together; `part` is the part of them that this group may raise.
         """
         return ()
 
     @abstractmethod
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:
-        """What to know about an answer that stands: remarks, no contradictions; false alarms as above."""
+        """Remarks on an answer that nothing contradicts; `part` is as for `contradictions`."""

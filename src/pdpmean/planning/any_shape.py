@@ -1,4 +1,9 @@
-"""Plans for a population of any shape: fixed shares for a centre and a histogram, and the rest for the sums."""
+"""Plans for a population of any shape: fixed shares for a centre and a histogram, and the rest for the sums.
+
+Where to clip is read off the released histogram, so there is little to optimise beforehand. The shares are power laws
+of the total budget, found by simulation. If a bound is known and the budget is small, no centre is located: the
+histogram then counts distances from the bound.
+"""
 
 from __future__ import annotations
 
@@ -24,28 +29,32 @@ from pdpmean.planning.prediction import Sums
 
 __all__ = ["AnyShapePlanner"]
 
-# Nats for the centre, which a population must first be found by, and for the histogram; by simulation, with an optimum
-# that is flat. The more there are, the more the sum is worth, so that both grow more slowly than the total.
+# The shares of the centre and of the histogram, by simulation; the optimum is flat. With a total of T nats, the centre
+# gets 40 (T / 250)**0.4 nats, but at most a quarter of T; the histogram gets 0.32 (250 / T)**0.33 of T, but at most
+# 0.38 of T. The larger the total, the more the sums are worth, so that both grow more slowly than T.
 _CENTER_NATS, _CENTER_AT, _CENTER_POWER = 40.0, 250.0, 0.4
 _HISTOGRAM_PART, _HISTOGRAM_AT, _HISTOGRAM_POWER = 0.32, 250.0, 0.42
 _LARGEST_PART = 0.38
-_USUAL_PART = 0.25  # of the budget, for both: it is what a few who grant much are capped by
-# With fewer nats than these a histogram hardly ever shows how far a population reaches: from a total budget of about
-# 500 on it does, and with a known bound, from which distances are measured at no cost, of 250.
+# The part of the budget that `locate` usually gets. It decides where the weights of a few very large budgets are
+# capped, before the shares are known.
+_USUAL_PART = 0.25
+# Nats below which a histogram hardly ever shows how far a population reaches: around a centre, and from a known bound.
+# They correspond to total budgets of about 500 and, since a known bound costs nothing, 250.
 _LEAST_HISTOGRAM, _LEAST_FROM_BOUND = 72.0, 44.0
-# With so many nats a centre is worth its price even if a bound is known: few populations begin at their bound. By
-# simulation: at 500 nats the bound is still somewhat better, at 1,000 the centre is.
+# Nats above which a centre is worth its price even if a bound is known, since few populations begin at their bound. By
+# simulation: at 500 nats the bound is still slightly better, at 1,000 the centre is.
 _ENOUGH_FOR_CENTER = 650.0
-_FINE_PART = 0.5  # of the centre's prior: the other half is for round numbers
-_LONGER = 1.4  # a clip over that of skewed values: for the noise that weights are chosen by, since tails may be longer
+_FINE_PART = 0.5  # the part of the centre's prior that is spread over all doubles; the rest is for round numbers
+# The width of the clip that the weights are chosen for, relative to the best for skewed values: tails may be longer.
+_LONGER = 1.4
 
 
 @dataclass(frozen=True)
 class AnyShapePlanner(Locating, Planner):
-    """Fixed shares: where to clip is read off the histogram, so that there is little to choose beforehand."""
+    """Plans with fixed shares, since where to clip is read off the released histogram."""
 
     shape = "any"
-    # The outermost values count here, so that a sample must hold some of them.
+    # The sample must contain some of the outermost values, since they decide where to clip.
     fewest_sampled = 16_000
     sampled_per_root = 20.0
     sampled_in_groups = 2_000_000
@@ -53,12 +62,12 @@ class AnyShapePlanner(Locating, Planner):
 
     @staticmethod
     def check(options: Options) -> None:
-        """Raise if something is chosen that this shape has not, or if doubles are too coarse for the bounds."""
+        """Raise if a chosen parameter does not apply to this shape, or if doubles are too coarse for the bounds."""
         options.choices.check_without_locating()
         check_fine_enough(options.bounds)
 
     def best(self, near: Plan | None = None) -> Plan:  # noqa: ARG002
-        """The plan with the usual shares: around a centre, or from a known bound if a centre is not worth its price."""
+        """The plan around a located centre or, if a centre is not worth its price, from a known bound."""
         if self.bounds.anchor is None:
             return self._around_center()
         if self.left * self.useful_total < _ENOUGH_FOR_CENTER:
@@ -67,11 +76,13 @@ class AnyShapePlanner(Locating, Planner):
         return plan if self.accepts(plan) else self._from_bound()
 
     def _around_center(self) -> Plan:
+        """The plan that locates a centre, and counts distances from it in the histogram."""
         nats = self.left * self.locatable_total
         center = min(_CENTER_NATS * (nats / _CENTER_AT) ** _CENTER_POWER / nats, 0.25) * self.left
         return self._with_shares({"center": center, "histogram": self._histogram_share})
 
     def _from_bound(self) -> Plan:
+        """The plan that counts distances from a known bound in the histogram."""
         return self._with_shares({"histogram": self._histogram_share})
 
     @property
@@ -81,22 +92,22 @@ class AnyShapePlanner(Locating, Planner):
         return min(part, _LARGEST_PART) * self.left
 
     def _with_shares(self, locating: Mapping[str, float]) -> Plan:
-        """What is not for locating goes to the sums and to what they need."""
+        """The plan with these shares for `locate`; the census and the sums get the rest."""
         room = self.left - sum(locating.values())
         return self.plan({**self.census_shares(room), **locating}, 0.0, spare=False)
 
     @cached_property
     def locatable_total(self) -> float:
-        """What the allowances add up to in `locate`, where those of a few who grant much are capped."""
+        """The sum of the allowances, with very large ones capped as in `locate`."""
         share = _USUAL_PART * self.left
         located = self.locating({"histogram": share, "sum": self.left - share}, OUT_OF_REACH)
         return located.sums.weight / share
 
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:  # noqa: ARG002
-        """What these shares lead to if the population is bell-shaped or, between two known bounds, fills them."""
+        """The forecast for these shares, if the population is bell-shaped or, between two known bounds, fills them."""
         weight_cap, mean = self.averaging(shares["sum"], self.noise_per_variance(shares["sum"] * self.locatable_total))
         located = self.locating(shares, OUT_OF_REACH)
-        center = shares.get("center", 0.0) / (shares.get("center", 0.0) + shares["histogram"])
+        center_part = shares.get("center", 0.0) / (shares.get("center", 0.0) + shares["histogram"])
         expected = self._expected(mean)
         return Forecast(
             shape=self.shape,
@@ -106,10 +117,10 @@ class AnyShapePlanner(Locating, Planner):
             weight_cap=weight_cap,
             spared_from=OUT_OF_REACH,
             thinning=located.density,
-            center=located.sums.scaled(center) if center else NOBODY,
-            scale=located.sums.scaled(1 - center),
+            center=located.sums.scaled(center_part) if center_part else NOBODY,
+            scale=located.sums.scaled(1 - center_part),
             mean=mean,
-            sure=located.sure,
+            certain_part=located.certain_part,
             noise_scale=expected.noise_scale,
             sampling_std=expected.sampling_std,
             prior_of_center=_FINE_PART,
@@ -119,7 +130,7 @@ class AnyShapePlanner(Locating, Planner):
         )
 
     def with_sums(self, forecast: Forecast, sums: Sums) -> Forecast:
-        """The forecast if weights add up to this instead: the clip is then another, too."""
+        """The forecast with these weights in the sums instead, for which another clip is best."""
         expected = self._expected(sums)
         return replace(
             forecast,
@@ -130,20 +141,20 @@ class AnyShapePlanner(Locating, Planner):
         )
 
     def _expected(self, sums: Sums) -> ExpectedError:
-        """The error with these weights, in the unit that the bounds allow."""
+        """The error with these weights, in standard deviations or, between two known bounds, in the values' unit."""
         if self.bounds.are_both_known:
             return expected_between(shapes_between(self.bounds)[0], self.bounds.half, sums, self.noise_of_sums)
         return expected_error(BELL, sums, self.noise_of_sums)
 
     def noise_in_deviations(self, forecast: Forecast) -> float:
-        """Of a bell, whatever is known of the bounds."""
+        """The noise (std) of a sum of one nat, in standard deviations of a bell, even if bounds are known."""
         return math.sqrt(2) * self.noise_of_sums * BELL.best_width(forecast.mean.weight / self.noise_of_sums)
 
     def noise_per_variance(self, nats: float) -> float:
-        """The squared noise of the sum over the variance of the values, both of one nat, with so many nats in all."""
+        """The variance of the noise in a sum of one nat, relative to that of the values, if the total is `nats`."""
         width = _LONGER * SKEWED.best_width(nats)
         return 2 * (self.noise_of_sums * width) ** 2
 
     def is_wide_enough(self, plan: Plan) -> bool:
-        """Whether there is budget enough to find how far the population reaches."""
+        """Whether the histogram has enough nats to show how far the population reaches."""
         return plan.scale.weight >= (_LEAST_HISTOGRAM if "center" in plan.shares else _LEAST_FROM_BOUND)

@@ -1,4 +1,9 @@
-"""Census: the profile of allowances that a plan is made from, known exactly or by noisy sums."""
+"""Census: how many people grant which allowance, which is all that a plan is made from.
+
+If budgets are public, the census is exact and costs nothing. If they are private, allowances are added up in a few wide
+buckets, and the sums are released with noise (`release/census.py`); a profile that fits the noisy sums stands for the
+true one.
+"""
 
 from __future__ import annotations
 
@@ -28,55 +33,60 @@ __all__ = [
     "expected_census",
 ]
 
-CENSUS_PART = Fraction(1, 16)  # of the share, in the unbounded model
+CENSUS_PART = Fraction(1, 16)  # the part of the share that the noisy census gets, in the unbounded model
 
-_BUCKET_WIDTH = 4.0
+_BUCKET_WIDTH = 4.0  # the ratio of the two ends of a bucket
 
-_LEAST = 1.5  # buckets below this many noise scales are taken for empty
+_LEAST_NOISE_SCALES = 1.5  # a bucket whose noisy sum is below this many noise scales is taken for empty
 
 
 class Buckets(NamedTuple):
-    """What the allowances from `lows[j]` to `highs[j]` add up to: all that is known of private ones, noisily."""
+    """The sums of the allowances from `lows[j]` to `highs[j]`: all that is known about private ones, with noise."""
 
     lows: Floats
     highs: Floats
     sums: Floats
 
     def times(self, factor: float) -> Buckets:
-        """Of so many times the people."""
+        """The buckets of `factor` times as many people."""
         return self._replace(sums=self.sums * factor)
 
 
 @dataclass(frozen=True)
 class Census:
-    """The profile of allowances a plan is made from, what it cost, and how far its total may be off."""
+    """The profile of allowances that a plan is made from, with its cost and its error."""
 
     profile: Profile
     share: Fraction
+    """The share of every budget that the census has cost; 0 if budgets are public."""
     doubt: float
+    """The standard deviation of the noise in the total allowance, in nats; 0 if budgets are public."""
     left_out: float = 0.0
-    """People who publicly grant nothing."""
+    """The number of people who publicly grant nothing."""
     granted: float | None = None
-    """What all allowances add up to, where the profile has them by cells alone and budgets are public."""
+    """The exact sum of all allowances, if budgets are public; the profile alone has them rounded to cells."""
     buckets: Buckets | None = None
-    """What the profile was made from, where budgets are private."""
+    """The noisy sums that the profile was made from, if budgets are private."""
 
     @property
     def is_noisy(self) -> bool:
-        """Whether it was released with noise, as private budgets are, and so has cost everyone a share."""
+        """Whether the census was released with noise, because budgets are private, and so has cost a share."""
         return self.share > 0
 
     @property
     def total(self) -> float:
-        """What all allowances add up to."""
+        """The sum of all allowances, in nats."""
         return self.profile.total if self.granted is None else self.granted
 
     def largest(self, model: Model) -> float:
-        """No allowance is above this, publicly: a level may be the middle of a cell, at most a 16th wide."""
+        """A public upper bound on all allowances.
+
+        A level of the profile may be the middle of a cell, whose upper end is less than a 16th above it.
+        """
         return model.largest_allowance if self.is_noisy else float(self.profile.levels[-1]) * (1 + 2.0**-4)
 
     def times(self, factor: float) -> Census:
-        """The census of so many times the people."""
+        """The census of `factor` times as many people."""
         buckets = self.buckets and self.buckets.times(factor)
         left_out = self.left_out * factor
         granted = None if self.granted is None else self.granted * factor
@@ -84,7 +94,7 @@ class Census:
 
 
 def census_of_tiers(people: Mapping[float, float], model: Model, share: Fraction) -> Census:
-    """The census to expect of tiers, ``{budget: people}``: for planning ahead."""
+    """The census to expect for the given tiers, ``{budget: people}``, to plan ahead; `share` is what it will cost."""
     counts = np.array(list(people.values()), dtype=np.float64)
     if not ((counts >= 0) & np.isfinite(counts)).all():
         raise InvalidInputError("a tier must have 0 or more people", name="budgets")
@@ -92,7 +102,7 @@ def census_of_tiers(people: Mapping[float, float], model: Model, share: Fraction
 
 
 def expected_census(levels: Floats, counts: Floats, model: Model, share: Fraction) -> Census:
-    """The census to expect where so many people are known to have each of these allowances."""
+    """The census to expect, without noise, if `counts[j]` people have the allowance `levels[j]`."""
     profile = Profile.of(levels, counts)
     if model.budgets_are_public:
         return Census(profile, Fraction(0), 0.0, left_out=float(counts[levels == 0].sum()))
@@ -103,30 +113,35 @@ def expected_census(levels: Floats, counts: Floats, model: Model, share: Fractio
 
 
 def bucket_edges(budget_range: tuple[float, float]) -> Floats:
-    """The ends of the buckets, each four times as wide as its left end, that the noisy census tells apart."""
+    """The edges of the buckets of the noisy census, in ascending order: each is four times the previous one."""
     low, high = budget_range
     count = max(1, math.ceil(math.log(high / low) / math.log(_BUCKET_WIDTH) - 1e-9))
     return np.array([*(low * _BUCKET_WIDTH**j for j in range(count)), max(high, low * (1 + 2.0**-20))])
 
 
 def bucket_of(levels: Floats, edges: Floats) -> NDArray[np.intp]:
-    """The bucket of each allowance."""
+    """The index of each allowance's bucket."""
     return np.searchsorted(edges[1:-1], levels, side="right")
 
 
 def _doubt(buckets: int, share: Fraction) -> float:
-    """One standard deviation of the noisy total."""
+    """The standard deviation of the sum of all noisy buckets, each with Laplace noise of scale ``1 / share``."""
     return math.sqrt(2 * buckets) / float(share)
 
 
 def census_of_sums(sums: Floats, edges: Floats, share: Fraction) -> Census:
-    """A profile that fits the noisy sums: what looks empty is, and the total stays what it was."""
+    """The census with a profile that fits these noisy sums of buckets.
+
+    Buckets that are not clearly above the noise count as empty, and the others are scaled to keep the noisy total,
+    which is unbiased.
+    """
     total = max(float(sums.sum()), 1.0)
-    least = _LEAST / float(share)
+    least = _LEAST_NOISE_SCALES / float(share)
     if (sums >= least).any():
         sums = np.where(sums < least, 0.0, sums)
     sums = np.maximum(sums, 0.0)
     sums = sums * (total / sums.sum()) if sums.sum() > 0 else np.full(sums.size, total / sums.size)
+    # Everybody in a bucket is taken to have its logarithmic mean: the mean if logarithms are spread evenly.
     middles = np.diff(edges) / np.log(edges[1:] / edges[:-1])
     buckets = Buckets(edges[:-1], edges[1:], sums)
     return Census(Profile.of(middles, sums / middles), share, _doubt(sums.size, share), buckets=buckets)

@@ -1,8 +1,9 @@
-"""Forecast: what shares of the budget and a clip width lead to, in plain doubles, before a value is read.
+"""Forecast: the error to expect from given shares of the budget and a given clip width, before any value is read.
 
-The error of the mean is Laplace noise plus sampling, a little larger because centre and scale are themselves estimates.
-All errors are in units of the population's standard deviation or, for any shape between two known bounds, in the
-values' own. The formulas are in docs/how-it-works.md.
+A planner compares many forecasts, so they are plain doubles and quick to compute; only the best becomes a `Plan` with
+exact shares. The error of the mean is Laplace noise plus sampling error, slightly larger because centre and scale are
+themselves estimates. All errors are in standard deviations of the population or, for any shape between two known
+bounds, in the unit of the values. The formulas are in docs/how-it-works.md.
 """
 
 from __future__ import annotations
@@ -43,118 +44,130 @@ __all__ = [
     "weighed",
 ]
 
-_ALL_UP_TO, LARGEST_SAMPLE = 16_000, 50_000  # of more records than the first `locate` looks at a sample
-KEEP_ALL = 2.0**900  # a density of keeping at which nobody is dropped
-LARGEST_WEIGHT = 50.0  # nats: a record that may cost this much is as good as public
-_LOCATE_CONSTANT = 64.0  # saturation of the locating weights; the optimum is flat
-# Of the noisy total, so many standard deviations may not be there, for the chance of a miss; by simulation. And so much
-# of the locating weights is counted on where the census says next to nothing.
-_DOUBTED, _LEAST_SURE = 1.25, 0.05
-OUT_OF_REACH = 2.0**100  # nats; finite, since budgets may be infinite
-LOCATING_STEPS = ("center", "scale", "histogram")  # what `locate` may have shares for
-NOBODY = Sums(0.0, 0.0)  # where nobody is looked at
+_ALL_UP_TO = 16_000  # records: of more, `locate` looks at a sample
+LARGEST_SAMPLE = 50_000  # records in that sample, about
+KEEP_ALL = 2.0**900  # a density so large that every record is kept with probability 1
+LARGEST_WEIGHT = 50.0  # nats: a record with this privacy loss is as good as public
+_LOCATE_CONSTANT = 64.0  # the constant of `Profile.saturation` for the weights in `locate`; the optimum is flat
+# The total of a noisy census may be too large by this many standard deviations, when the probability of a miss is
+# predicted; by simulation.
+_DOUBTED_DEVIATIONS = 1.25
+_LEAST_CERTAIN = 0.05  # the smallest part of the weights in `locate` to rely on, however noisy the census
+OUT_OF_REACH = 2.0**100  # nats that no weight reaches; finite, since budgets may be infinite
+LOCATING_STEPS = ("center", "scale", "histogram")  # the steps of `locate`, each of which may have a share
+NOBODY = Sums(0.0, 0.0)  # the weights of a step that looks at no records
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """How good an estimate will be, and the numbers that it rests on."""
+    """The predicted accuracy of an estimate, and the numbers that the prediction rests on."""
 
     shape: ShapeName
     bounds: Bounds
     clip_width: float
-    """Values are clipped so far from the centre, in the unit of the errors."""
+    """Half the width of the clip, in the unit of the errors."""
     locate_cap: float
+    """The largest weight of a record in `locate`, in nats."""
     weight_cap: float
+    """The largest weight of a record in a single sum, in nats."""
     spared_from: float
-    """Weight in the sum above which a record's unspent share goes to `locate`: the cap, or out of reach."""
+    """Weight in the sum above which a record's unspent share goes to `locate`: the cap, or `OUT_OF_REACH`."""
     thinning: float
+    """The density with which `locate` keeps records: the probability is this times the weight, at most 1."""
     center: Sums
+    """The weights behind the located centre."""
     scale: Sums
+    """The weights behind the located scale, or the histogram."""
     mean: Sums
-    sure: float
-    """The part of the locating weights to count on, for the worst budgets that a noisy census may stand for."""
+    """The weights behind the mean."""
+    certain_part: float
+    """The part of the weights in `locate` to rely on, for the worst budgets that are consistent with a noisy census."""
     noise_scale: float
-    """Of Laplace noise with the predicted standard deviation."""
+    """The scale of Laplace noise that has the predicted standard deviation."""
     sampling_std: float
-    """Predicted standard deviation of the error due to who is in the sample."""
+    """The predicted standard deviation of the sampling error."""
     prior_of_center: float
-    """The part of the prior by which the centre is sought among all doubles; the rest is for round numbers."""
+    """The part of the centre's prior that is spread over all doubles; the rest is for round numbers."""
     scale_may_miss: bool
-    """Whether the scale is sought among all doubles, and so may be missed as the centre may."""
+    """Whether the scale is sought among all doubles, so that it may be missed like the centre."""
     needs_locating: bool
-    """Whether the population must first be found; between known bounds it need not."""
+    """Whether the population must be located first, which is not necessary between known bounds."""
     in_deviations: bool
     """Whether errors are in standard deviations of the population.
 
-    If not, they are in the values' own unit, for values that fill two known bounds (`shapes_between`).
+    If not, they are in the unit of the values, for values that fill two known bounds (`shapes_between`).
     """
 
     @property
     def noise_std(self) -> float:
-        """Predicted standard deviation of the noise."""
+        """The predicted standard deviation of the noise."""
         return math.sqrt(2) * self.noise_scale
 
     @property
     def expected_std(self) -> float:
-        """Predicted standard deviation of the error."""
+        """The predicted standard deviation of the whole error."""
         return math.hypot(self.noise_std, self.sampling_std)
 
     def half_width(self, level: float = 0.95) -> float:
-        """Predicted half width of the confidence interval."""
+        """The predicted half width of the confidence interval at this level."""
         return half_width(check_probability("level", level), self.noise_scale, self.sampling_std)
 
     @property
     def effective_records(self) -> float:
-        """How many equally weighted records would have the same sampling error."""
+        """The number of equally weighted records that would have the same sampling error."""
         return self.mean.weight**2 / self.mean.square
 
     @quietly
     def failure_probability(self, ratio: float = 1e4) -> float:
-        """The chance that `locate` misses, for a mean `ratio` standard deviations from 0 (or bounds so wide)."""
+        """The probability that `locate` misses, for a mean `ratio` standard deviations from 0 (or bounds so wide)."""
         if self.center == NOBODY:
             return 0.0
         return miss_probability(
-            self.center.scaled(self.sure),
-            self.scale.scaled(self.sure) if self.scale_may_miss else None,
+            self.center.scaled(self.certain_part),
+            self.scale.scaled(self.certain_part) if self.scale_may_miss else None,
             ratio,
             prior=self.prior_of_center,
             within_bounds=self.bounds.are_both_known,
         )
 
     def allows(self, ratio: float = 1e4, chance: float = 0.05) -> bool:
-        """Whether an answer is to be expected for such a mean."""
+        """Whether the probability of a miss is at most `chance`, for a mean `ratio` standard deviations from 0."""
         return self.failure_probability(ratio) <= chance
 
 
 class ClipEffect(NamedTuple):
-    """What clipping does to a population of standard deviation 1, and to the best cap on the weights."""
+    """The effect of clipping on a population of standard deviation 1, and on the best cap on the weights."""
 
     variance: float
+    """The variance of the clipped values."""
     slope: float
-    """How much the clipped mean moves when the population moves by 1."""
+    """The derivative of the clipped mean with respect to the mean of the population."""
     cap_constant: float
     """The cap on the weights minimises ``(sum w**2 + cap_constant) / (sum w)**2``."""
 
 
 class Located(NamedTuple):
-    """What `locate` rests on: the cap on its weights, how densely records are kept, sums, what to count on of them."""
+    """The weights in `locate`, and the sample it looks at."""
 
     cap: float
+    """The largest weight of a record, in nats."""
     density: float
+    """See `Forecast.thinning`."""
     sums: Sums
-    sure: float
+    certain_part: float
+    """See `Forecast.certain_part`."""
 
 
 @dataclass(frozen=True)
 class Forecaster(ABC):
-    """Forecasts for one census; a shape of population says what is its own."""
+    """Makes forecasts for one census. Subclasses say what is different for each shape of population."""
 
     census: Census
     model: Model
     bounds: Bounds
     choices: Choices
     room: int = LARGEST_SAMPLE
-    """How many records `locate` may look at, about."""
+    """The approximate number of records that `locate` may look at."""
 
     shape: ClassVar[ShapeName]
     needs_locating: ClassVar[bool]
@@ -162,84 +175,93 @@ class Forecaster(ABC):
 
     @abstractmethod
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:
-        """What these shares lead to, and a clip so wide to either side; and to `spare` what is capped."""
+        """The forecast for these shares, and a clip of this half width in the unit of the errors.
+
+        With `spare`, what a record cannot spend in the sum because of the cap is spent in `locate`.
+        """
 
     @cached_property
     def useful_total(self) -> float:
-        """What the allowances add up to, none counted beyond where more no longer helps."""
+        """The sum of the allowances, each counted only as far as more would help."""
         profile = self.census.profile
         tau = min(profile.saturation(100 * _LOCATE_CONSTANT)[0], LARGEST_WEIGHT)
         return profile.capped_sums(tau)[0]
 
     def averaging(self, share: float, constant: float) -> tuple[float, Sums]:
-        """The cap on the weights ``share * allowance`` that minimises the variance, and the sums it leaves."""
+        """The cap on the weights ``share * allowance`` that minimises the variance, and the sums of the capped weights.
+
+        `constant` is that of `ClipEffect.cap_constant`.
+        """
         profile = self.census.profile
         cap = profile.saturation(constant, share)[0]
         cap = self.largest_weight(share) if self.choices.saturation else min(cap, LARGEST_WEIGHT)
         return cap, Sums(*profile.capped_sums(cap, share))
 
     def largest_weight(self, share: float) -> float:
-        """No record weighs more in a sum with this share, by choice or since more would not help."""
+        """The largest weight of a record in a sum with this share, in nats: as chosen, or where more would not help."""
         if not self.choices.saturation:
             return LARGEST_WEIGHT
         return min(self.choices.saturation / self.model.budget_per_allowance * share, LARGEST_WEIGHT)
 
     @property
     def noise_of_sums(self) -> float:
-        """The scale of the noise of a clipped mean, in halves of the clip per nat.
+        """The noise scale of the mean of one nat, in half widths of the clip.
 
-        Private totals are the sum of what lies to either side of the middle, whose noise is twice in the mean.
+        If the total is private, it is released as the sum of two sides of the clip, and the mean has the noise of both.
         """
         return math.sqrt(2) if self.census.is_noisy else 1.0
 
 
 @dataclass(frozen=True)
 class Locating(Forecaster):
-    """Forecasts of a population of which a sample must first be looked at, in units of its standard deviation."""
+    """Makes forecasts for a population that must be located first, from all records or a sample of them."""
 
     needs_locating = True
     fewest_sampled: ClassVar[int]
-    """Of more than 16,000 records, `locate` looks at so many at least."""
+    """The smallest sample, if there are more than 16,000 records."""
     sampled_per_root: ClassVar[float]
-    """And at so many times the root of all."""
+    """The size of larger samples, relative to the square root of the number of records."""
 
     def locating(self, shares: Mapping[str, float], spared_from: float) -> Located:
-        """What `locate` rests on, with these shares."""
+        """The weights in `locate` with these shares; `spared_from` is that of `Forecast`."""
         rule = sum(shares.get(name, 0.0) for name in LOCATING_STEPS), shares["sum"], spared_from
         profile, share = weighed(self.census.profile, *rule)
         largest = float(locating_weights(self.census.largest(self.model), *rule))
-        # At most the largest weight, since coins are soon decided where no rate is large.
+        # A cap above the largest weight would change nothing, but sampling is faster if the cap bounds rates tightly.
         cap = min(profile.saturation(_LOCATE_CONSTANT, share)[0], LARGEST_WEIGHT, largest)
         weight, square = profile.capped_sums(cap, share)
         people = profile.people
         sample = min(self._wanted(people), self.room)
         density = sample / weight if people > sample else KEEP_ALL
-        # A sample of so many records has no smaller relative squared weight.
+        # A sample cannot have more effective records, weight**2 / square, than it has records.
         sums = Sums(weight, max(square, weight**2 / sample))
         least = _least_weight(self.census.buckets, self.census.doubt, cap, rule) if self.census.buckets else weight
-        return Located(cap, density, sums, min(max(least / weight, _LEAST_SURE), 1.0))
+        return Located(cap, density, sums, min(max(least / weight, _LEAST_CERTAIN), 1.0))
 
     def _wanted(self, people: float) -> float:
-        """How many of so many records `locate` looks at, if there is room."""
+        """The number of records that `locate` should look at, if `room` allows."""
         return people if people <= _ALL_UP_TO else max(self.fewest_sampled, self.sampled_per_root * math.sqrt(people))
 
 
 @dataclass(frozen=True)
 class LocatingForecaster(Locating):
-    """Forecasts of a population that is found by a centre and a scale, and clipped by as many of the latter."""
+    """Makes forecasts for a population that is located by a centre and a scale, and clipped at a multiple of the scale.
+
+    All errors are in standard deviations of the population.
+    """
 
     scale_may_miss: ClassVar[bool]
 
     @abstractmethod
     def clip_effect(self, width: float) -> ClipEffect:
-        """What a clip of so many standard deviations does."""
+        """The effect of a clip of `width` standard deviations to either side."""
 
     @abstractmethod
     def locating_error(self, center: Sums, scale: Sums, mean: Sums, width: float) -> float:
-        """The error that reaches the mean from centre and scale being estimates."""
+        """The error (std) of the mean that is due to the errors of the located centre and scale."""
 
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:
-        """What these shares lead to, and a clip of so many standard deviations; and to `spare` what is capped."""
+        """The forecast for these shares and a clip of `width` standard deviations to either side; see `Forecaster`."""
         effect = self.clip_effect(width)
         weight_cap, mean = self.averaging(shares["sum"], effect.cap_constant)
         spared_from = weight_cap if spare else OUT_OF_REACH
@@ -258,7 +280,7 @@ class LocatingForecaster(Locating):
             center=center,
             scale=scale,
             mean=mean,
-            sure=located.sure,
+            certain_part=located.certain_part,
             noise_scale=width / (effect.slope * mean.weight),
             sampling_std=math.hypot(sampling, self.locating_error(center, scale, mean, width)),
             prior_of_center=1.0,
@@ -269,20 +291,25 @@ class LocatingForecaster(Locating):
 
 
 def _least_weight(buckets: Buckets, doubt: float, cap: float, rule: tuple[float, float, float]) -> float:
-    """What all records weigh in `locate`, if the budgets in each bucket are the worst there may be.
+    """The total weight of all records in `locate` in nats, for the worst budgets consistent with a noisy census.
 
-    The weight over the budget first grows with it, as more is left, and falls beyond the cap: it is least at an end.
-    And some of the budget, if it is noise, may not be there: of that which weighs most.
+    Within a bucket, the weight per nat of budget first grows, as more is spared from the sum, and falls beyond the cap:
+    so it is smallest at one of the two ends. In addition, the census may overrate the total by some multiple of its
+    standard deviation, `doubt`; the worst case is that this is missing where the weight per nat is largest.
     """
     ends = np.array([buckets.lows, buckets.highs])
-    worth = np.min(np.minimum(locating_weights(ends, *rule), cap) / ends, axis=0)
-    order = np.argsort(-worth)
-    there = np.diff(np.maximum(np.cumsum(buckets.sums[order]) - _DOUBTED * doubt, 0.0), prepend=0.0)
-    return float((there * worth[order]).sum())
+    weight_per_nat = np.min(np.minimum(locating_weights(ends, *rule), cap) / ends, axis=0)
+    order = np.argsort(-weight_per_nat)
+    doubted = _DOUBTED_DEVIATIONS * doubt
+    certain_sums = np.diff(np.maximum(np.cumsum(buckets.sums[order]) - doubted, 0.0), prepend=0.0)
+    return float((certain_sums * weight_per_nat[order]).sum())
 
 
 def weighed(profile: Profile, share: float, sum_share: float, spared_from: float) -> tuple[Profile, float]:
-    """The people, and a share: that of their level is what they may cost in `locate`."""
+    """A profile and a share such that ``share * level`` is what each person may cost in `locate`, before any cap.
+
+    That is the given profile unless something is spared from the sum, which makes costs nonlinear in allowances.
+    """
     if spared_from >= OUT_OF_REACH:
         return profile, share
     return Profile(locating_weights(profile.levels, share, sum_share, spared_from), profile.counts), 1.0

@@ -1,4 +1,8 @@
-"""Plans for a bell-shaped population: two shares for locating it, and a clip that may be narrow."""
+"""Plans for a bell-shaped population: the best shares for its centre and its scale, and the best clip width.
+
+The clip may be narrow, even narrower than a standard deviation, since clipping a normal population can be undone. The
+three numbers are found by a simplex search over forecasts.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +23,24 @@ from pdpmean.planning.prediction import Sums, product_error, tent_error, tent_tr
 
 __all__ = ["GaussianPlanner"]
 
-_INFLATION = 0.8  # how much of the product of the two locating errors reaches the mean, by simulation
-_SYMMETRY_PART, _SYMMETRY_NATS = 0.1, 200.0  # the centre gets the lesser at least, for the symmetry check's sake
-# Sparing must make the error so much smaller, relatively: centre and scale are then of those who grant much.
-_WORTH = 0.05
-_HOPELESS = 0.9  # a chance of a miss, with what locating usually takes, at which no better plan is looked for
-_LARGEST_LOCATE, _NARROWEST = 0.45, 0.3
+_INFLATION = 0.8  # the part of the product of the errors of centre and scale that reaches the mean, by simulation
+# The centre gets at least this part of the useful budget or this many nats, whichever is less. Otherwise it would be
+# too inexact to be compared with the mean, which is how skewed populations are noticed.
+_SYMMETRY_PART, _SYMMETRY_NATS = 0.1, 200.0
+# Sparing must lower the logarithm of the error by this much, since large budgets then dominate centre and scale. If
+# these have a smaller share than this, there is nothing to gain.
+_WORTH_SPARING = 0.05
+_HOPELESS = 0.9  # if a miss is at least this probable with the usual shares, no better plan is searched for
+_LARGEST_LOCATE = 0.45  # the largest part of the available share that centre or scale may take
+_NARROWEST = 0.3  # the smallest half width of the clip, in standard deviations
 
 
 @dataclass(frozen=True)
 class GaussianPlanner(LocatingForecaster, Planner):
-    """Searches for the two locating shares and the clip width of least predicted error."""
+    """Searches for the shares of centre and scale, and the clip width, that have the least predicted error."""
 
     shape = "gaussian"
-    # What a sample errs in centre and scale reaches the mean as a product, and only by what is clipped.
+    # A small sample is enough: only the product of the errors of centre and scale reaches the mean.
     fewest_sampled = 5_000
     sampled_per_root = 3.0
     sampled_in_groups = 1_000_000
@@ -40,26 +48,26 @@ class GaussianPlanner(LocatingForecaster, Planner):
 
     @staticmethod
     def check(options: Options) -> None:
-        """All choices are for this shape."""
+        """Do nothing: all parameters may be chosen for this shape."""
 
     def clip_effect(self, width: float) -> ClipEffect:
-        """Of a clipped normal."""
+        """The effect of a clip on a normal population around its middle."""
         clipped = centered(width)
         return ClipEffect(clipped.variance, clipped.inside, (math.sqrt(2) * width) ** 2 / clipped.variance)
 
     def locating_error(self, center: Sums, scale: Sums, mean: Sums, width: float) -> float:
-        """The product of the two locating errors."""
+        """The error of the mean due to locating: proportional to the product of the errors of centre and scale."""
         tents = mean.weight * centered(width).tent / width
         trust = 1.0 if self.census.is_noisy else tent_trust(scale, width, tents)
         return _INFLATION * product_error(center, scale, width, math.sqrt(trust) * tent_error(tents))
 
     def efficiency(self, forecast: Forecast) -> float:
-        """Of a clipped normal, that of its mean beside the plain one."""
+        """The efficiency of the mean of a clipped normal, relative to the plain mean."""
         clipped = centered(forecast.clip_width)
         return clipped.inside**2 / clipped.variance
 
     def best(self, near: Plan | None = None) -> Plan:
-        """The plan of least predicted error; hardly worse, if one is given for a census much like this one."""
+        """The plan of least predicted error; if a plan for a similar census is given, its choices are reused."""
         coding = _Coding(self)
         if near:
             plan = self._decoded(coding.decode(coding.code_plan(near)), spare=near.spared_from <= near.weight_cap)
@@ -69,37 +77,40 @@ class GaussianPlanner(LocatingForecaster, Planner):
         if self._failure_probability(usual) > _HOPELESS:
             return self._decoded(usual, spare=False)
         plan, cost = self._optimise(coding, spare=False)
-        if plan.levels and not self.choices.saturation:  # they use what a single sum would leave
+        if plan.levels and not self.choices.saturation:  # levels already use what a cap on a single sum would spare
             return plan
         largest = self.census.largest(self.model) * self.model.budget_per_allowance
-        if plan.saturation >= largest or plan.shares["center"] + plan.shares["scale"] < _WORTH:  # nothing to gain
+        locating_share = plan.shares["center"] + plan.shares["scale"]
+        if plan.saturation >= largest or locating_share < _WORTH_SPARING:  # nothing to gain
             return plan
-        sparing, lower = self._optimise(coding, spare=True)
-        return sparing if lower < cost - _WORTH else plan
+        sparing, sparing_cost = self._optimise(coding, spare=True)
+        return sparing if sparing_cost < cost - _WORTH_SPARING else plan
 
     def _optimise(self, coding: _Coding, *, spare: bool) -> tuple[Plan, float]:
-        """The best of the plans that spare what is capped, or of those that do not; and the logarithm of its error."""
-        least = min(_SYMMETRY_PART * self.left * self.useful_total, _SYMMETRY_NATS)
+        """The best plan and its cost, the logarithm of the predicted error; `spare` is as for `forecast`."""
+        least_nats = min(_SYMMETRY_PART * self.left * self.useful_total, _SYMMETRY_NATS)
 
         def cost(coded: list[float]) -> float:
             chosen = coding.decode(coded)
             forecast = self.forecast(self.with_sum(self._shares(chosen)), chosen[2], spare=spare)
             error = forecast.half_width(0.75) + forecast.failure_probability(self.choices.max_ratio)
-            return math.log(error) + max(0.0, 1 - forecast.center.weight / least)
+            return math.log(error) + max(0.0, 1 - forecast.center.weight / least_nats)
 
         levels, left = self.census.profile.levels, self.left
         starts = [coding.usual]
+        # With very uneven budgets the cost may have several local minima, so the search starts from several points.
         if levels[-1] > 30 * np.median(levels):
             starts += [coding.code(0.02 * left, 0.02 * left), coding.code(0.15 * left, 0.1 * left)]
-        lowest, found = min(find_least(cost, start) for start in starts)
-        return self._decoded(coding.decode(found), spare=spare), lowest
+        lowest, best = min(find_least(cost, start) for start in starts)
+        return self._decoded(coding.decode(best), spare=spare), lowest
 
     def _failure_probability(self, chosen: list[float]) -> float:
-        """That of a plan, without who counts how much."""
+        """The probability of a miss with these choices, without making a plan, which would take longer."""
         shares = {name: float(part) for name, part in self.exact(self._shares(chosen)).items()}
         return self.forecast(shares, chosen[2], spare=False).failure_probability(self.choices.max_ratio)
 
     def _decoded(self, chosen: list[float], *, spare: bool) -> Plan:
+        """The plan with these choices: centre share, scale share and clip width."""
         return self.plan(self._shares(chosen), chosen[2], spare=spare)
 
     def _shares(self, chosen: list[float]) -> dict[str, float]:
@@ -110,43 +121,49 @@ class GaussianPlanner(LocatingForecaster, Planner):
 
 @dataclass(frozen=True)
 class _Coding:
-    """The choices as numbers without limits, to search among."""
+    """The three choices as unconstrained numbers, which the simplex search needs.
+
+    Shares are coded by the logit of their part of the largest possible share, the clip width by a logarithm.
+    """
 
     planner: Planner
 
     @cached_property
-    def _rooms(self) -> tuple[float, float]:
-        """What center and scale may take, at most."""
+    def _largest_shares(self) -> tuple[float, float]:
+        """The largest shares that centre and scale may take."""
         choices = self.planner.choices
         left = self.planner.left
-        center, scale = left - (choices.scale_share or 0), left - (choices.center_share or 0)
+        center = left - (choices.scale_share or 0)
+        scale = left - (choices.center_share or 0)
         return _LARGEST_LOCATE * center, _LARGEST_LOCATE * scale
 
     def decode(self, coded: list[float]) -> list[float]:
-        """Center share, scale share and clip width."""
+        """The centre share, scale share and clip width behind three numbers; those that the user chose are kept."""
         limits = (-8.0, 6.0), (-8.0, 6.0), (-6.0, 1.6)
         z = [min(max(number, low), high) for number, (low, high) in zip(coded, limits, strict=True)]
-        choices, rooms = self.planner.choices, self._rooms
+        choices, largest = self.planner.choices, self._largest_shares
         return [
-            choices.center_share or rooms[0] * float(expit(z[0])),
-            choices.scale_share or rooms[1] * float(expit(z[1])),
+            choices.center_share or largest[0] * float(expit(z[0])),
+            choices.scale_share or largest[1] * float(expit(z[1])),
             choices.clip_width or _NARROWEST + math.exp(z[2]),
         ]
 
     @cached_property
     def usual(self) -> list[float]:
-        """The numbers behind what locating usually takes, or all there is if that is less."""
+        """The code of the usual choices: 55 nats for the centre and 35 for the scale, or all that is possible."""
         total = self.planner.useful_total
         return self.code(55 / total, 35 / total)
 
     def code(self, center: float, scale: float, width: float = 1.04) -> list[float]:
-        """The numbers behind such choices, as near as may be."""
-        parts = (min(max(part, 1e-3), 0.98) for part in (center / self._rooms[0], scale / self._rooms[1]))
-        odds = (math.log(part / (1 - part)) for part in parts)
-        return [*odds, math.log(max(width - _NARROWEST, 1e-3))]
+        """The numbers that decode to these choices, or to the nearest possible ones."""
+        largest_center, largest_scale = self._largest_shares
+        parts = (min(max(part, 1e-3), 0.98) for part in (center / largest_center, scale / largest_scale))
+        logits = (math.log(part / (1 - part)) for part in parts)
+        return [*logits, math.log(max(width - _NARROWEST, 1e-3))]
 
     def code_plan(self, plan: Plan) -> list[float]:
-        """The numbers behind a plan for a census of another size: locating takes as many nats."""
-        shares, grown = plan.shares, plan.located(self.planner.census.profile) / plan.located_people
-        center, scale = (float(shares[name]) / grown for name in ("center", "scale"))
+        """The code of the choices of a plan for another census, with the same number of nats for locating."""
+        shares = plan.shares
+        growth = plan.located(self.planner.census.profile) / plan.located_people
+        center, scale = (float(shares[name]) / growth for name in ("center", "scale"))
         return self.code(center, scale, plan.clip_width)

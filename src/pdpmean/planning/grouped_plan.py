@@ -1,4 +1,4 @@
-"""Plans by group: one per group, or why there is none."""
+"""`GroupedPlan`: one plan per group, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ __all__ = ["GroupedPlan"]
 
 @dataclass(frozen=True, repr=False)
 class GroupedPlan(Mapping[Any, Plan]):
-    """The plan of every group that was asked for, in that order; `refused` says why some have none.
+    """The plans of the requested groups, in the order of the request; `refused` says why some have none.
 
     A mapping from group to `Plan`. Prints itself as a table.
     """
 
     groups: tuple[Hashable, ...]
-    """What was asked for."""
+    """The requested groups."""
     plans: dict[Hashable, Plan]
     """The plan of each group that has one."""
     refused: dict[Hashable, InsufficientBudgetError]
-    """Why each of the others has none."""
+    """Why each of the other groups was refused."""
 
     @classmethod
     def of(cls, groups: tuple[Hashable, ...], outcomes: Sequence[Plan | InsufficientBudgetError]) -> GroupedPlan:
-        """The plans, and the reasons where there are none."""
-        made = {group: found for group, found in zip(groups, outcomes, strict=True) if isinstance(found, Plan)}
+        """The result for these groups, given the plan or the refusal of each."""
+        plans = {group: outcome for group, outcome in zip(groups, outcomes, strict=True) if isinstance(outcome, Plan)}
         refused = {
-            group: found
-            for group, found in zip(groups, outcomes, strict=True)
-            if isinstance(found, InsufficientBudgetError)
+            group: outcome
+            for group, outcome in zip(groups, outcomes, strict=True)
+            if isinstance(outcome, InsufficientBudgetError)
         }
-        return cls(groups, made, refused)
+        return cls(groups, plans, refused)
 
     def __getitem__(self, group: Any) -> Plan:
         if group in self.refused:
@@ -60,6 +60,7 @@ class GroupedPlan(Mapping[Any, Plan]):
         return about | (self.plans[group].to_dict() if refusal is None else {})
 
     def _cells(self) -> list[tuple[str, ...]]:
+        """The table that is printed: a head, and one row of texts per group."""
         unit = next((f", in {plan.errors_in}" for plan in self.plans.values()), "")
         head = ("group", "people", "total budget", f"expected error (std){unit}", "95 % interval", "")
         return [head, *(self._line(group) for group in self.groups)]

@@ -1,4 +1,8 @@
-"""Plans for values between known bounds: nothing is located, so that all the budget goes to the sums."""
+"""Plans for values between two known bounds: nothing needs to be located, so the whole budget can go to the sums.
+
+If the bounds are wide compared with the values, a narrower clip has less noise. So the plan of any shape, which locates
+the values first, is taken instead where that costs little even for values that fill the bounds.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +20,21 @@ from pdpmean.planning.planner import Planner
 
 __all__ = ["LEAST_NATS", "KnownBoundsPlanner"]
 
-LEAST_NATS = 8.0  # of weight in the sums: with less, the interval holds about everything between the bounds
-# The squared noise over the largest variance that one person of weight 1 can add, both in the unit of half the width:
-# Laplace noise of scale 1 has 2, and so have the sums of either half, which private totals need; twice that, since the
-# variance is seldom the largest there can be.
+LEAST_NATS = 8.0  # the smallest total weight of the sums: with less, the interval is about as wide as the bounds
+# See `ClipEffect.cap_constant`: the variance of the noise, relative to the variance that one person of weight 1 adds,
+# in squared half widths. The noise of one sum has variance 2, that of the two sums of a private total 4. The variance
+# of the values is taken to be 1/2, half of the largest possible.
 _CAP_CONSTANT, _CAP_CONSTANT_UNBOUNDED = 4.0, 8.0
-# By how much locating may increase the error of values that are spread evenly between the bounds. Shares, ratings and
-# grades fill their bounds. Hours a week, ages or wages do not: there it makes the error two to four times smaller, by
-# simulation.
+# The factor by which locating may increase the error of values that are spread evenly between the bounds. Values with
+# bounds at most 10 apart, such as shares, ratings and grades, mostly fill them, so the factor may be only 1.02. Hours a
+# week, ages or wages do not fill theirs: locating makes their error two to four times smaller, by simulation.
 _WIDEST_SCALE = 10.0
 _NEXT_TO_NOTHING, _WORTH_LOCATING = 1.02, 1.14
 
 
 @dataclass(frozen=True)
 class KnownBoundsPlanner(Planner):
-    """No search: the clip is the bounds, and the sums get what the census leaves."""
+    """Plans without a search: values are clipped at the known bounds, and the sums get all that the census leaves."""
 
     shape = "bounds"
     needs_locating = False
@@ -38,33 +42,33 @@ class KnownBoundsPlanner(Planner):
 
     @staticmethod
     def check(options: Options) -> None:
-        """Raise if something is chosen that this shape has not, or if doubles are too coarse for the bounds."""
+        """Raise if a chosen parameter does not apply to this shape, or if doubles are too coarse for the bounds."""
         options.choices.check_without_locating()
         check_fine_enough(options.bounds)
 
     def best(self, near: Plan | None = None) -> Plan:  # noqa: ARG002
-        """The only plan there is."""
+        """The only possible plan."""
         return self.plan(self.census_shares(self.left), self.bounds.half, spare=False)
 
     def or_better(self) -> Planner:
-        """The plan of any shape, where locating costs little even if the values fill the bounds.
+        """The planner of any shape, if locating costs little even for values that fill the bounds; otherwise this one.
 
-        If they do not, which nobody knows beforehand, a narrower clip means far less noise.
+        Whether they do is not known beforehand. If they do not, a narrower clip has far less noise.
         """
         locating = AnyShapePlanner(**vars(self))
         plan = locating.best()
         if not locating.accepts(plan):
             return self
-        error, with_locating = (self._evenly_spread(each) for each in (self.best(), plan))
+        error, with_locating = (self._error_if_even(choice) for choice in (self.best(), plan))
         allowed = _NEXT_TO_NOTHING if 2 * self.bounds.half <= _WIDEST_SCALE else _WORTH_LOCATING
         return locating if with_locating <= allowed * error else self
 
-    def _evenly_spread(self, plan: Plan) -> float:
-        """The error (std) for values spread evenly between the bounds."""
+    def _error_if_even(self, plan: Plan) -> float:
+        """The error (std) of a plan if values are spread evenly between the bounds."""
         return expected_between(EVENLY, self.bounds.half, plan.mean, self.noise_of_sums).std
 
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:  # noqa: ARG002
-        """The noise of the sums, and the sampling error of values that fill bounds so far from the middle."""
+        """The forecast for these shares, if values fill the bounds, which are `width` from their middle."""
         private = self.census.is_noisy
         weight_cap, mean = self.averaging(shares["sum"], _CAP_CONSTANT_UNBOUNDED if private else _CAP_CONSTANT)
         expected = expected_between(shapes_between(self.bounds)[0], width, mean, self.noise_of_sums)
@@ -79,7 +83,7 @@ class KnownBoundsPlanner(Planner):
             center=NOBODY,
             scale=NOBODY,
             mean=mean,
-            sure=1.0,
+            certain_part=1.0,
             noise_scale=expected.noise_scale,
             sampling_std=expected.sampling_std,
             prior_of_center=1.0,
@@ -89,9 +93,12 @@ class KnownBoundsPlanner(Planner):
         )
 
     def noise_in_deviations(self, forecast: Forecast) -> float:  # noqa: ARG002
-        """Of values at either bound, whose standard deviation is the largest there can be."""
+        """The noise (std) of a sum of one nat, in standard deviations of values that are all at either bound.
+
+        Their standard deviation, half the width of the bounds, is the largest possible.
+        """
         return math.sqrt(2) * self.noise_of_sums
 
     def is_wide_enough(self, plan: Plan) -> bool:
-        """Whether the noise leaves something between the bounds."""
+        """Whether the weight is large enough for an interval that is narrower than the bounds."""
         return plan.mean.weight >= LEAST_NATS

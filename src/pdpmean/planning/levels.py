@@ -1,7 +1,9 @@
-"""Levels: bands of budgets whose sums are kept apart, so that everyone can count the same.
+"""Levels: bands of budgets that are summed separately, so that everyone can count the same.
 
-A record has one budget and so is in one level: sums by level cost nobody more than one sum of all. Levels come from
-public budgets, or from what is public of private ones: their tiers, or their range.
+In a single sum people would count by their budgets, and the mean would be biased if values correlate with budgets. With
+one sum per level, inference can reweight the levels by their numbers of people, or pool them as far as they agree.
+Each record is in one level, so separate sums cost nobody more than a single one; but each has its own noise. Levels are
+chosen from public budgets or, if budgets are private, from their public tiers or range.
 """
 
 from __future__ import annotations
@@ -32,56 +34,69 @@ __all__ = [
     "combined_sums",
 ]
 
-MOST_LEVELS = 8
-_ALIKE = 1.1  # budgets that differ by less are of one level
-_BAND = 2.0  # how wide a level is, where there are too many budgets for each to be one
-_OFF = 0.004  # standard deviations that the mean may be off by where people of a level weigh unequally
-_WIDER, _WORTH = (2.5, 5.0), 1.03  # and where fewer are better, by so much at least: they tell less
-_BAND_OF_PRIVATE = 1.5  # and at least, where budgets are private: what is granted beyond its lower end is not used
-_CELL_BITS = 46  # of a double that a cell of budgets does not tell: levels end where cells do
-_LEAST_SAMPLING = 1e-12  # a squared sampling error, over that of one person: 0 is no number of people
-_NOISE_OF_CELL, _FAR_SHARE = 2.0, 0.01  # the variance of a far cell's noise, and what part of all may lie in one
-_NOBODY = 1e-3  # people, where none are expected
-NEXT_TO_NOTHING = 1.05  # what counting everyone the same may cost, over counting by budgets, where that is left to us
+MOST_LEVELS = 8  # levels of one group
+# Ratios of the largest to the smallest budget of a level. Budgets that differ by less than the first share a level;
+# if that makes too many levels, the second is used.
+_ALIKE = 1.1
+_BAND = 2.0
+# Wider levels that are tried as well, since fewer levels have less noise. As they also show less of how values depend
+# on budgets, they must lower the expected error by this factor.
+_WIDER_BANDS = (2.5, 5.0)
+_WORTH_WIDENING = 1.03
+# The smallest ratio if budgets are private. Everybody then weighs as the lower end of their level, so that what they
+# grant beyond it is not used.
+_PRIVATE_BAND = 1.5
+_UNEVEN_BIAS = 0.004  # standard deviations: the bias to reckon with if weights differ within a level
+_CELL_BITS = 46  # the low bits of a double that a cell of budgets ignores: levels end where cells end
+_LEAST_SAMPLING = 1e-12  # keeps a squared sampling error above 0, relative to that of one person
+_FAR_NOISE_VARIANCE = 2.0  # the variance of the noise of a far cell, in squared nats
+_FAR_SHARE = 0.01  # the share of the values that is expected in a far cell
+_NOBODY = 1e-3  # people in a level where the census expects none, so that nothing is divided by 0
+# With weighting="auto" everyone counts the same if the error is at most this many times that of counting by budgets.
+NEXT_TO_NOTHING = 1.05
 
 
 class Combined(NamedTuple):
-    """What a combination of levels comes to: as one set of sums with noise of scale 1."""
+    """A combination of levels, scaled so that it is like one set of sums with noise of scale 1."""
 
     multipliers: Floats
-    """Of the levels' sums; their squares add up to 1."""
+    """The factor of each level's sums; their squares add up to 1."""
     sums: Sums
+    """The total weight of the combination, and its squared weights."""
 
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """Where levels begin, and what their people weigh; with what is expected of each.
+    """The levels of one group: where they begin, how they are weighted, and how many people and nats are expected.
 
-    `everyone` says how they are combined: by how many people each has, or pooled.
+    Arrays have one entry per level, from the smallest budgets up.
     """
 
     edges: tuple[float, ...]
     """The allowances at which all levels but the first begin."""
     caps: tuple[float, ...]
-    """The most that a record of each level weighs, in nats."""
+    """The largest weight that a record of each level may have, in nats."""
     budgets: tuple[tuple[float, float], ...]
-    """The least and the largest budget of each, publicly."""
+    """The smallest and the largest budget of each level, as far as is public."""
     people: Floats
     nats: Floats
+    """The expected total weight."""
     effective: Floats
-    """How many equally weighted people would have the same sampling error."""
+    """The number of equally weighted people who would have the same sampling error."""
     middle: Floats
-    """The logarithm of the allowance: the mean over the level's people."""
+    """The mean logarithm of the allowance, over the level's people."""
     weighed: Floats
-    """The same by what they weigh."""
+    """The mean logarithm of the allowance, weighted as the records are."""
     unevenness: Floats
-    """The relative standard deviation of the weights in each."""
+    """The relative standard deviation of the weights in each level."""
     everyone: bool = True
+    """Whether levels are combined in proportion to their people, so that everyone counts the same, or pooled."""
 
-    def errors(self, noise_std: float, own: float) -> LevelErrors:
-        """How exact their means are; the noise is so many standard deviations in a sum of one nat.
+    def errors(self, noise_std: float, of_these_people: float) -> LevelErrors:
+        """The expected errors of the levels' means, in standard deviations of the population.
 
-        `own` is 1 if the mean is to be that of these people.
+        `noise_std` is the noise (std) of a sum of one nat in the same unit. `of_these_people` is 1 if the target is the
+        mean of these people themselves, and 0 if it is the mean of the population.
         """
         return LevelErrors(
             noise_std=noise_std / self.nats,
@@ -90,14 +105,15 @@ class Levels:
             budgets=self.middle,
             weighed=self.weighed,
             unevenness=self.unevenness,
-            own=own,
+            own=of_these_people,
         )
 
 
 def combined_sums(nats: Floats, effective: Floats, parts: Floats, counted: float) -> Combined:
-    """What the levels come to if each has its part in the mean.
+    """The combination in which each level has the given part in the mean.
 
-    `counted` is 0, or one over the number of people whose own mean is asked for: their sampling error is no error.
+    `effective` is the number of equally weighted people with the same sampling error. `counted` is the squared sampling
+    error that is no error, since the target is the mean of these people themselves; otherwise 0.
     """
     multipliers = parts / nats
     size = math.sqrt(float(multipliers @ multipliers))
@@ -107,69 +123,79 @@ def combined_sums(nats: Floats, effective: Floats, parts: Floats, counted: float
 
 
 def combined_far(nats: Floats, effective: Floats) -> Combined:
-    """The levels combined so that far values are seen best, if each has as many of them."""
-    parts = 1 / (_NOISE_OF_CELL / nats**2 + _FAR_SHARE / effective)
+    """The combination in which far values are seen best, if all levels have the same share of them.
+
+    Levels are weighted by the inverse variance of that share: noise plus sampling.
+    """
+    parts = 1 / (_FAR_NOISE_VARIANCE / nats**2 + _FAR_SHARE / effective)
     return combined_sums(nats, effective, parts / parts.sum(), 0.0)
 
 
 class Weighed(NamedTuple):
-    """Who counts how much: by budgets, where there are no levels."""
+    """The weighting that a plan decided on: how much each person counts, and at what price."""
 
     levels: Levels | None
+    """None if there is a single sum, in which people count by their budgets."""
     price: float
-    """The error if everyone counts the same, over that if people count by their budgets."""
+    """The error if everyone counts the same, relative to the error if people count by their budgets."""
     sums: Sums
-    """What the weights add up to, as if there were one set of sums; and their squares."""
+    """The total weight and the squared weights, as if there were one set of sums."""
     efficiency: float
-    """Of what the mean of the people in the table owes to who they are, the part that the estimate follows."""
+    """The part of the sampling variance of the plain mean that the estimate shares: 1 unless values are clipped."""
     disagreed: float = 1.0
-    """The error if levels disagree, over that if they agree."""
+    """The error if levels disagree, relative to the error if they agree."""
     parts: tuple[float, ...] = ()
-    """What part of the mean each level has, if they agree."""
+    """The part that each level has in the mean, if they agree."""
 
 
 class _People(NamedTuple):
-    """Who is in a level, whatever they weigh."""
+    """The people of one level, independently of their weights."""
 
     allowances: Floats
     counts: Floats
+    """The number of people at each allowance."""
     logs: Floats
-    """Of the allowances."""
+    """The logarithms of the allowances."""
     number: float
+    """The total number of people."""
     middle: float
-    """The mean of the logarithm of their allowances."""
+    """The mean logarithm of the allowance."""
 
     @classmethod
     def of(cls, allowances: Floats, counts: Floats) -> _People:
-        """Those who hold these allowances."""
-        logs, number = np.log(allowances), float(counts.sum())
+        """The people who hold these allowances."""
+        logs = np.log(allowances)
+        number = float(counts.sum())
         return cls(allowances, counts, logs, number, float(counts @ logs) / number)
 
 
 @dataclass(frozen=True, eq=False)
 class LevelsFor:
-    """The levels for a census: its people, the share of the sum, and the cap that a single sum would have.
-
-    Nobody weighs more than `largest`, in nats.
-    """
+    """Chooses the levels for one census, and how people count."""
 
     profile: Profile
     model: Model
     share: float
+    """The share of every allowance that the sums may use."""
     cap: float
+    """The largest weight that a record would have in a single sum, in nats."""
     tiers: tuple[float, ...]
+    """The allowances of public tiers; empty if there are none."""
     most: int
+    """The largest number of levels."""
     largest: float
+    """The largest weight that a record may have in any level, in nats."""
     width: float = 0.0
-    """How wide levels are, where they are to be fewer than there could be."""
+    """The ratio of the largest to the smallest budget of a level; 0 for as many levels as there may be."""
 
     @cached_property
     def _allowances(self) -> Floats:
+        """The allowances of the profile, cut where the weight reaches `largest`."""
         return np.minimum(self.profile.levels, self.largest / self.share)
 
     @cached_property
     def _starts(self) -> Floats:
-        """Where levels begin; the first begins at the least allowance."""
+        """The smallest allowance of each level, ascending."""
         if self.model.budgets_are_public:
             if self.width:
                 return _bands(self._allowances, self.width, self.most)
@@ -177,104 +203,116 @@ class LevelsFor:
         if 0 < self._tiers.size <= self.most:
             return self._tiers
         low, high = self.model.public_range
-        bands = min(max(math.ceil(math.log(high / low) / math.log(_BAND_OF_PRIVATE) - 1e-9), 1), self.most)
+        bands = min(max(math.ceil(math.log(high / low) / math.log(_PRIVATE_BAND) - 1e-9), 1), self.most)
         return low * (high / low) ** (np.arange(bands) / bands)
 
     @cached_property
     def _tiers(self) -> Floats:
-        """The allowances that people publicly choose from, if any are known."""
+        """The allowances that people publicly choose from, within the public range; empty if there are no tiers."""
         low, high = self.model.public_range
         return np.unique([min(tier, high) for tier in self.tiers if tier >= low])
 
     @property
     def are_several(self) -> bool:
-        """Whether there is more than one."""
+        """Whether there is more than one level."""
         return self._starts.size > 1
 
     def alike(self) -> Levels:
-        """Levels in which everybody weighs the same.
-
-        Where the mean of these people is asked for, only the noise is an error, and one level has the least.
-        """
+        """Levels in which all records weigh the same: as the smallest allowance of their level."""
         return self._levels(self._lowest, everyone=True)
 
-    def pooled(self, noise_std: float, own: float) -> Levels:
-        """Levels to be pooled, whichever err least: as many as there could be, or fewer, since each has its own noise.
+    def pooled(self, noise_std: float, of_these_people: float) -> Levels:
+        """The levels of least expected error if levels are pooled; arguments as for `Levels.errors`.
 
-        In each, people weigh the same, or nearly, or by their budgets. Where budgets are private, how many people there
-        are is known by what they weigh if all weigh the same.
+        Candidates differ in the number of levels, since each has its own noise, and in how unequal weights within a
+        level may be. If budgets are private, weights within a level are equal, so that the released weight counts the
+        people.
         """
         if not self.model.budgets_are_public:
             return self._levels(self._lowest, everyone=False)
-        fewer = (replace(self, width=width) for width in _WIDER)
+        with_wider_bands = (replace(self, width=width) for width in _WIDER_BANDS)
+        candidates = ((1.0, self), *((_WORTH_WIDENING, wider) for wider in with_wider_bands if wider.are_several))
         costs = [
-            (worth * (_expected(levels, noise_std, own) + bias**2), levels)
-            for worth, some in ((1.0, self), *((_WORTH, some) for some in fewer if some.are_several))
-            for bias, levels in some._to_be_pooled()
+            (factor * (_expected(levels, noise_std, of_these_people) + bias**2), levels)
+            for factor, candidate in candidates
+            for bias, levels in candidate._to_be_pooled()
         ]
         return min(costs, key=lambda cost: cost[0])[1]
 
     def _to_be_pooled(self) -> list[tuple[float, Levels]]:
-        """Some levels, and what their means may be off by, since people of a level weigh unequally."""
+        """Pairs of a bias and these levels, with weights that are more or less unequal within a level.
+
+        The bias, in standard deviations, is what unequal weights may cause if values depend on budgets.
+        """
         by_budgets = [self.cap / self.share] * self._starts.size
-        ways = (_OFF, by_budgets), (_OFF, self._lower_ends), (0.0, self._lowest)
-        # Where all people of a level have one budget, as with tiers, these are the same.
-        different = {tuple(map(min, most, self._highest)): (bias, most) for bias, most in ways}
-        return [(bias, self._levels(most, everyone=False)) for bias, most in different.values()]
+        candidates = (_UNEVEN_BIAS, by_budgets), (_UNEVEN_BIAS, self._lower_ends), (0.0, self._lowest)
+        # If all people of each level have one budget, as with tiers, the candidates coincide; the last has no bias.
+        different = {tuple(map(min, counted, self._highest)): (bias, counted) for bias, counted in candidates}
+        return [(bias, self._levels(counted, everyone=False)) for bias, counted in different.values()]
 
     def weighed(self, whose: Whose, single: Sums, noise_std: float, efficiency: float) -> Weighed:
-        """Who counts how much, as asked or as is best; `single` is what a single sum by budgets would have.
+        """The weighting to use: as requested or, with "auto", as is best.
 
-        A sum of one nat has a noise of `noise_std` standard deviations of the population. Of what the table's mean owes
-        to who is in it, the part `efficiency` reaches the estimate, too.
+        Parameters
+        ----------
+        whose
+            The requested weighting and target.
+        single
+            The weights of a single sum, in which people count by their budgets.
+        noise_std
+            The noise (std) of a sum of one nat, in standard deviations of the population.
+        efficiency
+            See `Weighed.efficiency`.
+
         """
         counted = efficiency / self.profile.people if whose.are_these_people else 0.0
         if not self.are_several:
-            return Weighed(None, 1.0, _less(single, counted), efficiency)
-        by_budgets = _std(noise_std, _less(single, counted if self.model.budgets_are_public else 0.0))
+            return Weighed(None, 1.0, _without_counted(single, counted), efficiency)
+        by_budgets = _without_counted(single, counted if self.model.budgets_are_public else 0.0)
+        # For the mean of these people themselves only noise is an error, and a single level has the least noise.
         alike = self.alike() if not whose.are_these_people else replace(self, most=1).alike()
         shares = alike.people / alike.people.sum()
         everyone = combined_sums(alike.nats, alike.effective, shares, counted).sums
-        price = _std(noise_std, everyone) / by_budgets
+        price = _error_std(noise_std, everyone) / _error_std(noise_std, by_budgets)
         if whose.weighting == "budgets":
-            return Weighed(None, price, _less(single, counted if self.model.budgets_are_public else 0.0), efficiency)
+            return Weighed(None, price, by_budgets, efficiency)
         by_people = Weighed(alike, price, everyone, efficiency, parts=tuple(shares.tolist()))
         is_cheap = price <= NEXT_TO_NOTHING and not whose.are_these_people
         if whose.weighting == "everyone" or (whose.weighting == "auto" and is_cheap):
             return by_people
-        own = float(whose.are_these_people)
-        levels = self.pooled(noise_std, own)
-        pooled = Pooled(levels.errors(noise_std, own))
-        if own and alike.errors(noise_std, own).everyone_std <= pooled.agreed_std:
+        of_these_people = float(whose.are_these_people)
+        levels = self.pooled(noise_std, of_these_people)
+        pooled = Pooled(levels.errors(noise_std, of_these_people))
+        if of_these_people and alike.errors(noise_std, of_these_people).everyone_std <= pooled.agreed_std:
             return by_people
         agreed = combined_sums(levels.nats, levels.effective, pooled.agreed, counted).sums
         disagreed = pooled.disagreed_std / pooled.agreed_std
         return Weighed(levels, price, agreed, efficiency, disagreed, tuple(pooled.agreed.tolist()))
 
     @cached_property
-    def _of(self) -> NDArray[np.intp]:
+    def _level_of(self) -> NDArray[np.intp]:
         """The level of each allowance of the profile."""
         return np.searchsorted(self._starts[1:], self._allowances, side="right")
 
     @cached_property
     def _lowest(self) -> list[float]:
-        """The least allowance of each level."""
+        """The smallest allowance of each level."""
         if not self.model.budgets_are_public:
             return [float(start) for start in self._starts]
-        return [float(self._allowances[self._of == level].min()) for level in range(self._starts.size)]
+        return [float(self._allowances[self._level_of == level].min()) for level in range(self._starts.size)]
 
     @cached_property
     def _lower_ends(self) -> list[float]:
-        """The same, but nowhere below half of the largest."""
+        """The smallest allowance of each level, but at least half of the largest."""
         return [max(lowest, highest / _BAND) for lowest, highest in zip(self._lowest, self._highest, strict=True)]
 
     @cached_property
     def _highest(self) -> list[float]:
         """The largest allowance of each level."""
-        return [float(self._allowances[self._of == level].max()) for level in range(self._starts.size)]
+        return [float(self._allowances[self._level_of == level].max()) for level in range(self._starts.size)]
 
     def _levels(self, allowances: list[float], *, everyone: bool) -> Levels:
-        """Levels in which so much of an allowance counts, at most."""
+        """The levels, if allowances in each count only up to the given one."""
         caps = [min(allowance * self.share, self.largest) for allowance in allowances]
         rows = [self._row(people, cap) for people, cap in zip(self._people, caps, strict=True)]
         people, nats, effective, middle, weighed, unevenness = np.array(rows).T
@@ -292,83 +330,92 @@ class LevelsFor:
         )
 
     def _row(self, people: _People, cap: float) -> tuple[float, float, float, float, float, float]:
-        """People, nats, effective people, two means of the logarithm of the allowance, unevenness."""
+        """One level, as numbers: people, nats, effective, middle, weighed and unevenness of `Levels`."""
         weights = np.minimum(people.allowances * self.share, cap)
-        nats, squares = float(people.counts @ weights), float(people.counts @ weights**2)
-        uneven = math.sqrt(max(people.number * squares / nats**2 - 1, 0.0))
+        nats = float(people.counts @ weights)
+        squares = float(people.counts @ weights**2)
+        unevenness = math.sqrt(max(people.number * squares / nats**2 - 1, 0.0))
         weighed = float(people.counts * weights @ people.logs) / nats
-        return people.number, nats, nats**2 / squares, people.middle, weighed, uneven
+        return people.number, nats, nats**2 / squares, people.middle, weighed, unevenness
 
     @cached_property
     def _people(self) -> list[_People]:
-        """Who is in each level."""
+        """The people of each level."""
         return [_People.of(*self._holders(level)) for level in range(self._starts.size)]
 
     def _holders(self, level: int) -> tuple[Floats, Floats]:
-        """The allowances of a level, and how many hold each."""
-        own = self._of == level
-        allowances, counts = self._allowances[own], self.profile.counts[own]
-        if not counts.sum() > 0:  # as a noisy census may have it
+        """The allowances in a level, and the number of people at each."""
+        in_level = self._level_of == level
+        allowances = self._allowances[in_level]
+        counts = self.profile.counts[in_level]
+        if not counts.sum() > 0:  # possible in a noisy census
             allowances, counts = np.array([self._lowest[level]]), np.array([_NOBODY])
-        if not self.model.budgets_are_public:  # all that is known of these
+        if not self.model.budgets_are_public:  # only the ends of the level are known
             low, high = self._budgets[level]
             allowances, counts = np.array([math.sqrt(low * high)]), np.array([float(counts.sum())])
         return allowances, counts
 
     @cached_property
     def _budgets(self) -> tuple[tuple[float, float], ...]:
-        """The least and the largest budget of each level."""
+        """The smallest and the largest budget of each level."""
         return tuple(self._budgets_of(level) for level in range(self._starts.size))
 
     def _budgets_of(self, level: int) -> tuple[float, float]:
         factor = self.model.budget_per_allowance
         if self.model.budgets_are_public:
-            own = self.profile.levels[self._of == level]
-            return float(own.min()) * factor, float(own.max()) * factor
+            allowances = self.profile.levels[self._level_of == level]
+            return float(allowances.min()) * factor, float(allowances.max()) * factor
         ends = [*self._starts.tolist(), self.model.public_range[1]]
         return ends[level] * factor, ends[level if self._starts is self._tiers else level + 1] * factor
 
 
-def _less(sums: Sums, counted: float) -> Sums:
-    """The sums, with a smaller sampling error, by what is no error."""
+def _without_counted(sums: Sums, counted: float) -> Sums:
+    """The sums, with the squared sampling error reduced by `counted`, as in `combined_sums`."""
     sampling = sums.square / sums.weight**2 - counted
     return Sums(sums.weight, sums.weight**2 * max(sampling, _LEAST_SAMPLING))
 
 
-def _std(noise_std: float, sums: Sums) -> float:
-    """The error with these sums, in standard deviations of the population."""
+def _error_std(noise_std: float, sums: Sums) -> float:
+    """The error (std) of a mean with these weights, in standard deviations of the population."""
     return math.sqrt(noise_std**2 + sums.square) / sums.weight
 
 
 def _starts_among(allowances: Floats, most: int) -> Floats:
-    """Where levels begin among public allowances, which ascend: each its own or, if they are many, bands of them.
+    """The smallest allowance of each level, given all public allowances in ascending order.
 
-    If these are too many, too, the last holds all that is left: who grants so little hardly adds to a sum.
+    Each allowance has its own level or, if these are too many, allowances are joined in bands. If there are too many
+    bands as well, the lowest holds all that is left: such small budgets add little to a sum.
     """
     starts = _bands(allowances, _ALIKE, most + 1)
     return starts if starts.size <= most else _bands(allowances, _BAND, most)
 
 
 def _bands(allowances: Floats, width: float, most: int) -> Floats:
-    """Where bands begin in which no allowance is `width` times another or more, from the largest down."""
+    """The starts of at most `most` bands in which the largest allowance is less than `width` times the smallest.
+
+    Bands are cut off from the largest allowance down.
+    """
     starts: list[float] = []
     widened = width * allowances
     highest = float(allowances[-1])
     while len(starts) < most - 1 and widened[0] <= highest:
-        first = int(np.searchsorted(widened, highest, side="right"))  # of the band
+        first = int(np.searchsorted(widened, highest, side="right"))  # the first allowance of the band
         highest, lowest = allowances[first - 1 : first + 1].tolist()
         starts.append(_end_of_cell(highest, lowest))
     return np.array([float(allowances[0]), *starts[::-1]])
 
 
 def _end_of_cell(below: float, above: float) -> float:
-    """Between two allowances that stand for cells, where one cell ends; or at the upper one, if they share a cell."""
+    """An end of a cell between two allowances, each the middle of a cell; the upper one if they share a cell.
+
+    Records are assigned to levels by the cell of their budget, so a level must not end within a cell.
+    """
     bits = np.array([(below + above) / 2]).view(np.int64)
     end = float(((bits >> _CELL_BITS) << _CELL_BITS).view(np.float64)[0])
     return end if end > below else above
 
 
-def _expected(levels: Levels, noise_std: float, own: float) -> float:
-    """The error to expect of pooled levels, agreed or not: the product of both."""
-    pooled = Pooled(levels.errors(noise_std, own))
+def _expected(levels: Levels, noise_std: float, of_these_people: float) -> float:
+    """The cost of pooled levels: the product of the errors if levels agree and if they disagree."""
+    pooled = Pooled(levels.errors(noise_std, of_these_people))
     return pooled.agreed_std * pooled.disagreed_std

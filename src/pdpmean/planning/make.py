@@ -1,4 +1,9 @@
-"""Make a plan: the best one for a census, or a refusal that says what would help."""
+"""Make a plan: the best one for a census, or a refusal that says what would help.
+
+A plan is found by the planner of the assumed shape (`PLANNERS`). It is refused if the population would be missed too
+often, or if the answer would say next to nothing; a refusal names the total budget that would be enough. With groups,
+what was found for one group is reused for groups much like it, since a search takes far longer than a forecast.
+"""
 
 from __future__ import annotations
 
@@ -33,42 +38,47 @@ PLANNERS: dict[ShapeName, type[Planner]] = {
     "bounds": KnownBoundsPlanner,
 }
 
-_LEVELS_OF_GROUPS, _LEAST_LEVELS = 4096, 3  # of all groups together, and of each: every level has a row of sums
-_BOUNDS_TO_SAY = {  # what may be known of all values, how to say so, and bounds as good as any to plan with
+# Every level of every group has a row of sums, so that memory and time limit their number.
+_MOST_LEVELS_OF_ALL_GROUPS = 4096
+_LEAST_LEVELS = 3  # levels that each group may have, however many groups there are
+# Kinds of bounds that a refusal suggests, in its words, each with an example to plan with: any of the kind will do.
+_BOUNDS_TO_SUGGEST = {
     "one, bounds=(low, None)": Bounds(low=0.0),
     "two narrow ones, bounds=(low, high)": Bounds(0.0, 1.0),
 }
-_MUCH_LESS = 0.8  # of the needed total, to be worth saying
-_LEAST_SAMPLE = 500  # records that `locate` may look at in each of many groups
+_MUCH_LESS = 0.8  # bounds are suggested if they lower the needed total below this part of it
+_LEAST_SAMPLE = 500  # records that `locate` may look at in each group, however many groups there are
 
 
 class Needed(NamedTuple):
-    """About the total budget that would not be refused, with the same profile and more people; it may be infinite."""
+    """The total budgets that would be enough for an answer, from more people with the same profile of budgets."""
 
     total: float
+    """Approximate, in nats; infinite if no budget would be enough."""
     with_bounds: dict[str, float]
-    """The same if bounds are publicly known, by how to say so; where that is much less."""
+    """The same if bounds were publicly known, by the words for them; only where that is much less."""
 
 
 @dataclass
 class Earlier:
-    """What was found for earlier groups: it will do for later ones much like them."""
+    """What was found for earlier groups, to be reused for later groups much like them."""
 
     plan: Plan | None = None
+    """The latest plan that was searched for."""
     refused: list[tuple[Profile, Needed]] = field(default_factory=list)
     """Profiles that were refused, and the total budget that each would have needed."""
 
     def near(self, census: Census) -> Plan | None:
-        """The plan of an earlier group much like this one."""
+        """The latest plan, if its group is much like this one."""
         return self.plan if self.plan and self.plan.is_like(census.profile) else None
 
     def needed(self, planner: Planner, options: Options) -> Needed:
-        """What would not be refused, with this profile and more people."""
-        own = planner.census.profile
+        """The total budget that this refused group needs, as found for an earlier group of like profile if any."""
+        refused_profile = planner.census.profile
         for profile, needed in self.refused:
-            if profile.is_shaped_like(own, LARGEST_WEIGHT):
+            if profile.is_shaped_like(refused_profile, LARGEST_WEIGHT):
                 return needed
-        self.refused.append((own, _needed(planner, options)))
+        self.refused.append((refused_profile, _needed(planner, options)))
         return self.refused[-1][1]
 
 
@@ -80,7 +90,11 @@ def make_plan(
     room: int = LARGEST_SAMPLE,
     most_levels: int = MOST_LEVELS,
 ) -> Plan:
-    """The best plan for a census, refused where `locate` would miss too often; it will look at about `room` records."""
+    """The best plan for a census; raises `InsufficientBudgetError` if it is not good enough to be followed.
+
+    `locate` will look at about `room` records, and there will be at most `most_levels` levels. `earlier` holds what was
+    found for other groups, and is updated.
+    """
     _check(census, options)
     earlier = earlier or Earlier()
     planner = _planner(census, options, room, most_levels)
@@ -93,15 +107,16 @@ def make_plan(
 
 
 def _planner(census: Census, options: Options, room: int = LARGEST_SAMPLE, most_levels: int = MOST_LEVELS) -> Planner:
+    """The planner of the requested shape, or of another one that suits the known bounds better."""
     planner = PLANNERS[options.shape]
     given = census, options.model, options.bounds, options.choices, room, options.share, options.whose, most_levels
     direct = planner(*given)
-    fill_their_bounds = options.equals is not None  # all values are 0 or 1
+    fill_their_bounds = options.equals is not None  # all values are 0 or 1, so there is nothing to locate
     return direct if fill_their_bounds else direct.or_better()
 
 
 def _check(census: Census, options: Options) -> None:
-    """Raise if there is nothing to plan for, or if choices do not go together."""
+    """Raise if nobody grants any budget, or if the chosen parameters contradict each other or the shape."""
     share, choices = options.share, options.choices
     if census.profile.levels.size == 0:
         has_ledger = options.ledger is not None
@@ -124,24 +139,26 @@ def _check(census: Census, options: Options) -> None:
 
 
 def _needed(planner: Planner, options: Options) -> Needed:
-    """What would be enough for an answer, as it was asked for and with more known of the values."""
+    """The total budget that would be enough for an answer, with these options and with more bounds known."""
     total = planner.needed_total()
-    known = sum(map(math.isfinite, options.bounds))
-    wider = {
+    known_bounds = sum(map(math.isfinite, options.bounds))
+    with_more_bounds = {
         words: _planner(planner.census, _with_bounds(options, bounds)).needed_total()
-        for words, bounds in _BOUNDS_TO_SAY.items()
-        if known < sum(map(math.isfinite, bounds))
+        for words, bounds in _BOUNDS_TO_SUGGEST.items()
+        if known_bounds < sum(map(math.isfinite, bounds))
     }
-    return Needed(total, {words: less for words, less in wider.items() if less < _MUCH_LESS * total})
+    return Needed(total, {words: less for words, less in with_more_bounds.items() if less < _MUCH_LESS * total})
 
 
 def _with_bounds(options: Options, bounds: Bounds) -> Options:
+    """The same options if these bounds were known, which may imply another shape."""
     return replace(options, bounds=bounds, shape=check_shape(given_shape(options.shape), bounds))
 
 
 def _refusal(plan: Plan, options: Options, needed: Needed) -> InsufficientBudgetError:
-    """Why the plan is not followed, and what would help."""
-    chance, allowed = plan.failure_probability(options.choices.max_ratio), options.choices.max_failure
+    """The error to raise instead of following the plan: it says why, and what would help."""
+    chance = plan.failure_probability(options.choices.max_ratio)
+    allowed = options.choices.max_failure
     reason = (
         f"finding where the values lie may fail in {100 * chance:.3g} % of runs, and {100 * allowed:.3g} % is the limit"
         if chance > allowed
@@ -159,7 +176,7 @@ def _refusal(plan: Plan, options: Options, needed: Needed) -> InsufficientBudget
 
 
 def _what_helps(plan: Plan, options: Options, needed: float) -> str:
-    """What would be enough, if no more is known of the values."""
+    """The sentence on what would be enough if nothing else changes."""
     if needed == math.inf:
         return "No budget would be enough"
     share = f", a share above {float(options.share):.3g}" if options.share < 1 else ""
@@ -168,7 +185,7 @@ def _what_helps(plan: Plan, options: Options, needed: float) -> str:
 
 
 def _what_bounds_help(plan: Plan, needed: Needed) -> str:
-    """What would be enough, if bounds are publicly known."""
+    """The sentence on what would be enough if bounds were known; empty if they would not help."""
     texts = [
         f"{_amount_and_people(plan, less)} with {words}"
         for words, less in needed.with_bounds.items()
@@ -184,7 +201,7 @@ def _amount_and_people(plan: Plan, needed: float) -> str:
 
 
 def _people_for(needed: float, plan: Plan) -> float:
-    """How many people like those at hand grant so much in all."""
+    """The number of people like those at hand whose budgets add up to `needed`."""
     return math.inf if needed == math.inf else plan.people * (needed / plan.total)
 
 
@@ -193,7 +210,7 @@ def _amount(total: float) -> str:
 
 
 def _people(number: float) -> str:
-    """About so many people, to three digits, and enough of them."""
+    """A number of people in words, rounded up to three digits."""
     if number == math.inf:
         return "infinitely many"
     unit = 10 ** max(len(str(int(number))) - 3, 0)
@@ -201,18 +218,18 @@ def _people(number: float) -> str:
 
 
 def plan_groups(censuses: Sequence[Census], options: Options) -> list[Plan | InsufficientBudgetError]:
-    """The best plan of each group, or why it is refused."""
+    """The best plan of each group, or the error that says why it is refused."""
     outcomes: dict[int, Plan | InsufficientBudgetError] = {}
     earlier = Earlier()
     room = min(max(PLANNERS[options.shape].sampled_in_groups // len(censuses), _LEAST_SAMPLE), LARGEST_SAMPLE)
-    most_levels = min(max(_LEVELS_OF_GROUPS // len(censuses), _LEAST_LEVELS), MOST_LEVELS)
-    # From the largest down, so that many find what was found for one much like them.
-    for place in sorted(range(len(censuses)), key=lambda place: -censuses[place].profile.total):
+    most_levels = min(max(_MOST_LEVELS_OF_ALL_GROUPS // len(censuses), _LEAST_LEVELS), MOST_LEVELS)
+    # In descending order of the total budget, so that groups much like each other follow each other and share a plan.
+    for group in sorted(range(len(censuses)), key=lambda group: -censuses[group].profile.total):
         try:
-            outcomes[place] = make_plan(censuses[place], options, earlier=earlier, room=room, most_levels=most_levels)
+            outcomes[group] = make_plan(censuses[group], options, earlier=earlier, room=room, most_levels=most_levels)
         except InsufficientBudgetError as refusal:
-            outcomes[place] = refusal
-    return [outcomes[place] for place in range(len(censuses))]
+            outcomes[group] = refusal
+    return [outcomes[group] for group in range(len(censuses))]
 
 
 def plan_or_none(outcome: Plan | InsufficientBudgetError) -> Plan | None:
@@ -229,8 +246,8 @@ def with_people(plan: Plan, factor: float) -> Plan | None:
 def plan_like(plan: Plan, census: Census, model: Model, whose: Whose) -> Plan | None:
     """The plan for another census, to be compared with this one; None where it would be refused.
 
-    What was left to the plan, such as who counts how much, stays as it is. Otherwise the error would seem to grow where
-    more people or larger budgets let everyone count the same.
+    What "auto" had decided for the given plan, such as its weighting, stays decided. Otherwise the error could seem to
+    grow with more people or larger budgets, namely where these let everyone count the same.
     """
     share = sum(plan.shares.values(), Fraction(0))
     settled = replace(whose, weighting=plan.weighting)
@@ -238,5 +255,5 @@ def plan_like(plan: Plan, census: Census, model: Model, whose: Whose) -> Plan | 
     planners = (
         PLANNERS[shape](census, model, plan.bounds, plan.choices, LARGEST_SAMPLE, share, settled) for shape in shapes
     )
-    found = (planner.with_people(1) for planner in planners)
-    return next(filter(None, found), None)
+    plans = (planner.with_people(1) for planner in planners)
+    return next(filter(None, plans), None)

@@ -1,7 +1,9 @@
-"""Named shapes: what error to expect of populations that people know, since of any shape no single number is true.
+"""Named shapes: the expected error for familiar populations, such as bell-shaped ones or yes and no.
 
-Without two known bounds, errors are in standard deviations of the population. Between two, they are in the values'
-unit: there the noise is known, and the sampling error for values that fill the bounds in a named way.
+If the shape of a population is unknown, no single number is the expected error. So a plan predicts the error for a few
+shapes that readers can compare with theirs. Errors are in standard deviations of the population. Between two known
+bounds they are in the unit of the values: there the noise is known, and the sampling error depends on how values fill
+the bounds.
 """
 
 from __future__ import annotations
@@ -32,28 +34,30 @@ __all__ = [
     "shapes_between",
 ]
 
-_CUTS = np.geomspace(1e-9, 0.4, 120)  # parts of either tail that may be clipped
-_SKEW = 0.7  # standard deviation of the logarithm of a wage, about
-# What not knowing the clip costs: the error relative to that of the best clip in hindsight, by simulation.
+_CUTS = np.geomspace(1e-9, 0.4, 120)  # the fractions of a tail that clips are tried for
+_SKEW = 0.7  # the standard deviation of the logarithm of wages, about
+# The best clip is not known, but read off the histogram. Relative to that of the best clip in hindsight, the error is
+# 1 + 7.4 / sqrt(weight), with the weight in nats but at least 50; by simulation.
 _LOST_PER_ROOT, _LEAST_WEIGHT = 7.4, 50.0
 
 
 @dataclass(frozen=True)
 class NamedShape:
-    """A population of standard deviation 1: how far a clip must reach, and what it loses."""
+    """A population of standard deviation 1, and what clipping does to it."""
 
     words: str
     tails: Callable[[], tuple[Floats, Floats]]
-    """Half the width of each clip that is tried, and how far at most the mean moves by it."""
+    """Half the width of each clip that is tried, and an upper bound on the bias that it causes."""
 
     def best_width(self, weight: float) -> float:
-        """Half the width of the clip of least error, with a total weight of so many nats."""
-        halves, losses = self.tails()
-        return float(halves[np.argmin(2 * (halves / weight) ** 2 + losses**2)])
+        """Half the width of the clip of least squared error, noise plus bias, with a total weight in nats."""
+        halves, biases = self.tails()
+        return float(halves[np.argmin(2 * (halves / weight) ** 2 + biases**2)])
 
 
 @lru_cache(maxsize=1)
 def _of_bell() -> tuple[Floats, Floats]:
+    """A normal population, clipped symmetrically."""
     ends = -ndtri(_CUTS)
     density = np.exp(-(ends**2) / 2) / math.sqrt(2 * math.pi)
     return ends, 2 * (density - ends * _CUTS)
@@ -61,7 +65,7 @@ def _of_bell() -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=1)
 def _of_skewed() -> tuple[Floats, Floats]:
-    """A log-normal, clipped above; below it ends at 0."""
+    """A log-normal population, clipped above; below, the clip begins at 0."""
     ends = np.exp(-_SKEW * ndtri(_CUTS))
     mean = math.exp(_SKEW**2 / 2)
     deviation = mean * math.sqrt(math.expm1(_SKEW**2))
@@ -71,7 +75,7 @@ def _of_skewed() -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=1)
 def _of_two_values() -> tuple[Floats, Floats]:
-    """As many have the one as the other: both are one standard deviation from the mean."""
+    """Two equally frequent values, both one standard deviation from the mean: nothing is ever cut off."""
     return np.ones(1), np.zeros(1)
 
 
@@ -81,11 +85,11 @@ NAMED_SHAPES = (BELL, SKEWED, NamedShape("yes or no", _of_two_values))
 
 
 class ShapeBetween(NamedTuple):
-    """Values that fill two known bounds in a way that people know."""
+    """A familiar way in which values fill two known bounds."""
 
     words: str
     deviation: float
-    """Their standard deviation, in halves of the width: at most 1."""
+    """The standard deviation, relative to half the width of the bounds: at most 1."""
 
     @property
     def is_widest(self) -> bool:
@@ -100,36 +104,41 @@ _FEW_YES = ShapeBetween("one in ten is yes", 0.6)
 
 
 def shapes_between(bounds: Bounds) -> tuple[ShapeBetween, ShapeBetween]:
-    """The shape that is expected between two known bounds, and another: between 0 and 1 are mostly yes and no."""
+    """The shape that is expected between two known bounds, and another one to compare.
+
+    Between 0 and 1 these are yes and no, since most such data are.
+    """
     return (_HALF_YES, _FEW_YES) if bounds == (0.0, 1.0) else (EVENLY, _AT_EITHER_END)
 
 
 class ExpectedError(NamedTuple):
-    """What to expect of a population of a named shape: in its standard deviations or, between bounds, in its unit."""
+    """The expected error for a named shape: in standard deviations or, between bounds, in the unit of the values."""
 
     clip_width: float
+    """Half the width of the clip."""
     noise_scale: float
+    """The scale of Laplace noise."""
     sampling_std: float
 
     @property
     def std(self) -> float:
-        """Standard deviation of the error."""
+        """The standard deviation of the whole error."""
         return math.hypot(math.sqrt(2) * self.noise_scale, self.sampling_std)
 
 
 def expected_error(shape: NamedShape, mean: Sums, noise_of_sums: float) -> ExpectedError:
-    """With these weights in the sums; the noise is so many halves of the clip per nat."""
+    """The expected error with these weights in the sums; `noise_of_sums` is that of `Forecaster`."""
     width = shape.best_width(mean.weight / noise_of_sums)
-    lost = 1 + _LOST_PER_ROOT / math.sqrt(max(mean.weight, _LEAST_WEIGHT))
+    inflation = 1 + _LOST_PER_ROOT / math.sqrt(max(mean.weight, _LEAST_WEIGHT))
     return ExpectedError(
         clip_width=width,
-        noise_scale=lost * noise_of_sums * width / mean.weight,
-        sampling_std=lost * math.sqrt(mean.square) / mean.weight,
+        noise_scale=inflation * noise_of_sums * width / mean.weight,
+        sampling_std=inflation * math.sqrt(mean.square) / mean.weight,
     )
 
 
 def expected_between(shape: ShapeBetween, half: float, mean: Sums, noise_of_sums: float) -> ExpectedError:
-    """Of values between bounds `half` from their middle: all of the width is summed, found or not."""
+    """The same between known bounds that are `half` from their middle, if the clip is as wide as the bounds."""
     return ExpectedError(
         clip_width=half,
         noise_scale=noise_of_sums * half / mean.weight,

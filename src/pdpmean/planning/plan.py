@@ -1,4 +1,9 @@
-"""What a plan says: the choices it made, and the errors it predicts."""
+"""`Plan`: every choice that an estimate will follow, and the errors it predicts.
+
+A plan is made from public numbers (or from a noisy census of private budgets) before any value is read. It is what a
+user prints to decide whether to go on, what the steps of a release read their parameters from, and what inference
+compares the released numbers with. `make.py` makes plans; this module says what follows from one.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +37,7 @@ from pdpmean.planning.prediction import BOUNDS_OCTAVES, Sums
 __all__ = ["CENTER_GRAIN", "ONE_IN_FOUR", "STEPS", "Plan", "Shares", "WhoCounts"]
 
 WhoCounts = Literal["everyone", "pooled", "budgets"]
-"""Who counts how much: everyone the same, something between that and budgets, or by budgets."""
+"""How much each person counts: everyone the same, in proportion to budgets, or pooled, between the two."""
 _WHO_COUNTS: dict[WhoCounts, str] = {
     "everyone": "everyone counts the same",
     "pooled": "everyone counts, and people with larger budgets count more as far as their values do not differ",
@@ -46,16 +51,20 @@ STEPS = {
     "histogram": "how far it reaches",
     "sum": "the sums of the values",
 }
-"""What each step of an estimate finds out."""
+"""What each step of an estimate finds out, in words."""
 ONE_IN_FOUR = 0.75
-"""The level at which the lower bound is stated, and so every error beside it."""
-_WORTH_A_WORD = 1e-6  # a chance that the population is not found, to be told of
-_ROUNDING = 1e-9  # relatively, of a budget
-CENTER_GRAIN = 2**26  # the resolution of a centre: so many neighbouring doubles count as one, at most
+"""The quantile of the error at which the lower bound is stated: one run in four errs by more."""
+_WORTH_MENTIONING = 1e-6  # the smallest probability of a miss that is mentioned when a plan is printed
+_ROUNDING = 1e-9  # the relative difference below which two budgets are taken for equal
+CENTER_GRAIN = 2**26  # the largest number of neighbouring doubles that the search for a centre treats as one
 
 
 class Shares(dict[str, Fraction]):
-    """The part of every budget that each step may use; exact, and not to be changed."""
+    """The share of every budget that each step may use, by name.
+
+    Shares are exact fractions, since the privacy proof needs them to add up to the whole share exactly; and read-only,
+    since they are what was promised.
+    """
 
     def __setitem__(self, *_: object) -> NoReturn:
         raise TypeError("shares cannot be changed; see Choices")
@@ -65,27 +74,29 @@ class Shares(dict[str, Fraction]):
 
     @property
     def locating(self) -> Fraction:
-        """What `locate` may use, whatever it looks for."""
+        """The sum of the shares that `locate` may use: for a centre, a scale or a histogram."""
         return sum((self.get(name, Fraction(0)) for name in LOCATING_STEPS), Fraction(0))
 
 
 @dataclass(frozen=True, repr=False)
 class Plan(Forecast):
-    """How an estimate will be made and how good it will be.
+    """How an estimate will be made, and how accurate it will be. Prints itself as a list of facts.
 
-    Errors are in units of the standard deviation or, between known bounds, in the values' own unit.
+    Errors are in standard deviations of the population or, between two known bounds, in the unit of the values.
     """
 
     model: Model
     shares: Shares
-    """The part of every budget that each step may use, by name, as exact fractions."""
+    """The share of every budget that each step may use, by name, as exact fractions."""
     census: Census = field(compare=False)
+    """The budgets that the plan was made for."""
     choices: Choices
     whose: Whose
+    """The requested target and weighting."""
     weighed: Weighed = field(compare=False)
-    """Who counts how much."""
+    """The weighting that the plan decided on, with the levels of budgets it needs."""
     nothing_missing: bool = False
-    """Whether every value is publicly known to be there."""
+    """Whether it is public knowledge that no value is missing."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
@@ -117,18 +128,18 @@ class Plan(Forecast):
 
     @property
     def expectations(self) -> dict[str, Any]:
-        """What a release is kept with: what it had and what was expected of it; None for what is without end."""
-        names = {"total_budget": self.total, "expected_std": self.expected_std, "clip_width": self.clip_width}
-        numbers = {name: number if math.isfinite(number) else None for name, number in names.items()}
-        return numbers | {"errors_in": self.errors_in}
+        """A summary of the plan, to be stored with the release; infinite numbers are None, for JSON."""
+        numbers = {"total_budget": self.total, "expected_std": self.expected_std, "clip_width": self.clip_width}
+        finite_numbers = {name: number if math.isfinite(number) else None for name, number in numbers.items()}
+        return finite_numbers | {"errors_in": self.errors_in}
 
     @property
     def errors_in(self) -> str:
-        """The unit of all its errors."""
+        """The unit of all errors of the plan, in words."""
         return "standard deviations" if self.in_deviations else "the values' unit"
 
     def rows(self) -> list[tuple[str, str]]:
-        """What the plan says, in words: one row per fact."""
+        """The plan in words: one row per fact, with its name."""
         limit, part = self.limited_by
         return [
             ("total budget", f"{self.total:,.6g}{self._what_counts}"),
@@ -153,7 +164,7 @@ class Plan(Forecast):
 
     @property
     def _what_counts(self) -> str:
-        """What follows the total budget: whether all of it is of use."""
+        """The text after the total budget: whether all of it is used, or budgets above the saturation are cut."""
         if not self.people_beyond_saturation:
             return ", all of which counts"
         most = self.saturation_in_words
@@ -161,13 +172,13 @@ class Plan(Forecast):
 
     @property
     def _expected_in_words(self) -> str:
-        """The expected error, and for which population it holds."""
+        """The expected error, with its unit and the population for which it holds."""
         population = " of the population" * self.in_deviations
         shapes = list(self.expected_by_shape)
         return self.error_in_words + population + (f", if {shapes[0]}" if shapes else "")
 
     def _rows_of_other_shapes(self) -> list[tuple[str, str]]:
-        """What the expected error is for other populations."""
+        """The expected error for populations of other shapes, if there are any."""
         others = list(self.expected_by_shape.items())[1:]
         if not others:
             return []
@@ -183,7 +194,10 @@ class Plan(Forecast):
 
     @property
     def expected_by_shape(self) -> dict[str, float]:
-        """The expected error by name of a shape, in the plan's unit, where any is possible; first the one it is for."""
+        """The expected error for named shapes, in the plan's unit; first the shape that `expected_std` is for.
+
+        Empty if the shape was given, since there is then no other.
+        """
         if self.given_shape != "any":
             return {}
         noise = math.sqrt(2) if self.census.is_noisy else 1.0
@@ -195,31 +209,34 @@ class Plan(Forecast):
 
     @property
     def limited_by(self) -> tuple[Literal["noise", "sampling"], float]:
-        """What the larger part of the squared error is due to, and how large a part."""
+        """The larger component of the squared error, and its share of it."""
         noise = (self.noise_std / self.expected_std) ** 2
         return ("noise", noise) if noise > 0.5 else ("sampling", 1 - noise)
 
     @property
     def _one_in_four_in_words(self) -> str:
-        """The error that one run in four exceeds, and that of the best private method there could be."""
-        own = f"errs by more than {self._with_unit(self.half_width(ONE_IN_FOUR))}"
-        return f"{own} (any private method: {self.lower_bound:.4g})" if self.in_deviations else own
+        """The error that one run in four exceeds, next to the lower bound for all private methods."""
+        error = f"errs by more than {self._with_unit(self.half_width(ONE_IN_FOUR))}"
+        return f"{error} (any private method: {self.lower_bound:.4g})" if self.in_deviations else error
 
     @property
     def weighting(self) -> WhoCounts:
-        """Who counts how much, in a word."""
+        """How much each person counts, in one word."""
         if self.levels is None:
             return "budgets" if self.whose.weighting == "budgets" else "everyone"
         return "everyone" if self.levels.everyone else "pooled"
 
     def whose_mean(self, weighting: WhoCounts) -> str:
-        """Whose mean it is, in words, if people count so much."""
+        """Whose mean an estimate with this weighting is, in words."""
         group = "the people in the table" if self.whose.are_these_people else "the population they come from"
         return f"{_WHO_COUNTS[weighting]}: the mean of {group}{self._without}"
 
     @property
     def _without(self) -> str:
-        """Whom the mean says nothing of: those who grant no budget or, where budgets are private, too little of it."""
+        """The people that the mean says nothing about, in words: those who grant no budget or, if private, too little.
+
+        Empty if there are none.
+        """
         if not self.model.budgets_are_public:
             least = budget_in_words(self.model.public_range[0])
             return f"; nothing can be said about those who grant less than {least}"
@@ -227,7 +244,7 @@ class Plan(Forecast):
         return f"; nothing can be said about the {left_out:,.0f} who grant no budget" if left_out else ""
 
     def _rows_of_weighting(self) -> list[tuple[str, str]]:
-        """Who counts how much, and what it costs that everyone does the same."""
+        """How much each person counts, and the error under the other weightings."""
         if self.weighting == "everyone":
             by_budgets = f"by budgets, the error would be {1 / self.weighed.price:.3g} times as large"
             return [("weighting", f"everyone the same; {by_budgets}")] if self.levels else []
@@ -240,16 +257,17 @@ class Plan(Forecast):
 
     @property
     def given_shape(self) -> GivenShape:
-        """The shape that was asked for."""
+        """The shape that was asked for; between known bounds, planning may use another one internally."""
         return given_shape(self.shape)
 
     def _rows_of_locating(self) -> list[tuple[str, str]]:
-        """The chance that the population is not found, where it is worth a word."""
-        chance, ratio = self.failure_probability(self.choices.max_ratio), f"{self.choices.max_ratio:,.6g}"
-        if chance < _WORTH_A_WORD:
+        """The probability that the population is not found, unless it is negligible."""
+        chance = self.failure_probability(self.choices.max_ratio)
+        ratio = f"{self.choices.max_ratio:,.6g}"
+        if chance < _WORTH_MENTIONING:
             return []
-        far = f"a mean {ratio} standard deviations from 0"
-        case = f"bounds {ratio} standard deviations apart" if self.bounds.are_both_known else far
+        far_mean = f"a mean {ratio} standard deviations from 0"
+        case = f"bounds {ratio} standard deviations apart" if self.bounds.are_both_known else far_mean
         return [("chance of a miss", f"{_percent(chance)} that the values are not found, for {case}")]
 
     @property
@@ -268,17 +286,17 @@ class Plan(Forecast):
 
     @property
     def total(self) -> float:
-        """What all budgets add up to; in the unbounded model, by the noisy census."""
+        """The total budget in nats; in the unbounded model, by the noisy census."""
         return self.census.total * self.model.budget_per_allowance
 
     @property
     def people(self) -> float:
-        """How many there are, those who grant nothing included; in the unbounded model, by the noisy census."""
+        """The number of people, including those who grant nothing; in the unbounded model, by the noisy census."""
         return self.census.profile.people + self.census.left_out
 
     @property
     def without_privacy(self) -> float:
-        """The error (std) of the plain mean, of the values that the expected error is for."""
+        """The error (std) that the plain mean would have without privacy, for the same population as `expected_std`."""
         deviation = 1.0 if self.in_deviations else shapes_between(self.bounds)[0].deviation * self.bounds.half
         return deviation / math.sqrt(self.people)
 
@@ -287,29 +305,30 @@ class Plan(Forecast):
     def lower_bound(self) -> float:
         """An error that every private estimator exceeds one time in four, for these budgets, in standard deviations.
 
-        For a normal population that may lie anywhere.
+        It holds for a normal population that may lie anywhere.
         """
         profile = self.census.profile
-        # Hardly changed by rounding how many hold at most so much.
+        # A noisy census counts fractions of people. Rounding the cumulative counts keeps the total and hardly changes
+        # the bound.
         people = np.diff(np.rint(np.cumsum(profile.counts)), prepend=0.0)
         budgets = profile.levels * self.model.budget_per_allowance
-        held = np.flatnonzero(people)
-        return lower_bound({float(budgets[j]): int(people[j]) for j in held}, model=self.model.name)
+        occupied = np.flatnonzero(people)
+        return lower_bound({float(budgets[j]): int(people[j]) for j in occupied}, model=self.model.name)
 
     @property
     def ratio_to_lower_bound(self) -> float:
-        """The error exceeded one time in four, over the one that no private estimator stays below so often."""
+        """The error that one run in four exceeds, relative to the lower bound for all private estimators."""
         return self.half_width(ONE_IN_FOUR) / self.lower_bound
 
     @property
     def saturation(self) -> float:
-        """The budget above which more no longer counts."""
+        """The budget above which more budget of the same person adds nothing."""
         largest = max(self._caps, default=self.weight_cap)
         return largest / float(self.shares["sum"]) * self.model.budget_per_allowance
 
     @property
     def most_counted(self) -> float:
-        """The saturation, or the largest budget that anybody grants, if that is less."""
+        """The largest budget that counts in full: the saturation, or the largest budget of anybody if that is less."""
         return min(self.saturation, self._largest_budget)
 
     @property
@@ -318,18 +337,21 @@ class Plan(Forecast):
 
     @property
     def saturation_in_words(self) -> str:
-        """The largest budget that counts in full."""
+        """The largest budget that counts in full, in words."""
         return budget_in_words(self.most_counted)
 
     @property
     def people_beyond_saturation(self) -> float:
-        """The part of the people who grant more than counts."""
+        """The fraction of the people whose budget exceeds the saturation."""
         profile = self.census.profile
         beyond = profile.levels * self.model.budget_per_allowance > self.saturation * (1 + _ROUNDING)
         return float(profile.counts[beyond].sum()) / self.people
 
     def counts(self, budgets: Floats) -> Floats:
-        """How much people of these budgets count, over who counts most; where levels are pooled, if they agree."""
+        """How much a person with each of these budgets counts, from 0 to 1 for whoever counts most.
+
+        If levels are pooled, this is how much they count if the levels turn out to agree.
+        """
         if self.levels is None:
             return np.minimum(budgets / self.most_counted, 1.0)
         per_person = np.array(self.weighed.parts) / self.levels.people
@@ -339,82 +361,93 @@ class Plan(Forecast):
 
     @property
     def largest_weight(self) -> float:
-        """No record weighs more in the average, publicly."""
+        """A public upper bound on the weight of a record in the average, in nats."""
         if self.levels:
             return max(self._caps)
         return min(self.weight_cap, float(self.shares["sum"]) * self.census.largest(self.model))
 
     @property
     def _caps(self) -> tuple[float, ...]:
+        """The largest weight of a record in each level, in nats; empty without levels."""
         return self.levels.caps if self.levels else ()
 
     @property
     def levels(self) -> Levels | None:
-        """The levels of budgets whose sums are kept apart, where there are any."""
+        """The levels of budgets that are summed separately; None if there is a single sum."""
         return self.weighed.levels
 
     @cached_property
     def keep_rule(self) -> KeepRule:
-        """How records enter `locate`."""
+        """What each record may cost in `locate`, and the probability with which it is kept there."""
         return KeepRule(
             share=float(self.shares.locating),
             sum_share=float(self.shares["sum"]),
-            spared_from=max(self.spared_from, self.weight_cap, *self._caps),  # what is not spent in sums, and no more
+            # Only what a record cannot spend in any of the sums may be spent on locating.
+            spared_from=max(self.spared_from, self.weight_cap, *self._caps),
             cap=self.locate_cap,
             density=self.thinning,
         )
 
     def located(self, profile: Profile) -> float:
-        """What people of this profile weigh in `locate`, by this plan."""
+        """The total weight in `locate` of people with this profile, in nats, if they follow this plan."""
         rule = self.keep_rule
         people, share = weighed(profile, rule.share, rule.sum_share, rule.spared_from)
         return people.capped_sums(self.locate_cap, share)[0]
 
     @cached_property
     def located_people(self) -> float:
-        """What the people it was made for weigh in `locate`."""
+        """The total weight in `locate` of the people that the plan was made for, in nats."""
         return self.located(self.census.profile)
 
     def is_like(self, profile: Profile) -> bool:
-        """Whether this plan's choices are hardly worse than the best for people of this profile."""
-        own, tau = self.census.profile, self.weight_cap / float(self.shares["sum"])
-        return own.is_like(profile, tau) and math.isclose(self.located_people, self.located(profile), rel_tol=ALIKE)
+        """Whether this plan's choices are almost the best for people with this profile."""
+        planned_profile = self.census.profile
+        largest_allowance = self.weight_cap / float(self.shares["sum"])
+        return planned_profile.is_like(profile, largest_allowance) and math.isclose(
+            self.located_people, self.located(profile), rel_tol=ALIKE
+        )
 
     @property
     def behind_histogram(self) -> Counted:
-        """What is known of the weights in the histogram: those of the sample, where only one is looked at."""
-        counted = self._behind_all_of_them
+        """What is known about the weights in the histogram, which may be those of a sample of the records."""
+        everybody = self._behind_full_histogram
         if self.thinning >= KEEP_ALL:
-            return counted
+            return everybody
         rule, profile = self.keep_rule, self.census.profile
         weights = np.minimum(locating_weights(profile.levels, rule.share, rule.sum_share, rule.spared_from), rule.cap)
         rates = np.minimum(weights * rule.density, 1.0)
-        raised = (1 - self.center_part) * np.where(rates < 1, np.log1p(np.expm1(weights) / rates), weights)
+        # Amplification by sampling: a record that is kept with probability q may weigh log(1 + (exp(w) - 1) / q), at a
+        # privacy loss of w.
+        amplified = (1 - self.center_part) * np.where(rates < 1, np.log1p(np.expm1(weights) / rates), weights)
         kept = profile.counts * rates
-        nats = float(kept @ raised)
-        by_chance = math.sqrt(float((kept * (1 - rates)) @ raised**2))
-        people = nats**2 / float(kept @ raised**2)
-        return Counted(nats, people, math.hypot(by_chance, nats * counted.nats_std / counted.nats))
+        nats = float(kept @ amplified)
+        sampling_std = math.sqrt(float((kept * (1 - rates)) @ amplified**2))
+        people = nats**2 / float(kept @ amplified**2)
+        return Counted(nats, people, math.hypot(sampling_std, nats * everybody.nats_std / everybody.nats))
 
     @property
-    def _behind_all_of_them(self) -> Counted:
-        """The same, of everybody."""
+    def _behind_full_histogram(self) -> Counted:
+        """What is known about the weights in a histogram of all records."""
         part = 1 - self.center_part
         return self._counted(self.scale, part * float(self.shares.locating), part * self.locate_cap)
 
     @property
     def behind_sums(self) -> Counted:
-        """What is known of the weights in the sums."""
+        """What is known about the weights in the sums."""
         return self._counted(self.mean, float(self.shares["sum"]), self.weight_cap)
 
     def _counted(self, sums: Sums, share: float, cap: float) -> Counted:
-        """What is known of weights that are `share` of every allowance, but at most `cap`."""
-        noise = sums.weight * self.census.doubt / self.census.profile.total
-        nats_std = math.hypot(noise, self._within_buckets(share, cap))
+        """What is known about weights ``min(share * allowance, cap)``: their total in nats, and its error (std)."""
+        noise_std = sums.weight * self.census.doubt / self.census.profile.total
+        nats_std = math.hypot(noise_std, self._within_buckets(share, cap))
         return Counted(sums.weight, sums.weight**2 / sums.square, nats_std)
 
     def _within_buckets(self, share: float, cap: float) -> float:
-        """How far such weights may be off, since a bucket tells what its budgets add up to, but not which they are."""
+        """How far the total of such weights may be off in nats, since a bucket has a sum but no single budgets.
+
+        It is largest if all budgets are at the lower ends of their buckets, where the cap cuts least, and smallest if
+        all are at the upper ends.
+        """
         buckets = self.census.buckets
         if buckets is None:
             return 0.0
@@ -424,35 +457,35 @@ class Plan(Forecast):
 
     @property
     def center_lattice(self) -> Lattice:
-        """Where the centre is sought."""
+        """The candidates for the centre: nearly uniform between two known bounds, otherwise all doubles within them."""
         if self.bounds.are_both_known:
             return linear(*self.bounds)
         return everywhere().within(*self.bounds)
 
     @property
     def center_grain(self) -> int:
-        """How many neighbouring doubles the centre does not tell apart: 2**-26 of it, less in a narrow bounds."""
+        """How many neighbouring doubles count as one centre: 2**26 or, between narrow bounds, fewer."""
         starts = self.center_lattice.starts
         return min(CENTER_GRAIN, 1 << max(0, (starts[-1] - starts[0]).bit_length() - 20))
 
     def center_cell(self, center: float) -> float:
-        """What a centre is not told apart from, about."""
+        """The approximate resolution of a centre, in the unit of the values."""
         return self.center_grain * math.ulp(center)
 
     @property
     def anchor(self) -> float:
-        """The known bound that distances are measured from, where no centre is sought."""
+        """The known bound from which distances are measured if no centre is located."""
         assert self.bounds.anchor is not None
         return self.bounds.anchor
 
     @property
     def center_part(self) -> float:
-        """The part of a record's locating weight that goes to the centre."""
+        """The part of a record's weight in `locate` that is spent on the centre."""
         return float(self.shares.get("center", Fraction(0)) / self.shares.locating)
 
     @property
     def spread_lattice(self) -> Lattice:
-        """Where the spread is sought."""
+        """The candidates for the spread: all positive doubles or, between two known bounds, down to 2**-40 of them."""
         if not self.bounds.are_both_known:
             return positive()
         width = self.bounds.half

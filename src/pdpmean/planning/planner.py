@@ -1,7 +1,8 @@
-"""Planner: the choices of least predicted error.
+"""`Planner`: the base class that turns forecasts into the plan of least predicted error.
 
-It chooses the shares of the budget and the clip width whose forecast has the smallest error, with room for the chance
-that `locate` misses. How it searches is each shape's own: `gaussian.py`, `any_shape.py`, `known_bounds.py`.
+A planner chooses the shares of the budget and the clip width, so that the predicted error is small and `locate` rarely
+misses. How it searches depends on the shape: see `gaussian.py`, `any_shape.py` and `known_bounds.py`. What all shapes
+have in common is here: exact shares, the weighting of people, and the budget that would be enough.
 """
 
 from __future__ import annotations
@@ -23,68 +24,75 @@ from pdpmean.planning.prediction import Sums
 
 __all__ = ["Planner"]
 
-_SQUARES_PART, _SQUARES_NATS = 0.02, 10.0  # what the sum of the squared weights may use, at most
-# Every level takes time to sum. With so many people, noise is next to nothing however coarsely they are told apart.
+# The sum of the squared weights gets at most this part of the share, and at most this many nats.
+_SQUARES_PART, _SQUARES_NATS = 0.02, 10.0
+# With more people than this, there are few levels: each takes time to sum, and noise is negligible even with few.
 _MANY_PEOPLE, _FEW_LEVELS = 3e6, 3
-_MOST_TIMES = 2.0**30  # the people there are, in the search for how many would be enough
-_ABOUT = 1.02  # what a needed total is raised by, since the least error is found only about
+_LARGEST_FACTOR = 2.0**30  # the search for enough people ends at this many times those at hand
+_SAFETY = 1.02  # the factor by which a needed total is raised, since the search for the best plan is approximate
 
 
 @dataclass(frozen=True)
 class Planner(Forecaster):
-    """One planning problem: what the forecasts are for, and the part of every budget to share out."""
+    """One planning problem: the census and options that forecasts are for, and the share of every budget to divide."""
 
     share: Fraction = Fraction(1)
+    """The share of every budget that all steps together may use."""
     whose: Whose = AUTO
+    """The requested target and weighting."""
     most_levels: int = MOST_LEVELS
 
     sampled_in_groups: ClassVar[int] = LARGEST_SAMPLE
-    """Records that `locate` may look at in all groups together."""
+    """The number of records that `locate` may look at in all groups together."""
     too_little: ClassVar[str] = ""
-    """Why a plan is refused, though the population would be found."""
+    """The reason, in words, to refuse a plan although the population would be located."""
 
     @staticmethod
     @abstractmethod
     def check(options: Options) -> None:
-        """Raise if these options are not for this shape."""
+        """Raise if these options do not apply to this shape."""
 
     @abstractmethod
     def best(self, near: Plan | None = None) -> Plan:
-        """The plan of least predicted error; hardly worse, if one is given for a census much like this one."""
+        """The plan of least predicted error; if a plan for a similar census is given, its choices may be reused."""
 
     def or_better(self) -> Planner:
-        """The planner itself, or that of another shape which suits what is publicly known better."""
+        """The same planner, or that of another shape if it makes better use of the known bounds."""
         return self
 
-    def is_wide_enough(self, plan: Plan) -> bool:  # noqa: ARG002 (most shapes ask for no more than to be found)
-        """Whether the budget carries what this shape needs beside finding the population."""
+    def is_wide_enough(self, plan: Plan) -> bool:  # noqa: ARG002 (most shapes need nothing else)
+        """Whether the budget is enough for what this shape needs apart from locating the population."""
         return True
 
     def needed_total(self) -> float:
-        """About the least total budget, with this profile and more or fewer people, that would not be refused."""
+        """The approximate total budget that would be enough, from more or fewer people with the same profile."""
+        # Factors of the number of people. After both loops, `low` is refused (or next to 0), and `high` is accepted.
         low, high = 1.0, 1.0
-        while low > 1 / _MOST_TIMES and self.with_people(low):
+        while low > 1 / _LARGEST_FACTOR and self.with_people(low):
             low, high = low / 2, low
         while not self.with_people(high):
             low, high = high, 2 * high
-            if high > _MOST_TIMES:
+            if high > _LARGEST_FACTOR:
                 return math.inf
         for _ in range(6):
             middle = math.sqrt(low * high)
             low, high = (low, middle) if self.with_people(middle) else (middle, high)
-        return _ABOUT * high * self.census.profile.total * self.model.budget_per_allowance
+        return _SAFETY * high * self.census.profile.total * self.model.budget_per_allowance
 
     def with_people(self, factor: float) -> Plan | None:
-        """The plan for so many times as many people; None where it would be refused."""
+        """The plan for `factor` times as many people; None where it would be refused."""
         plan = replace(self, census=self.census.times(factor)).best()
         return plan if self.accepts(plan) else None
 
     def accepts(self, plan: Plan) -> bool:
-        """Whether the population will be found, and all that its shape needs."""
+        """Whether the population will be located, and whatever else its shape needs is there."""
         return plan.allows(self.choices.max_ratio, self.choices.max_failure) and self.is_wide_enough(plan)
 
     def census_shares(self, room: float) -> dict[str, float]:
-        """The shares that private budgets ask for: of the census, and of the squared weights if they are not known."""
+        """The shares that only private budgets need: for the census and, if weights differ, for their squares.
+
+        `room` is the share that is left for the squared weights and the sums together.
+        """
         if not self.census.is_noisy:
             return {}
         shares = {"census": float(self.census.share)}
@@ -94,11 +102,11 @@ class Planner(Forecaster):
         return shares
 
     def with_sum(self, shares: dict[str, float]) -> dict[str, float]:
-        """These shares, and what they leave for the sum."""
+        """These shares, with the rest for the sum."""
         return {**shares, "sum": float(self.share) - sum(shares.values())}
 
     def plan(self, shares: dict[str, float], width: float, *, spare: bool) -> Plan:
-        """The plan with these shares, made exact, and the rest for the sum."""
+        """The plan with these shares, made exact, and the rest for the sum; arguments as for `forecast`."""
         exact = self.exact(shares)
         forecast = self.forecast({name: float(part) for name, part in exact.items()}, width, spare=spare)
         weighed = self.weighed(forecast, float(exact["sum"]))
@@ -113,13 +121,13 @@ class Planner(Forecaster):
         )
 
     def exact(self, shares: dict[str, float]) -> dict[str, Fraction]:
-        """These shares as fractions, none of them nothing, and the rest for the sum."""
+        """These shares as exact positive fractions, with the rest for the sum."""
         exact = {name: max(floor_share(part), Fraction(1, SHARE_UNIT)) for name, part in shares.items()}
         exact["sum"] = self.share - sum(exact.values())
         return exact
 
     def weighed(self, forecast: Forecast, share: float) -> Weighed:
-        """Who counts how much, by what a single sum by budgets is forecast to come to."""
+        """The weighting to use, given the forecast for a single sum and the share of the sum."""
         levels = LevelsFor(
             profile=self.census.profile,
             model=self.model,
@@ -137,21 +145,21 @@ class Planner(Forecaster):
         return forecast.noise_std / forecast.sampling_std * math.sqrt(forecast.mean.square)
 
     def with_sums(self, forecast: Forecast, sums: Sums) -> Forecast:
-        """The forecast if weights add up to this instead."""
+        """The forecast with these weights in the sums instead."""
         before = forecast.mean
-        sampling = math.sqrt(sums.square / before.square) * before.weight / sums.weight
+        sampling_factor = math.sqrt(sums.square / before.square) * before.weight / sums.weight
         return replace(
             forecast,
             mean=sums,
             noise_scale=forecast.noise_scale * before.weight / sums.weight,
-            sampling_std=forecast.sampling_std * sampling,
+            sampling_std=forecast.sampling_std * sampling_factor,
         )
 
-    def efficiency(self, forecast: Forecast) -> float:  # noqa: ARG002 (of the plain mean it is all)
-        """Of what the mean of the people in the table owes to who they are, the part that the estimate follows."""
+    def efficiency(self, forecast: Forecast) -> float:  # noqa: ARG002 (without clipping, it is 1)
+        """The part of the sampling variance of the plain mean that the estimate shares."""
         return 1.0
 
     @cached_property
     def left(self) -> float:
-        """What the census left of the share."""
+        """The share that is left after the census."""
         return float(self.share - self.census.share)

@@ -1,6 +1,7 @@
-"""Predictions: how far off the steps will be, from the weights they give to all records.
+"""Predictions: the errors of the steps, and the probability of a miss, from the weights of all records.
 
-Errors are in units of the population's standard deviation. The formulas are derived in docs/how-it-works.md.
+They hold for a normal population, and errors are in its standard deviations. The formulas are derived in
+docs/how-it-works.md.
 """
 
 from __future__ import annotations
@@ -30,87 +31,108 @@ __all__ = [
     "tent_trust",
 ]
 
-_LARGEST_RATIO = 2.0**24  # beyond it, centres that differ by a standard deviation are not told apart
-# The tent of a value that is z on the clip's scale of -1 to 1 is 1 - |z|: what it leaves of the clip. Of what a record
-# does not spend on the sum of a gaussian, so much goes to its tent, and what is left to whether it is
-# near. A larger part makes the mean hardly more exact.
+# The largest ratio of mean to standard deviation: beyond it, centres a standard deviation apart are the same candidate.
+_LARGEST_RATIO = 2.0**24
+# A clipped value z, on a scale from -1 to 1, spends |z| of its weight on the sum of values. The rest, 1 - |z|, is its
+# tent. This part of it is spent on the sum of tents, and what is left on counting values near the centre. A larger
+# part would hardly make the mean more exact.
 TENT_PART = Fraction(3, 4)
-# Values within so much of the located spread are near. Of whole numbers both centre and spread are mostly whole: with a
-# quarter it would be left to chance whether those next to the centre are near where the spread is 4.
+# Values are near if they are within this multiple of the located spread from the centre. The centre and spread of whole
+# numbers are mostly whole: with exactly 1/4 and a spread of 4, rounding would decide whether those next to the centre
+# are near.
 NEAR = 0.26
-NARROWEST = 1.25 * NEAR * MEDIAN_SIZE  # of a clip, in standard deviations: in one that is narrower, nearly all are near
-BOUNDS_OCTAVES = 40  # how far below the width of bounds a spread is sought
+# The narrowest clip, in standard deviations, in which counting near values makes sense: in a narrower one nearly all
+# values would be near.
+NARROWEST = 1.25 * NEAR * MEDIAN_SIZE
+BOUNDS_OCTAVES = 40  # between two known bounds, spreads are sought down to 2**-40 of half their distance
 
-_DENSITY = 1 / math.sqrt(2 * math.pi)  # rank per standard deviation, at the median of a normal
+_DENSITY = 1 / math.sqrt(2 * math.pi)  # the density of a normal at its median: rank per standard deviation
 _SIZE_DENSITY = 2 * MEDIAN_SIZE * math.exp(-(MEDIAN_SIZE**2) / 2) * _DENSITY  # rank of |Z| per unit of log scale
 
 
 @dataclass(frozen=True)
 class Sums:
-    """The sum of the weights that a step gives to all records, in nats, and the sum of their squares."""
+    """The total weight of all records in a step, in nats, and the sum of the squared weights.
+
+    Noise is inversely proportional to the total; the sampling variance is square / weight**2.
+    """
 
     weight: float
     square: float
 
     @property
     def people(self) -> float:
-        """How many equally weighted people would have the same sampling error."""
+        """The number of equally weighted people who would have the same sampling error."""
         return self.weight**2 / self.square
 
     def scaled(self, factor: float) -> Sums:
-        """The sums when every weight is times `factor`."""
+        """The sums if every weight is multiplied by `factor`."""
         return Sums(self.weight * factor, self.square * factor**2)
 
 
 def center_error(center: Sums) -> tuple[float, float]:
-    """The error of the located centre, about Laplace of the first number plus normal of the second."""
+    """The error of the located centre: the scale of its Laplace part, and the std of its normal part."""
     return 1 / (_DENSITY * center.weight), math.sqrt(math.pi / 2 * center.square) / center.weight
 
 
 def scale_error(scale: Sums) -> tuple[float, float]:
-    """The error of the logarithm of the located scale, likewise."""
+    """The error of the logarithm of the located scale: Laplace scale and normal std, as in `center_error`."""
     return 1 / (_SIZE_DENSITY * scale.weight), math.sqrt(scale.square) / (2 * _SIZE_DENSITY * scale.weight)
 
 
 def tent_trust(scale: Sums, width: float, tents: float) -> float:
-    """How much to trust the released tents, and not what they should add up to where the total weight is public.
+    """The weight from 0 to 1 of the released sum of tents, if the total weight is public.
 
-    They are expected to add up to `tents` nats; what they should be errs as the located scale does. Each is trusted in
-    proportion to the other's squared error.
+    In that case the sum of tents is also predicted: about `tents` nats, with the error of the located scale. The two
+    are averaged with inverse-variance weights. The clip is `width` standard deviations to either side.
     """
     noise, sampling = (centered(width).tent_slope * error for error in scale_error(scale))
-    off_scale = 2 * noise**2 + sampling**2
-    return off_scale / (off_scale + tent_error(tents) ** 2)
+    variance = 2 * noise**2 + sampling**2
+    return variance / (variance + tent_error(tents) ** 2)
 
 
 def tent_error(tents: float) -> float:
-    """The error of the released tents, relative to what they add up to, in nats."""
+    """The relative error (std) of the released sum of tents, if it is `tents` nats."""
     return math.sqrt(2) / (float(TENT_PART) * tents)
 
 
-def product_error(center: Sums, scale: Sums, width: float, off_tent: float) -> float:
-    """The error that reaches the mean from the centre being off, and the scale or the total tent being off, too.
+def product_error(center: Sums, scale: Sums, width: float, relative_tent_error: float) -> float:
+    """The error (std) of the mean that is due to errors of the centre together with errors of the scale or the tents.
 
-    A clip of `width` standard deviations; `off_tent` is the error of the total tent, relative to it.
+    To first order, neither moves the mean alone. The clip is `width` standard deviations to either side.
     """
     errors = center_error(center), scale_error(scale)
-    off_center, off_scale = (2 * noise**2 + sampling**2 for noise, sampling in errors)
-    # What is inside and the mean tent over the width both fall as the scale grows; the mean follows their ratio.
+    center_variance, scale_variance = (2 * noise**2 + sampling**2 for noise, sampling in errors)
+    # The part inside the clip and the mean tent over the width both fall as the scale grows. The mean follows their
+    # ratio.
     inside_slope = 2 * width * math.exp(-(width**2) / 2) * _DENSITY / centered(width).inside
-    sensitivity = centered(width).tent_slope - inside_slope
-    return math.sqrt(off_center * (sensitivity**2 * off_scale + off_tent**2))
+    slope_of_ratio = centered(width).tent_slope - inside_slope
+    return math.sqrt(center_variance * (slope_of_ratio**2 * scale_variance + relative_tent_error**2))
 
 
 def miss_probability(
     center: Sums, scale: Sums | None, ratio: float, *, prior: float = 1.0, within_bounds: bool
 ) -> float:
-    """The chance that centre or scale lands far off: the mass there over the mass where it belongs.
+    """The probability that the located centre or scale is far off.
 
-    The mean is `ratio` standard deviations from 0 or, if `within_bounds`, the bounds so many wide. Without `scale`, the
-    centre's chance alone. Only the part `prior` of the centre's measure is spread over all doubles.
+    The exponential mechanism chooses a candidate with probability proportional to its prior times the exponential of
+    its score. So this compares the mass of far candidates with the mass of those near the truth.
+
+    Parameters
+    ----------
+    center, scale
+        The weights behind each choice. Without `scale`, only the centre may be missed.
+    ratio
+        The distance of the mean from 0 or, if `within_bounds`, of the bounds from each other, in standard deviations.
+    prior
+        The part of the centre's prior that is spread over all doubles.
+    within_bounds
+        Whether candidates lie between two known bounds.
+
     """
     if not within_bounds and ratio > _LARGEST_RATIO:
         return 1.0
+    # The logarithm of the prior mass of one standard deviation at the mean, and the prior mass of one octave of scales.
     if within_bounds:
         per_sigma, per_octave = -math.log(max(ratio, 1.0)), 1 / BOUNDS_OCTAVES
     else:
@@ -122,15 +144,16 @@ def miss_probability(
     if scale is None:
         return center_miss
     near = per_octave * min(MEDIAN_SIZE / (_SIZE_DENSITY * scale.weight), 1.0)
-    # Four times too large, anything at all, four times too small: P(|Z| > 2.7) = 0.007, P(|Z| < 0.169) = 0.134.
-    masses = (-0.493 * scale.weight, -scale.weight / 2, -0.366 * scale.weight + math.log(near))
-    far = max(masses) + math.log(sum(math.exp(mass - max(masses)) for mass in masses))
+    # Log masses of scales that are four times too large, anything at all, and four times too small. Scores are
+    # distances from the median rank: P(|Z| > 2.7) = 0.007 and P(|Z| < 0.169) = 0.134 give 0.493 and 0.366.
+    log_masses = (-0.493 * scale.weight, -scale.weight / 2, -0.366 * scale.weight + math.log(near))
+    far = max(log_masses) + math.log(sum(math.exp(mass - max(log_masses)) for mass in log_masses))
     scale_miss = float(expit(far - math.log(2 * near)))
     return 1 - (1 - center_miss) * (1 - scale_miss)
 
 
 @lru_cache(maxsize=64)
 def _octave_mass(lattice: Lattice, exponent: int) -> float:
-    """The logarithm of the part of a lattice's measure that lies in [2**exponent, 2**(exponent + 1))."""
+    """The logarithm of the part of a lattice's prior that lies in [2**exponent, 2**(exponent + 1))."""
     low, high = (lattice.below(int(key)) for key in keys_of(np.ldexp(1.0, np.array([exponent, exponent + 1]))))
     return math.log(high - low) - math.log(lattice.total)

@@ -1,4 +1,8 @@
-"""Released numbers: all that leaves the rooms that see private data, beside the plan they were asked for by."""
+"""Types of released numbers: with the plan, all that leaves the rooms that see private data.
+
+`release` fills them in and `inference` reads them. Neither room imports the other, so that inference cannot reach
+anything that was not released.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +29,15 @@ _Cells = tuple[float, ...]
 
 
 class BehindFarCells(NamedTuple):
-    """How much more is behind far cells than behind the other sums.
+    """The weight and people behind the far cells, relative to those behind the other sums.
 
-    Noise hides more of what they hold, so that levels which agree have other parts in them than in the other sums.
+    They differ if levels of budgets are combined that agree. Far cells hold little beside their noise, so they are
+    combined in a way of their own, in which they are seen best.
     """
 
     weight: float
     people: float
-    """How many equally weighted people would have the same sampling error, over the same of the other sums."""
+    """The ratio of the numbers of equally weighted people who would have the same sampling error."""
 
 
 _AS_MUCH = BehindFarCells(1.0, 1.0)
@@ -40,18 +45,20 @@ _AS_MUCH = BehindFarCells(1.0, 1.0)
 
 @dataclass(frozen=True)
 class Location:
-    """A private centre, the private median of the distances to it (or half the extent), and where to clip."""
+    """Where the population lies, as released by `locate`, and where to clip. All in the unit of the values."""
 
     center: float
+    """A private median, a known bound, or the middle of two known bounds."""
     spread: float
+    """The private median of the distances from the centre; for any shape, half the width of the clip."""
     half: float
-    """Half the width to clip to."""
+    """Half the width of the clip."""
     degenerate: bool = False
-    """The spread came out as next to nothing beside the centre."""
+    """Whether the spread is next to nothing compared with the centre, as if all values were equal."""
     offset: float = 0.0
-    """How far above the centre the middle of the clip lies: a skewed population reaches further on one side."""
+    """How far above the centre the middle of the clip lies: a skewed population extends further on one side."""
     reading: Reading | None = None
-    """What a histogram of the distances from the centre says, where one was released."""
+    """What the released histogram of the distances from the centre says, if there is one."""
 
     @property
     def middle(self) -> float:
@@ -61,73 +68,79 @@ class Location:
 
 @dataclass(frozen=True)
 class Average:
-    """What is released of a bell: the weighted sum of z = (value - middle) / half, clipped, over the sum of tents.
+    """The released sums of a bell-shaped population, as ratios to the sum of tents.
 
-    A tent is a weight times ``1 - |z|``.
+    With weights w and clipped values z = (value - middle) / half in [-1, 1], a tent is ``w (1 - |z|)``.
     """
 
     mean: float
+    """The sum of ``w z``, relative to the sum of tents."""
     total: float
-    """The sum of the tents, in nats."""
+    """The sum of tents, in nats."""
     near: float
-    """The weight close to the middle, over the sum of the tents."""
+    """The weight of the values close to the middle, relative to the sum of tents."""
     doubt: float
     """The scale of the Laplace noise of `near`."""
 
 
 @dataclass(frozen=True)
 class PublicTotalSums:
-    """What is released of a clip if the total weight is public: sums of weights times z from -1 to 1.
+    """The released sums of clipped values if the total weight is public.
 
-    In nats; the noise is Laplace of scale 1, and of scale 2 on the spread.
+    They are sums over all records, in nats, of weights w times functions of the clipped value z in [-1, 1]. The noise
+    is Laplace of scale 1, and of scale 2 on the spread.
     """
 
     values: float
-    """Of z."""
+    """The sum of ``w z``."""
     spread: float
-    """Of ``1 - z**2``."""
+    """The sum of ``w (1 - z**2)``."""
     missing: float
-    """Of 1, over those whose value is missing; they are in no other sum."""
+    """The sum of w over the records whose value is missing; they are in no other sum."""
     weight: float
-    """The total weight, which is public: of those whose value is missing or far, too."""
+    """The total weight, which is public. It includes records whose value is missing or far."""
     below: _Cells = ()
-    """Far values below the clip, in half octaves from the middle: of the part of the cell's end that they reach."""
+    """One sum per cell of far values below the clip. Cells are half octaves of the distance from the middle.
+
+    A far value adds w times its distance, relative to the outer end of its cell. It is in no other sum.
+    """
     above: _Cells = ()
-    """The same above the clip. Far values are in no other sum."""
+    """The same above the clip."""
     behind_far: BehindFarCells = _AS_MUCH
 
 
 @dataclass(frozen=True)
 class PrivateTotalSums:
-    """What is released of a clip if the total weight is private: sums of weights times parts of 1.
+    """The released sums of clipped values if the total weight is private, in nats.
 
-    For values u from 0 to 1 the parts are ``(1 - u)**2``, ``2 u (1 - u)`` and ``u**2``. In nats; the noise is Laplace
-    of scale 1 on each.
+    A record of weight w and clipped value u in [0, 1] adds ``w (1 - u)**2``, ``2 w u (1 - u)`` and ``w u**2`` to the
+    first three sums. These add up to w, so that they also estimate the total. The noise on each sum is Laplace of scale
+    1.
     """
 
     low: float
     middle: float
     high: float
     missing: float
-    """Of 1, over those whose value is missing; they are in no other sum."""
+    """The sum of w over the records whose value is missing; they are in no other sum."""
     below: _Cells = ()
-    """Far values, as in `PublicTotalSums`."""
+    """Far values below the clip, as in `PublicTotalSums`."""
     above: _Cells = ()
     behind_far: BehindFarCells = _AS_MUCH
 
     @property
     def weight(self) -> float:
-        """The noisy total weight of those whose value is neither missing nor far."""
+        """The noisy total weight of the records whose value is neither missing nor far."""
         return self.low + self.middle + self.high
 
 
 SumsOfOne = Average | PublicTotalSums | PrivateTotalSums
-"""What is released of records that are summed together."""
+"""The released sums of records that are summed together."""
 
 
 @dataclass(frozen=True)
 class LevelSums:
-    """What is released where levels of budgets are summed apart: the sums of each, with noise of their own."""
+    """The released sums of levels of budgets that are summed separately, each with noise of its own."""
 
     levels: tuple[SumsOfOne, ...]
 
@@ -137,10 +150,10 @@ ReleasedSums = SumsOfOne | LevelSums
 
 @dataclass(frozen=True)
 class Released:
-    """Everything that was released of one group: what inference may look at, and no more."""
+    """Everything that was released about one group, which is all that inference may look at."""
 
     plan: Plan
     location: Location
     averaged: ReleasedSums
     weight_squares: float | None
-    """The sum of the squared weights, where that is private."""
+    """The noisy sum of the squared weights; None if it is public, or not needed."""

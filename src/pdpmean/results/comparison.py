@@ -1,4 +1,4 @@
-"""A comparison of methods by simulation: what users hold after `compare`."""
+"""`Comparison`: how accurate several methods are in simulations on the same samples, as `compare` returns it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pdpmean.core.types import Floats
 
 __all__ = ["Comparison", "Simulated"]
 
-_QUANTILE = 0.75  # one run in four is further off
+_QUANTILE = 0.75  # the quantile of the error that is reported: one run in four errs by more
 
 
 @dataclass(frozen=True)
@@ -31,24 +31,29 @@ class Simulated:
     @property
     def error(self) -> float:
         """The error that one run in four exceeds; infinite if more than a quarter of the runs were refused."""
-        found = self._sorted_errors
-        return float(np.quantile(found, _QUANTILE, method="higher")) if found.size else math.nan
+        errors = self._sorted_errors
+        return float(np.quantile(errors, _QUANTILE, method="higher")) if errors.size else math.nan
 
     @property
     def error_interval(self) -> tuple[float, float]:
-        """A 95 % confidence interval for that error, valid for any distribution of errors."""
-        found = self._sorted_errors
-        middle, side = _QUANTILE * found.size, 1.96 * math.sqrt(_QUANTILE * (1 - _QUANTILE) * found.size)
-        low, high = math.floor(middle - side), math.ceil(middle + side)  # ranks from 1 and, for the upper end, from 0
+        """A 95 % confidence interval for `error`, valid for any distribution of errors."""
+        errors = self._sorted_errors
+        # The number of errors below the true quantile is binomial, here approximated by a normal.
+        middle = _QUANTILE * errors.size
+        side = 1.96 * math.sqrt(_QUANTILE * (1 - _QUANTILE) * errors.size)
+        # Ranks counted from 1 and, for the upper end, from 0.
+        low = math.floor(middle - side)
+        high = math.ceil(middle + side)
         return (
-            float(found[low - 1]) if low >= 1 else 0.0,
-            float(found[high]) if high < found.size else math.inf,
+            float(errors[low - 1]) if low >= 1 else 0.0,
+            float(errors[high]) if high < errors.size else math.inf,
         )
 
     @property
     def _sorted_errors(self) -> Floats:
-        found = np.array([*self.errors, *([math.inf] * self.refused)], dtype=np.float64)
-        return np.sort(np.nan_to_num(found, nan=math.inf, posinf=math.inf))
+        """All errors in ascending order, with refused runs as infinite errors."""
+        errors = np.array([*self.errors, *([math.inf] * self.refused)], dtype=np.float64)
+        return np.sort(np.nan_to_num(errors, nan=math.inf, posinf=math.inf))
 
     @property
     def misses(self) -> float:
@@ -58,28 +63,30 @@ class Simulated:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Every method's runs on the same samples, and the lower bound for all private methods."""
+    """The outcomes of all methods on the same samples, and the lower bound for all private methods."""
 
     methods: tuple[Simulated, ...]
     lower_bound: float
+    """The error that one run in four of any private method exceeds, in standard deviations."""
     model: str
     people: int
     runs: int
     mean: float
+    """The true mean of the simulated population, in standard deviations."""
     seed: int
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per method: error and interval, ratio to the lower bound, and how often it missed or refused."""
         return [
             {
-                "method": found.name,
-                "error": found.error,
-                "error_interval": list(found.error_interval),
-                "over_bound": found.error / self.lower_bound,
-                "misses": found.misses,
-                "refused": found.refused / max(1, found.runs),
+                "method": method.name,
+                "error": method.error,
+                "error_interval": list(method.error_interval),
+                "over_bound": method.error / self.lower_bound,
+                "misses": method.misses,
+                "refused": method.refused / max(1, method.runs),
             }
-            for found in self.methods
+            for method in self.methods
         ]
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Results by group: one estimate per group, or why there is none."""
+"""`GroupedEstimate`: one estimate per group, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pdpmean.results.mean_estimate import MeanEstimate
 __all__ = ["GroupedEstimate"]
 
 
-_NAMED = 5  # groups that a warning names
+_NAMED = 5  # the number of groups that a warning names before it says "and 7 more"
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,6 +35,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
     refused: dict[Hashable, str]
     """Why each of the other groups was refused."""
     promise: Promise
+    """What is guaranteed, to whom, and what it cost."""
 
     @classmethod
     def of(
@@ -44,10 +45,12 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         outcomes: Sequence[object],
         promise: Promise,
     ) -> GroupedEstimate:
-        """The estimates, and the reasons where there are none."""
-        made = {group: estimate for group, estimate in zip(groups, estimates, strict=True) if estimate}
-        refused = {group: str(outcome) for group, outcome in zip(groups, outcomes, strict=True) if group not in made}
-        return cls(groups, made, refused, promise)
+        """The result for these groups, given the estimate of each, or its refusal among the outcomes of planning."""
+        by_group = {group: estimate for group, estimate in zip(groups, estimates, strict=True) if estimate}
+        refused = {
+            group: str(outcome) for group, outcome in zip(groups, outcomes, strict=True) if group not in by_group
+        }
+        return cls(groups, by_group, refused, promise)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -92,7 +95,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         return [self._row(group, *ends.get(group, (None, None))) for group in self.groups]
 
     def intervals(self, level: float = 0.95) -> dict[Hashable, tuple[float, float]]:
-        """The interval of each group that has an estimate; as `MeanEstimate.interval`, all at once."""
+        """The interval of each group that has an estimate: `MeanEstimate.interval`, but computed for all at once."""
         check_probability("level", level)
         laws = [estimate.law for estimate in self.estimates.values()]
         mixtures = iter(intervals([law for law in laws if isinstance(law, ErrorLaw)], level))
@@ -123,8 +126,8 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
             "groups": [_with_interval(row, level) for row in self.rows(level)],
             "private": self.private,
             "guarantee": self.guarantee,
-            "shares": {str(group): one.shares for group, one in self.estimates.items()},
-            "plan": {str(group): one.plan.expectations for group, one in self.estimates.items()},
+            "shares": {str(group): estimate.shares for group, estimate in self.estimates.items()},
+            "plan": {str(group): estimate.plan.expectations for group, estimate in self.estimates.items()},
             **self.promise.to_dict(),
         }
 
@@ -145,6 +148,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         return self.to_arrow(level).to_pandas()
 
     def _cells(self, level: float = 0.95) -> list[tuple[str, ...]]:
+        """The table that is printed: a head, and one row of texts per group."""
         head = ("group", "mean", f"{100 * level:.6g} % interval", "error (std)", "")
         ends = self.intervals(level)
         return [head, *(self._line(group, ends.get(group, ())) for group in self.groups)]
@@ -160,7 +164,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         return str(group), mean, f"{low} to {high}", short(estimate.std), "warning" * bool(estimate.warnings)
 
     def _notes(self) -> list[str]:
-        """What there is to say about groups: each text once, with the groups that it is about."""
+        """Refusals, contradictions and warnings below the table: each text once, with the groups that it is about."""
         refused = tuple(_few(list(_with_groups({group: (text,) for group, text in self.refused.items()})), "others"))
         kinds = {"refused": refused, "NO ANSWER": self.contradictions, "warning": self.warnings}
         return [f"{kind}: {text}" for kind, texts in kinds.items() for text in texts]
@@ -189,7 +193,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
 
 
 def _with_interval(row: dict[str, Any], level: float) -> dict[str, Any]:
-    """The row with its interval as one object, in the place of two ends."""
+    """The row with its interval as one object instead of two ends, as JSON has it."""
     others = {name: entry for name, entry in row.items() if name not in ("group", "mean", "low", "high")}
     interval = interval_content(row["low"], row["high"], level)
     return {"group": row["group"], "mean": row["mean"], "interval": interval, **others}
@@ -197,13 +201,13 @@ def _with_interval(row: dict[str, Any], level: float) -> dict[str, Any]:
 
 def _with_groups(texts: Mapping[Hashable, tuple[str, ...]]) -> tuple[str, ...]:
     """Each text once, with the groups that it is about."""
-    about: dict[str, list[str]] = {}
-    for group, found in texts.items():
-        for text in found:
-            about.setdefault(text, []).append(str(group))
-    return tuple(f"{text} (groups: {', '.join(_few(groups))})" for text, groups in about.items())
+    groups_by_text: dict[str, list[str]] = {}
+    for group, group_texts in texts.items():
+        for text in group_texts:
+            groups_by_text.setdefault(text, []).append(str(group))
+    return tuple(f"{text} (groups: {', '.join(_few(groups))})" for text, groups in groups_by_text.items())
 
 
 def _few(texts: list[str], others: str = "more") -> list[str]:
-    """The first of them, and how many others there are."""
+    """The first few texts, followed by how many others there are."""
     return texts if len(texts) <= _NAMED else [*texts[:_NAMED], f"and {len(texts) - _NAMED} {others}"]

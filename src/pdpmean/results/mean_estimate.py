@@ -1,4 +1,7 @@
-"""An estimate of one mean: the number, how sure it is, what it cost and what was promised."""
+"""`MeanEstimate`: the estimate of one mean, with its interval, its cost and its guarantee.
+
+Everything in it is public or was released: nothing else of the data is kept.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from pdpmean.results.assumed_tails import AssumedTails
 
 __all__ = ["LEVELS", "LevelMean", "MeanEstimate"]
 
-LEVELS = (0.8, 0.95, 0.99)  # of the intervals that are shown together
+LEVELS = (0.8, 0.95, 0.99)  # the confidence levels of the intervals that pictures and reports show together
 
 
 class LevelMean(NamedTuple):
@@ -37,7 +40,7 @@ class LevelMean(NamedTuple):
 
     @property
     def in_words(self) -> str:
-        """The budgets."""
+        """The budgets of the level, such as "0.1" or "0.1 to 0.5"."""
         ends = [f"{end:.2g}" for end in (self.lowest, self.highest)]
         return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
@@ -47,7 +50,7 @@ class LevelMean(NamedTuple):
 
     @property
     def mean_in_words(self) -> str:
-        """The mean and its error."""
+        """The mean and its error (std), in words."""
         return f"{rounded(self.mean, self.std)} +- {short(self.std, 2)}"
 
 
@@ -62,15 +65,17 @@ class MeanEstimate:
     scale: float
     """The population's standard deviation, estimated privately."""
     law: Law
+    """The distribution of the error, from which intervals are taken."""
     plan: Plan
     """How the estimate was made, and what was expected of it."""
     promise: Promise
+    """What is guaranteed, to whom, and what it cost."""
     weighting: WhoCounts
     """Who counts how much: "everyone" the same, in proportion to "budgets", or "pooled", between the two."""
     warnings: tuple[str, ...]
     """What to know about the answer, as far as the released numbers show."""
     asked: Asked = NAMELESS
-    """What it is of."""
+    """What was asked for: the name of the column, and the entry whose share is estimated."""
     missing: float | None = None
     """The approximate fraction of missing values, by weight; None where it is not released."""
     missing_at_most: float | None = None
@@ -84,7 +89,7 @@ class MeanEstimate:
     levels: tuple[LevelMean, ...] = ()
     """The mean by budget, where levels of budgets were summed separately."""
     levels_differ: bool = False
-    """Whether these differ by more than chance explains."""
+    """Whether the means of the levels differ by more than chance explains."""
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """The interval that contains the population's mean with probability `level`, if the assumptions hold."""
@@ -105,27 +110,27 @@ class MeanEstimate:
 
     @property
     def noise_std(self) -> float:
-        """Standard deviation of the error due to noise."""
+        """The standard deviation of the error due to noise."""
         return self.law.noise_std
 
     @property
     def sampling_std(self) -> float:
-        """Standard deviation of the error due to sampling."""
+        """The standard deviation of the error due to sampling."""
         return self.law.sampling_std
 
     @property
     def tails_std(self) -> float:
-        """Standard deviation of the error due to tails that the budget could not show; 0 where none are assumed."""
+        """The standard deviation of the error due to tails that the budget cannot show; 0 where none are assumed."""
         return self.law.tails_std
 
     @property
     def std(self) -> float:
-        """Standard deviation of the error: its square is the sum of the squares of its three parts."""
+        """The standard deviation of the error: its square is the sum of the squares of its three parts."""
         return finite(math.hypot(self.noise_std, self.sampling_std, self.tails_std))
 
     @property
     def error_parts(self) -> dict[str, float]:
-        """What the error is made of, in words."""
+        """The standard deviation of each part of the error, by its name in words."""
         parts = {"noise": self.noise_std, "sampling": self.sampling_std}
         return parts if self.assumed is None else {**parts, "unseen tails": self.tails_std}
 
@@ -155,13 +160,13 @@ class MeanEstimate:
         return self.plan.whose_mean(self.weighting)
 
     def shown(self, number: float) -> str:
-        """A number in the unit of the mean, to a hundredth of the error; shares in percent."""
+        """A number in the unit of the mean as text, to a hundredth of the error; shares in percent."""
         if self.asked.is_share:
             return f"{rounded(100 * number, 100 * self.std)} %"
         return rounded(number, self.std)
 
     def shown_error(self, error: float) -> str:
-        """An error in the unit of the mean; those of shares in percentage points."""
+        """An error in the unit of the mean as text; errors of shares in percentage points."""
         return f"{short(100 * error)} percentage points" if self.asked.is_share else short(error)
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
@@ -203,7 +208,7 @@ class MeanEstimate:
         }
 
     def further_rows(self, level: float = 0.95) -> list[tuple[str, str]]:
-        """The mean as a percentage, for yes or no; and how many values are missing."""
+        """Rows of text: the mean as a percentage, if the bounds are (0, 1), and how many values are missing."""
         return [*self._percentage_rows(level), *self.missing_rows()]
 
     def _percentage_rows(self, level: float) -> list[tuple[str, str]]:
@@ -213,18 +218,18 @@ class MeanEstimate:
         return [("as a percentage", f"{mean} %, {100 * level:.6g} % interval {low} to {high} %")]
 
     def missing_rows(self) -> list[tuple[str, str]]:
-        """How many values are missing, where that is released."""
+        """A row of text on how many values are missing, if that is released."""
         return [] if self.missing is None else [("missing", self._missing_in_words(self.missing))]
 
     def assumed_rows(self) -> list[tuple[str, str]]:
-        """What the interval takes for granted, where it does, and what known bounds do to values beyond."""
+        """Rows of text: what known bounds do to values beyond them, and what the interval assumes about tails."""
         bounds = self.plan.bounds
-        is_told = bounds.are_given and not self.asked.is_share
-        rows = [("bounds", bounds.clipping_in_words)] if is_told else []
+        has_bounds_to_show = bounds.are_given and not self.asked.is_share
+        rows = [("bounds", bounds.clipping_in_words)] if has_bounds_to_show else []
         return [*rows, ("assumed", str(self.assumed))] if self.assumed else rows
 
     def level_rows(self) -> list[tuple[str, str]]:
-        """The mean by budget, where levels differ."""
+        """Rows of text: the mean by level of budgets, if the levels differ."""
         if not self.levels_differ:
             return []
         return [
@@ -233,13 +238,14 @@ class MeanEstimate:
         ]
 
     def _missing_in_words(self, missing: float) -> str:
-        """About how many; or how many there are at most, if noise alone may explain what seems to be missing."""
+        """About how many values are missing or, if noise alone may explain what was released, how many at most."""
         if self.missing_is_seen:
             return f"about {100 * missing:.2g} % of the values"
         most = missing if self.missing_at_most is None else self.missing_at_most
         return f"less than {100 * most:.2g} % of the values"
 
     def _rows(self, level: float = 0.95) -> list[tuple[str, str]]:
+        """The whole estimate as rows of text, each with its name."""
         rows = self._rows_of_no_answer() if self.contradicted else self._rows_of_answer(level)
         spending = self.promise.spending
         rows += [("cost", str(spending))] if spending else []
@@ -247,7 +253,7 @@ class MeanEstimate:
         return rows if self.private else [("NOT PRIVATE", "seeded randomness, for simulation only"), *rows]
 
     def _rows_of_no_answer(self) -> list[tuple[str, str]]:
-        """Why there is none first; then what was released, as what it is."""
+        """Rows of text if there is no answer: first the reasons, then the released number, named as what it is."""
         return [
             *(("NO ANSWER", text) for text in self.contradictions),
             ("what to do next", self.cost_of_another),
@@ -255,6 +261,7 @@ class MeanEstimate:
         ]
 
     def _rows_of_answer(self, level: float) -> list[tuple[str, str]]:
+        """Rows of text if there is an answer, with an interval at this confidence level."""
         low, high = (rounded(end, self.std) for end in self.interval(level))
         parts = ", ".join(f"{name} {short(size)}" for name, size in self.error_parts.items())
         return [
