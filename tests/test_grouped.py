@@ -179,6 +179,27 @@ def test_groups_of_any_size_are_located_each_in_its_way(groups: list[str], bound
         assert abs(estimate.mean - 100.0) < 4.5 * estimate.std
 
 
+@MODELS
+def test_some_groups_between_known_bounds_are_located_and_others_are_not(options: dict[str, Any]) -> None:
+    """Groups of one size, whose total budgets lie on both sides of where locating begins to pay."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 10, 2000)
+    budgets = rng.choice([0.1, 0.5, 1.0, 4.0], group.size)
+    options = {**options, "budget_range": (0.1, 4.0)} if options else {}
+    found = estimate_mean(
+        rng.random(group.size) < 0.4,
+        budgets,
+        by=group,
+        groups=range(10),
+        bounds=(0, 1),
+        randomness=Randomness.seeded(0),
+        **options,
+    )
+    assert len(found) == 10
+    if not options:
+        assert {"histogram" in estimate.plan.shares for estimate in found.values()} == {False, True}
+
+
 def test_a_skewed_group_is_right_and_does_not_warn() -> None:
     skewed = np.where(REGION == "south", np.random.default_rng(1).exponential(2.0, REGION.size) ** 2, VALUES)
     found = estimate_mean(skewed, BUDGETS * 4, by=REGION, groups=["north", "south"], randomness=Randomness.seeded(3))

@@ -22,6 +22,7 @@ from pdpmean.core.weights import locating_weights
 from pdpmean.inference.missing import MissingShare
 from pdpmean.inference.population import Population
 from pdpmean.laws.clipped_normal import centered
+from pdpmean.laws.far_cells import FAR_PLACE
 from pdpmean.laws.mixed_law import Part, mix
 from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled
 from pdpmean.planning.levels import NEXT_TO_NOTHING, Combined, Levels, combined_far, combined_sums
@@ -43,7 +44,6 @@ __all__ = ["Levelled"]
 _FAR_CELLS = ("below", "above")  # the fields that hold far cells
 _FALSE_ALARM = 0.006  # the probability that levels with equal means are said to differ, over all groups
 _SIGNIFICANT_NATS = 5.0  # missing or far weight above this is taken to be more than noise of scale 1
-_FAR_PLACE = 0.85  # the mean distance of the far values in a cell, relative to the cell's outer end
 _LEAST_NATS = 1.0  # the smallest weight that a level with a private total is taken to have, whatever the noise
 _LEAST_PRESENT = 0.1  # the smallest part of a level's weight that is taken to have a value within the clip
 _COUNTED_NATS = 6.0  # from this released weight on, the people of a level are counted by it instead of by the census
@@ -388,7 +388,7 @@ def _far_share(levels: Sequence[SumsOfOne]) -> float:
     if not clipped:
         return 0.0
     cells = np.sum([(*level.below, *level.above) for level in clipped], axis=0)
-    far_nats = float(cells[cells > _SIGNIFICANT_NATS * math.sqrt(len(levels))].sum()) / _FAR_PLACE
+    far_nats = float(cells[cells > _SIGNIFICANT_NATS * math.sqrt(len(levels))].sum()) / FAR_PLACE
     return min(far_nats / max(sum(level.weight for level in clipped), _LEAST_NATS), 1 - _LEAST_PRESENT)
 
 

@@ -100,7 +100,8 @@ def make_plan(
     planner = _planner(census, options, room, most_levels)
     near = earlier.near(census) if planner.needs_locating else None
     plan = planner.best(near)
-    earlier.plan = near or plan
+    if planner.needs_locating:  # a plan that locates nothing says nothing about one that does
+        earlier.plan = near or plan
     if not planner.accepts(plan):
         raise _refusal(plan, options, earlier.needed(planner, options))
     return replace(plan, nothing_missing=options.nothing_missing)
