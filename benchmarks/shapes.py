@@ -112,7 +112,7 @@ FRESH: dict[str, Population] = {
 POPULATIONS = TUNED | FRESH
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)  # all of them: each takes seconds to draw
 def truth(name: str) -> tuple[float, float, Floats]:
     """The mean, the standard deviation, and many sorted values of a population."""
     rng = np.random.default_rng(5)
