@@ -78,7 +78,7 @@ CREATE TABLE releases (
 
 # What each release cost each person. It is ordered by release, so that a new release is appended, and finding one
 # person's costs takes one look-up per release. `place` is the position of their record in the data; it is set to 0
-# before the transaction ends.
+# before the transaction ends, so every row is updated once.
 _COSTS = f"""
 CREATE TABLE costs (
     release BIGINT NOT NULL,
@@ -86,7 +86,7 @@ CREATE TABLE costs (
     place BIGINT NOT NULL,
     {_amount("cost")},
     PRIMARY KEY (release, person)
-) {{clustered}}"""
+) {{clustered}} {{rewritten}}"""
 
 _FORMAT = "CREATE TABLE ledger_format (number INTEGER NOT NULL)"
 
