@@ -294,9 +294,9 @@ def test_a_constant_column_from_a_bound_is_said_to_be_one(value: float, people: 
 
 def test_a_constant_column_is_seen_from_a_bound_where_no_centre_is_sought() -> None:
     for seed in range(5):
-        found = seeded(np.full(700, 5.0), 1.0, seed=seed, bounds=(0.0, None))
+        found = seeded(np.full(600, 5.0), 1.0, seed=seed, bounds=(0.0, None))
         assert said(found) == ()
-        assert abs(found.mean - 5.0) < 4.5 * math.hypot(found.noise_std, found.sampling_std) < 2.0
+        assert abs(found.mean - 5.0) < 4.5 * math.hypot(found.noise_std, found.sampling_std) < 3.0
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")

@@ -13,6 +13,7 @@ from released_columns import UNBOUNDED, Column, first_cell, histogram, run
 
 from pdpmean.core.types import Floats
 from pdpmean.laws.clip_ends import choose_clips
+from pdpmean.laws.far_cells import FAR_EDGES
 from pdpmean.laws.far_mean import FAR_CELLS, FarMean, PrivateTotal, PublicTotal, conclude_means
 from pdpmean.laws.grid_law import GridLaw
 from pdpmean.laws.histogram import CELLS, Histogram
@@ -148,7 +149,7 @@ def read_bell() -> Reading:
 def test_a_tail_that_no_histogram_had_shown_is_what_far_cells_hold() -> None:
     """A bell has nothing there. Each cell adds what it holds, at its end."""
     reading, tail = read_bell(), [40.0, 16.0, 6.0]
-    adds = 30 * sum(nats * 2 ** ((cell + 2) / 2) for cell, nats in enumerate(tail)) / 1000
+    adds = 30 * sum(nats * FAR_EDGES[cell + 1] for cell, nats in enumerate(tail)) / 1000
     assert concluded(reading, []).mean == pytest.approx(50, abs=0.1)
     assert concluded(reading, tail).mean - 50 == pytest.approx(adds, rel=0.15)
 

@@ -207,7 +207,7 @@ def test_levels_that_are_summed_together_are_those_of_the_twin(
     budgets[::9] = np.resize([*ALLOWANCES_OF_LEVELS, 0.0, math.inf, math.nan], budgets[::9].size)
     budgets[::9] /= model.limits[2]
     caps = [0.7, 0.02, 0.3, 0.1, 0.9, 0.05, 0.4, 0.2]
-    clips = [clip_of(model, Fraction(3, 4), cap, 4.5, 2.5, **treatment) for cap in caps[:levels]]
+    clips = [clip_of(model, Fraction(3, 4), cap, 4.5, 1.25, **treatment) for cap in caps[:levels]]
     summing = summing_of(clips, [ALLOWANCES_OF_LEVELS[: levels - 1]], grouped=False)
     with compiled():
         fast = all_sums(summing, batch_of(values, budgets))

@@ -353,7 +353,7 @@ def test_shares_of_an_entry_are_never_located() -> None:
 @both_models
 def test_wide_bounds_with_little_budget_are_measured_from_the_lower_one(model: str) -> None:
     rng = np.random.default_rng(4)
-    people = 1000 if model == "bounded" else 800
+    people = 1000 if model == "bounded" else 600
     bells = [rng.normal(171, 9, people) for _ in range(30)]
     found = [seeded(bell, 0.5, seed=seed, bounds=(0.0, 1000.0), **(MODELS[model])) for seed, bell in enumerate(bells)]
     assert all(estimate.center == 0.0 for estimate in found)

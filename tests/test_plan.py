@@ -86,7 +86,7 @@ def test_shares_are_exact_and_dyadic(options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("bounds", [(0, None), (None, 0)])
 def test_from_a_bound_a_centre_is_sought_only_where_there_is_budget_enough(bounds: Any) -> None:
-    few, many = (pdpmean.plan_mean({0.5: people}, bounds=bounds) for people in (1500, 3000))
+    few, many = (pdpmean.plan_mean({0.5: people}, bounds=bounds) for people in (1200, 3000))
     assert set(few.shares) == {"histogram", "sum"}
     assert set(many.shares) == {"center", "histogram", "sum"}
     assert few.failure_probability() == 0 < many.failure_probability(1e4)

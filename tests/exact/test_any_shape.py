@@ -214,8 +214,8 @@ def at(place: float) -> float:
 
 
 LAST = FAR_EDGES[-1] / STEPS  # in half widths: where the last cell of far values ends
-INSIDE = [-1.0, -0.6, 0.0, 2.0**-30, 0.25, 1.0, -1.2, 1.41]
-BEYOND_CLIP = [-1.42, 1.5, 2.0, -2.001, 5.9, -1e3, 0.99 * LAST, -LAST, 2 * LAST, 1e300, -1e300]
+INSIDE = [-1.0, -0.6, 0.0, 2.0**-30, 0.25, 1.0, -1.2, 2.82]
+BEYOND_CLIP = [-2.83, 3.0, 4.0, -4.001, 5.9, -1e3, 0.99 * LAST, -LAST, 2 * LAST, 1e300, -1e300]
 VALUES = [*map(at, INSIDE), *map(at, BEYOND_CLIP), FAR, -FAR, MISSING]
 
 
@@ -241,7 +241,7 @@ def documented_cost(value: float, model: Model, bounds: Bounds) -> float:
     z = (value - MIDDLE) / HALF
     if math.isnan(z):
         return 1.0
-    if abs(z) > math.sqrt(2) and math.isinf(bounds.high if z > 0 else bounds.low):
+    if abs(z) > FAR_FROM / STEPS and math.isinf(bounds.high if z > 0 else bounds.low):
         cell_end = next((end for end in FAR_EDGES if abs(z) * STEPS < end), FAR_EDGES[-1]) / STEPS
         return min(abs(z) / cell_end, 1.0)
     z = min(max(z, -1.0), 1.0)
@@ -372,7 +372,11 @@ def test_a_record_is_inside_or_missing_or_in_one_far_cell(model: Model) -> None:
         sums = exact_sums(clip, [value], [3.0])
         assert sum(number > 0 for number in (sums.counted, sums.missing, sums.far_weight)) == 1
         assert (sums.counted == 0) <= (sums.values == sums.extra == 0)
-        assert (sums.far_weight > 0) == (sum(number > 0 for number in sums.far) == 1) == (abs(value - MIDDLE) > 2.829)
+        assert (
+            (sums.far_weight > 0)
+            == (sum(number > 0 for number in sums.far) == 1)
+            == (abs(value - MIDDLE) > HALF * FAR_FROM / STEPS)
+        )
         assert all(0 <= number <= sums.far_weight * STEPS for number in sums.far)
         assert sums.everybody == exact_sums(clip, [MIDDLE], [3.0]).counted
 

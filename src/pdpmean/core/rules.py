@@ -72,8 +72,12 @@ class SumRule(NamedTuple):
 
 # Far cells, on each side of the clip: half octaves of the distance from its middle.
 FAR_CELLS = 24
-FAR_FROM = math.sqrt(2) * STEPS
-"""The distance from the middle, in steps, from which a value is far: sqrt(2) half widths of the clip."""
+FAR_FROM = 2 * math.sqrt(2) * STEPS
+"""The distance from the middle, in steps, from which a value is far: sqrt(8) half widths of the clip.
+
+Nearer ones count as the end of the clip. Far values are not in the clipped sum, so that a nearer limit would lose more
+from the mean than far cells, with their noise, can restore.
+"""
 FAR_EDGES = tuple(FAR_FROM * 2 ** ((cell + 1) / 2) for cell in range(FAR_CELLS))
 """The end of each far cell, in steps; the last cell also holds everything beyond."""
 # Columns of a table of sums, after those of values, counted and extra: the missing weight, the weight of far values,

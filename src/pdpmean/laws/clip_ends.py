@@ -15,6 +15,7 @@ import numpy as np
 from pdpmean.core.numbers import finite
 from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
+from pdpmean.laws.histogram import CELLS
 from pdpmean.laws.reading import TOGETHER, Counted, Reading, closed_sides
 from pdpmean.laws.tail_atoms import TailAtoms, stack_atoms
 from pdpmean.laws.tails import FINE
@@ -24,16 +25,17 @@ __all__ = ["choose_clips"]
 
 # The cost of an end is the mean of this power of the squared error. In a mean square, tails that are improbable but
 # huge would decide.
-_POWER = 0.15
+_POWER = 0.1
 
 _DEVIATION = 0.7  # roughly: the standard deviation of a side over its scale
 _TRIED = FINE // 2 * np.arange(-10, 40)  # ends that are tried: every quarter octave around the scale, in table points
 _BEYOND_VISIBLE = 12  # half octaves: no end lies farther beyond the outermost visible cell
 _LIKELIEST = 64  # atoms per side that enter the cost
 
-# A clip is widened for safety as long as that costs next to nothing. Two limits:
+# A clip is widened for safety as long as that costs next to nothing. Three limits:
 _VARIANCE_SEEN = 25.0  # nats per squared half width; in a wider clip, noise hides the variance itself
-_NEGLIGIBLE_NOISE = 0.25  # std of noise over std of sampling: together they are 3 % more than sampling alone
+_NEGLIGIBLE_NOISE = 0.35  # std of noise over std of sampling: together they are 6 % more than sampling alone
+_MOST_WIDENING = 2.0  # times the width: tails are hardly ever so much longer than they seem
 
 _NARROWEST = 2.0**-38  # least width of a clip, relative to the size of its ends
 _LEAST_WIDTH = 2.0**-1000  # least width of a clip in absolute terms
@@ -95,34 +97,57 @@ def _reaches(readings: Sequence[Reading], summed: Sequence[Counted], limit: Floa
     visible = np.array([reading.visible for reading in readings])
     at_least = np.minimum(np.where(visible > 0, 2 ** (visible / 2), 0.0), limit)
     is_empty = (atoms.empty > 0.5) & (visible == 0) | closed
-    tried = FINE * np.round(_mean_scales(atoms)).astype(np.int64)[..., None] + _TRIED
+    # No end before the outermost visible cell is tried; that cell's own end is, as the tail may be improbable.
+    last_visible = FINE * visible.astype(np.int64)
+    around = np.where(visible > 0, np.minimum(_mean_scales(atoms), visible), _mean_scales(atoms))
+    tried = np.maximum(FINE * np.round(around).astype(np.int64)[..., None] + _TRIED, last_visible[..., None])
     ends = 2 ** (tried / (2 * FINE))
     without_noise = _squares_without_noise(atoms, people, atoms.excess_at(tried))
+    if_empty = _squares_if_empty(atoms, people)
     reach = np.where(is_empty, 0.0, at_least)
     for _ in range(2):  # each end depends on the other, but only through the noise
         noise = 0.5 * ((ends + reach[:, ::-1, None]) / nats[:, None, None]) ** 2
-        best = _cost(atoms, noise, without_noise).argmin(axis=-1)[..., None]
+        best = _cost(atoms, noise, without_noise, if_empty).argmin(axis=-1)[..., None]
         best_end = np.take_along_axis(ends, best, axis=-1)[..., 0]
         reach = np.where(is_empty, 0.0, np.maximum(best_end, at_least))
-    reach = reach * _free_widening(atoms, ~is_empty, nats, people, reach)
+    variance = np.maximum(_variances(atoms, ~is_empty), _visible_variances(readings))
+    reach = reach * _free_widening(variance, nats, people, reach)
     outermost = visible.max(axis=1, keepdims=True)
     at_most = np.where(outermost > 0, 2 ** ((outermost + _BEYOND_VISIBLE) / 2), np.inf)
     return _past_anchor(readings, atoms, nats, people, np.minimum(np.minimum(reach, at_most), limit))
 
 
-def _free_widening(atoms: TailAtoms, is_occupied: Bools, nats: Floats, people: Floats, reach: Floats) -> Floats:
+def _free_widening(variance: Floats, nats: Floats, people: Floats, reach: Floats) -> Floats:
     """By group: the factor, at least 1, by which the clip can be widened at next to no cost.
 
-    The margin is worth having, since tails are never quite what the posterior expects. Only occupied sides say how far
-    values vary.
+    The margin is worth having, since tails are never quite what the posterior expects.
     """
-    by_side = (atoms.weight * atoms.mass * 2**atoms.log_scale).sum(axis=2)
-    variance = np.where(is_occupied, by_side, 0.0).sum(axis=1)
     cheap = _NEGLIGIBLE_NOISE * np.sqrt(2 * variance / people) * nats
     widest = np.minimum(cheap, np.sqrt(variance * nats / _VARIANCE_SEEN))
     total = reach.sum(axis=1)
-    factor: Floats = np.where(total > 0, np.maximum(widest / np.maximum(total, 1e-300), 1.0), 1.0)
+    factor: Floats = np.where(total > 0, np.clip(widest / np.maximum(total, 1e-300), 1.0, _MOST_WIDENING), 1.0)
     return factor[:, None]
+
+
+def _variances(atoms: TailAtoms, is_occupied: Bools) -> Floats:
+    """By group: the mean square distance from the anchor according to the scales of the tails on occupied sides."""
+    by_side = (atoms.weight * atoms.mass * 2**atoms.log_scale).sum(axis=2)
+    variance: Floats = np.where(is_occupied, by_side, 0.0).sum(axis=1)
+    return variance
+
+
+def _visible_variances(readings: Sequence[Reading]) -> Floats:
+    """By group: the variance of the values in the cells up to the outermost visible one, on each side.
+
+    Where most values are near the anchor and the rest far from it, the scale of a tail says little about it.
+    """
+    cells = np.array([reading.cells / reading.nats for reading in readings])
+    visible = np.array([reading.visible for reading in readings])
+    inside = np.where(np.arange(CELLS) < visible[..., None], cells, 0.0)
+    distances = 2.0 ** ((np.arange(CELLS) + 0.5) / 2)  # in the middle of each cell, in units of the first
+    mean = ((inside[:, 1] - inside[:, 0]) * distances).sum(axis=-1)
+    mean_square = (inside * distances**2).sum(axis=(1, 2))
+    return np.maximum(mean_square - mean**2, 0.0)
 
 
 def _mean_scales(atoms: TailAtoms) -> Floats:
@@ -134,16 +159,30 @@ def _mean_scales(atoms: TailAtoms) -> Floats:
 
 def _squares_without_noise(atoms: TailAtoms, people: Floats, bias: Floats) -> Floats:
     """By group, side, atom and end: the squared error from sampling and from the bias of the clip."""
-    sampling = _DEVIATION**2 * 2**atoms.log_scale / people[:, None, None]
-    return sampling[..., None] + bias**2
+    return _squares_of_sampling(atoms, people)[..., None] + bias**2
 
 
-def _cost(atoms: TailAtoms, noise: Floats, without_noise: Floats) -> Floats:
-    """By group, side and end: the posterior mean of ``squared_error ** _POWER``; `noise` is a variance."""
+def _squares_if_empty(atoms: TailAtoms, people: Floats) -> Floats:
+    """By group and side: the squared error from sampling if this side is empty, so that only the other one varies."""
+    by_side: Floats = (atoms.weight * _squares_of_sampling(atoms, people)).sum(axis=-1)
+    return by_side[:, ::-1]
+
+
+def _squares_of_sampling(atoms: TailAtoms, people: Floats) -> Floats:
+    """By group, side and atom: the squared error from sampling."""
+    squares: Floats = _DEVIATION**2 * 2**atoms.log_scale / people[:, None, None]
+    return squares
+
+
+def _cost(atoms: TailAtoms, noise: Floats, without_noise: Floats, if_empty: Floats) -> Floats:
+    """By group, side and end: the posterior mean of ``squared_error ** _POWER``; `noise` is a variance.
+
+    `without_noise` is the squared error besides noise under each atom, and `if_empty` the same on an empty side.
+    """
     error = without_noise + noise[:, :, None]
     np.power(error, _POWER, out=error)
-    cost: Floats = (atoms.weight[:, :, None] @ error)[:, :, 0]
-    return cost
+    if_occupied: Floats = (atoms.weight[:, :, None] @ error)[:, :, 0]
+    return if_occupied + atoms.empty[..., None] * (if_empty[..., None] + noise) ** _POWER
 
 
 def _past_anchor(readings: Sequence[Reading], atoms: TailAtoms, nats: Floats, people: Floats, reach: Floats) -> Floats:
@@ -157,7 +196,8 @@ def _past_anchor(readings: Sequence[Reading], atoms: TailAtoms, nats: Floats, pe
     # Starts that are tried: the anchor itself, and quarter octaves up to the innermost visible cell.
     starts = np.where(may_move, 2 ** (innermost / 2), 1.0)[..., None] * np.append(0.0, 2 ** (-np.arange(9) / 4))
     noise = 0.5 * ((reach[..., None] - starts) / nats[:, None, None]) ** 2
-    cost = _cost(atoms, noise, _squares_without_noise(atoms, people, atoms.within(starts).excess))
+    without_noise = _squares_without_noise(atoms, people, atoms.within(starts).excess)
+    cost = _cost(atoms, noise, without_noise, _squares_if_empty(atoms, people))
     best = np.take_along_axis(starts, cost.argmin(axis=-1)[..., None], axis=-1)[..., 0]
     moved: Floats = np.where(may_move[:, ::-1], -best[:, ::-1], reach)
     return moved

@@ -22,6 +22,7 @@ __all__ = ["Cut", "cut_off"]
 _EDGES = FAR_EDGES[1 : SEEN_CELLS + 1]  # outer edges of the cells that tell tails apart
 _LEAST_FAR = 0.3  # nats: a far cell is read as holding at least this, whatever the noise
 _MOST_LOST = 2.0**100  # half widths: keeps squares finite
+_TINY = 1e-300  # avoids a division by zero
 _LARGEST_QUANTILE = 0.998  # losses beyond this quantile of their distribution are reduced to it
 
 
@@ -70,6 +71,15 @@ class Cut(NamedTuple):
         """Variance due to sampling, of measured cells and of the loss to tails."""
         variance: Floats = np.where(self.is_measured, self.far_sampling, 0).sum(axis=(1, 2)) + self.tail_sampling
         return variance
+
+    @property
+    def certainty(self) -> Floats:
+        """How far the loss to tails is known, from 0 to 1: its squared mean over its mean square."""
+        mean = (self.chances * self.lost).sum(axis=-1)
+        variance = (self.chances * self.lost**2).sum(axis=-1) - mean**2
+        square = (mean**2).sum(axis=1)
+        certainty: Floats = square / np.maximum(square + np.maximum(variance, 0).sum(axis=1), _TINY)
+        return certainty
 
     @property
     def second_moment(self) -> Floats:

@@ -24,8 +24,8 @@ __all__ = ["FAR_CELLS", "FAR_EDGES", "FAR_PLACE", "Geometry", "occupied_probabil
 FAR_CELLS = 24
 """Far cells per side."""
 
-FAR_EDGES = 2.0 ** ((np.arange(FAR_CELLS + 1) + 1) / 2)
-"""Edges of the far cells, as distances from the middle of the clip in half widths of the clip."""
+FAR_EDGES = 2.0 ** ((np.arange(FAR_CELLS + 1) + 3) / 2)
+"""Edges of the far cells, as distances from the middle of the clip in half widths of the clip (`core/rules.py`)."""
 
 FAR_PLACE = 0.85
 """Where the values of a far cell lie on average, as a fraction of its outer edge."""

@@ -41,14 +41,15 @@ _OCTAVES = np.arange(-2, 3)  # binary logarithm of how many times the weight a t
 _SLOPE = 0.6  # octaves of weight per cell by which a tail may fall faster or more slowly
 
 # Free tails: the weight of a cell over that of the one before, the number of cells, and the weight of the first cell
-# in nats. That goes from the least to the most in `_STARTS` steps, or to more if some far cell holds more.
-_RATIOS = np.array([0.2, 0.4, 0.6, 0.8])
+# in nats. That goes from the least to the most in `_STARTS` steps, or to more if some far cell holds more. With a ratio
+# above a half and no last cell, the variance would be infinite.
+_RATIOS = np.array([0.2, 0.35, 0.5, 0.65])
 _LASTS = np.array([1, 2, 3, 4, 6, SEEN_CELLS])
 _STARTS = 6
 _LEAST_START = 0.25
 _MOST_START = 8.0
 
-_MEAN_EXCESS_IN_GAP = 0.2  # half widths: how far values between the clip and the first far cell exceed the clip
+_MEAN_EXCESS_IN_GAP = 0.8  # half widths: how far values between the clip and the first far cell exceed the clip
 
 # If a tail holds more than this many times what was read (`Reading.tail_factors`), levels differ.
 _LEVELS_DIFFER = 1.15
@@ -79,7 +80,7 @@ class _Prior:
         return chances
 
 
-_USUAL_PRIOR = _Prior(octave_odds=3.0, like_family=(0.06, 0.7, 0.09), like_power=(0.12, 0.03), free=0.04)
+_USUAL_PRIOR = _Prior(octave_odds=3.5, like_family=(0.06, 0.7, 0.07), like_power=(0.12, 0.03), free=0.03)
 _PRIOR_IF_LEVELS_DIFFER = _Prior(octave_odds=2.5, like_family=(0.08, 0.6, 0.12), like_power=(0.14, 0.06), free=0.06)
 
 

@@ -42,8 +42,8 @@ _USUAL_PART = 0.25
 # They correspond to total budgets of about 500 and, since a known bound costs nothing, 250.
 _LEAST_HISTOGRAM, _LEAST_FROM_BOUND = 72.0, 44.0
 # Nats above which a centre is worth its price even if a bound is known, since few populations begin at their bound. By
-# simulation: at 500 nats the bound is still slightly better, at 1,000 the centre is.
-_ENOUGH_FOR_CENTER = 650.0
+# simulation: at 250 nats the bound is still slightly better, at 500 the centre is.
+_ENOUGH_FOR_CENTER = 350.0
 _FINE_PART = 0.5  # the part of the centre's prior that is spread over all doubles; the rest is for round numbers
 # The width of the clip that the weights are chosen for, relative to the best for skewed values: tails may be longer.
 _LONGER = 1.4
