@@ -23,10 +23,12 @@ from pdpmean.inference.missing import MissingShare
 from pdpmean.inference.population import Population
 from pdpmean.laws.clipped_normal import centered
 from pdpmean.laws.far_cells import FAR_PLACE
+from pdpmean.laws.level_sizes import LevelSizes, level_sizes
 from pdpmean.laws.mixed_law import Part, mix
-from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled
+from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled, normal_scores
 from pdpmean.planning.levels import NEXT_TO_NOTHING, Combined, Levels, combined_far, combined_sums
 from pdpmean.planning.plan import Plan, WhoCounts
+from pdpmean.planning.prediction import TENT_PART
 from pdpmean.planning.released import (
     Average,
     BehindFarCells,
@@ -44,9 +46,8 @@ __all__ = ["Levelled"]
 _FAR_CELLS = ("below", "above")  # the fields that hold far cells
 _FALSE_ALARM = 0.006  # the probability that levels with equal means are said to differ, over all groups
 _SIGNIFICANT_NATS = 5.0  # missing or far weight above this is taken to be more than noise of scale 1
-_LEAST_NATS = 1.0  # the smallest weight that a level with a private total is taken to have, whatever the noise
+_LEAST_NATS = 1.0  # the smallest released weight that is compared with other weights, whatever the noise
 _LEAST_PRESENT = 0.1  # the smallest part of a level's weight that is taken to have a value within the clip
-_COUNTED_NATS = 6.0  # from this released weight on, the people of a level are counted by it instead of by the census
 _LARGEST_TILT = 20.0  # limits a ratio of tails to exp(20), so that it does not overflow
 _LEAST_VARIANCE = 2.0  # the smallest variance of z times the weight in nats: about the variance of the noise
 
@@ -54,14 +55,15 @@ _LEAST_VARIANCE = 2.0  # the smallest variance of z times the weight in nats: ab
 class _Level(NamedTuple):
     """The numbers that the sums of one level amount to.
 
-    Means are measured from the middle of the clip, in half widths of the clip; for a bell, in standard deviations.
+    Values are measured from the middle of the clip, in half widths of the clip; for a bell, in standard deviations.
     """
 
-    mean: float
+    values: float
+    """The sum of the values within the clip, each times its weight."""
     nats: float
-    """The total weight of the level."""
-    inside: float
-    """The weight of the values within the clip, which the mean is taken over."""
+    """The total weight of the level as released: public, or with noise."""
+    present: float
+    """The part of the weight whose values are within the clip."""
     spread: float
     """The sum of ``w (1 - z**2)`` over records of weight w and clipped value z in [-1, 1]; 0 for a bell."""
 
@@ -106,21 +108,30 @@ class Levelled:
         ]
 
     @cached_property
-    def nats(self) -> Floats:
-        """The total weight of each level: public, or with noise."""
-        return np.array([level.nats for level in self._levels])
-
-    @cached_property
-    def people(self) -> Floats:
-        """The number of people in each level: public, or inferred from the released weight if that is not all noise.
+    def _sizes(self) -> LevelSizes | None:
+        """The numbers of people in the levels, inferred from the released weights; None if budgets are public.
 
         Everybody in a level of private budgets has the same weight, the level's cap, so weight / cap counts people.
         """
         if self.plan.model.budgets_are_public:
-            return self.planned.people
-        counted = self.nats / np.array(self.planned.caps)
-        uncounted = np.minimum(self.planned.people, _COUNTED_NATS / self._caps)
-        return np.where(self.nats > _COUNTED_NATS, counted, uncounted)
+            return None
+        released_nats = np.array([level.nats for level in self._levels])
+        return level_sizes(released_nats / self._caps, _weight_noise_std(self._sums[0], self.plan) / self._caps)
+
+    @cached_property
+    def people(self) -> Floats:
+        """The number of people in each level: public, or the mean of the posterior."""
+        return self.planned.people if self._sizes is None else self._sizes.people
+
+    @cached_property
+    def nats(self) -> Floats:
+        """The total weight of each level: public, or that of `people`."""
+        return self.people * self._caps if self._sizes else np.array([level.nats for level in self._levels])
+
+    @cached_property
+    def _inside(self) -> Floats:
+        """The weight of the values within the clip, by level."""
+        return self.nats * [level.present for level in self._levels]
 
     @property
     def _caps(self) -> Floats:
@@ -137,16 +148,16 @@ class Levelled:
         """The population's standard deviation within the clip, in the unit of `_raw_means`."""
         if self.is_bell:
             return 1.0
-        inside = np.array([level.inside for level in self._levels])
-        total = float(inside.sum())
+        total = float(self._inside.sum())
         spread = sum(level.spread for level in self._levels) / total
-        mean = float(inside @ self._raw_means) / total
+        mean = float(self._inside @ self._raw_means) / total
         return math.sqrt(min(max(1 - spread - mean**2, _LEAST_VARIANCE / total), 1.0))
 
     @cached_property
     def _raw_means(self) -> Floats:
-        """The mean of each level, from the middle of the clip, in the unit of `_Level.mean`."""
-        return np.array([level.mean for level in self._levels])
+        """The mean of each level, from the middle of the clip, in the unit of `_Level.values`."""
+        means: Floats = np.array([level.values for level in self._levels]) / self._inside
+        return means if self.is_bell else np.clip(means, -1.0, 1.0)
 
     @cached_property
     def means(self) -> Floats:
@@ -156,17 +167,21 @@ class Levelled:
     @cached_property
     def errors(self) -> LevelErrors:
         """The errors of `means`, in standard deviations of the population."""
-        inside = np.array([level.inside for level in self._levels])
-        noise_std = _noise_std(self._sums[0], self.plan, self._raw_means) / inside / self._deviation
+        noise_std = _noise_std(self._sums[0], self.plan, self._raw_means) / self._inside / self._deviation
         return LevelErrors(
             noise_std=noise_std,
             effective=self.effective,
             share=self.people / self.people.sum(),
-            budgets=self.planned.middle,
-            weighed=self.planned.weighed,
+            share_covariance=self._sizes and self._sizes.covariance / self.people.sum() ** 2,
+            ranked=self._ranked(self.planned.ranked),
+            weighed=self._ranked(self.planned.weighed),
             unevenness=self.planned.unevenness,
             own=float(self.plan.whose.are_these_people),
         )
+
+    def _ranked(self, planned: Floats) -> Floats:
+        """The mean normal score of each level: as planned or, if budgets are private, by the inferred numbers."""
+        return planned if self._sizes is None else normal_scores(self.people)
 
     @cached_property
     def pooled(self) -> Pooled:
@@ -198,21 +213,8 @@ class Levelled:
         if not self.is_everyone:
             return self.pooled.mixed(self.means)
         if self.released.location.reading is None or self.is_bell:
-            return [Mixed(self._shares_of_people, 0.0, 1.0, 1.0, agree=False)]
-        return self.pooled.unmixed(self.means, self._shares_of_people)
-
-    @cached_property
-    def _shares_of_people(self) -> Floats:
-        """The share of all people in each level, by which the levels are combined if everyone counts the same.
-
-        If budgets are private, it is taken from the released weights, however noisy. Every level's sums are then
-        multiplied by 1 / cap, so that they add up to sums in which each person counts once.
-        """
-        if self.plan.model.budgets_are_public:
-            return self.errors.share
-        people = self.nats / self._caps
-        parts: Floats = people / people.sum()
-        return parts
+            return [Mixed(self.errors.share, 0.0, 1.0, 1.0, agree=False)]
+        return self.pooled.unmixed(self.means, self.errors.share)
 
     @cached_property
     def variants(self) -> list[Released]:
@@ -398,15 +400,12 @@ def _level(sums: SumsOfOne, plan: Plan, nats: float, far_share: float) -> _Level
         return _bell_level(sums, plan, nats)
     missing = sums.missing if sums.missing > _SIGNIFICANT_NATS and not plan.nothing_missing else 0.0
     if isinstance(sums, PublicTotalSums):
-        inside = max(sums.weight * (1 - far_share) - missing, _LEAST_PRESENT * sums.weight)
-        mean = sums.values / inside
-        return _Level(min(max(mean, -1.0), 1.0), sums.weight, inside, sums.spread)
+        present = max(1 - far_share - missing / sums.weight, _LEAST_PRESENT)
+        return _Level(sums.values, sums.weight, present, sums.spread)
     assert isinstance(sums, PrivateTotalSums)
-    inside = max(sums.weight, _LEAST_NATS)
-    mean = (sums.high - sums.low) / inside
-    return _Level(
-        min(max(mean, -1.0), 1.0), max(inside * (1 + far_share) + missing, _LEAST_NATS), inside, 2 * sums.middle
-    )
+    released_nats = sums.weight * (1 + far_share) + missing
+    present = max(sums.weight, _LEAST_NATS) / max(released_nats, _LEAST_NATS * (1 + far_share))
+    return _Level(sums.high - sums.low, released_nats, present, 2 * sums.middle)
 
 
 def _bell_level(sums: Average, plan: Plan, nats: float) -> _Level:
@@ -415,8 +414,15 @@ def _bell_level(sums: Average, plan: Plan, nats: float) -> _Level:
     For small shifts, the clipped mean is the shift times the part of the population inside the clip (`inside`).
     """
     clipped = centered(plan.clip_width)
-    weight = nats if plan.model.budgets_are_public else max(sums.total * plan.clip_width / clipped.tent, _LEAST_NATS)
-    return _Level(sums.mean * sums.total / weight * plan.clip_width / clipped.inside, weight, weight, 0.0)
+    weight = nats if plan.model.budgets_are_public else sums.total * plan.clip_width / clipped.tent
+    return _Level(sums.mean * sums.total * plan.clip_width / clipped.inside, weight, 1.0, 0.0)
+
+
+def _weight_noise_std(sums: SumsOfOne, plan: Plan) -> float:
+    """The noise (std) of the released weight of a level, in nats, if it is private."""
+    if isinstance(sums, Average):
+        return math.sqrt(2) / float(TENT_PART) * plan.clip_width / centered(plan.clip_width).tent
+    return math.sqrt(6)  # of three sums
 
 
 def _noise_std(sums: SumsOfOne, plan: Plan, means: Floats) -> Floats:

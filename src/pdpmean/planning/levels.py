@@ -20,7 +20,7 @@ from pdpmean.core.model import Model
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
 from pdpmean.core.whose import Whose
-from pdpmean.laws.pooling import LevelErrors, Pooled
+from pdpmean.laws.pooling import LevelErrors, Pooled, normal_scores
 from pdpmean.planning.prediction import Sums
 
 __all__ = [
@@ -85,8 +85,10 @@ class Levels:
     """The number of equally weighted people who would have the same sampling error."""
     middle: Floats
     """The mean logarithm of the allowance, over the level's people."""
+    ranked: Floats
+    """The mean rank of the allowance among everyone's, as a normal score (`laws/pooling.py`), over the people."""
     weighed: Floats
-    """The mean logarithm of the allowance, weighted as the records are."""
+    """The same, weighted as the records are."""
     unevenness: Floats
     """The relative standard deviation of the weights in each level."""
     everyone: bool = True
@@ -102,7 +104,7 @@ class Levels:
             noise_std=noise_std / self.nats,
             effective=self.effective,
             share=self.people / self.people.sum(),
-            budgets=self.middle,
+            ranked=self.ranked,
             weighed=self.weighed,
             unevenness=self.unevenness,
             own=of_these_people,
@@ -154,19 +156,21 @@ class _People(NamedTuple):
     allowances: Floats
     counts: Floats
     """The number of people at each allowance."""
-    logs: Floats
-    """The logarithms of the allowances."""
+    scores: Floats
+    """The ranks of the allowances among everyone's, as normal scores."""
     number: float
     """The total number of people."""
     middle: float
     """The mean logarithm of the allowance."""
+    ranked: float
+    """The mean of the scores."""
 
     @classmethod
-    def of(cls, allowances: Floats, counts: Floats) -> _People:
+    def of(cls, allowances: Floats, counts: Floats, scores: Floats) -> _People:
         """The people who hold these allowances."""
-        logs = np.log(allowances)
         number = float(counts.sum())
-        return cls(allowances, counts, logs, number, float(counts @ logs) / number)
+        shares = counts / number
+        return cls(allowances, counts, scores, number, float(shares @ np.log(allowances)), float(shares @ scores))
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,7 +319,7 @@ class LevelsFor:
         """The levels, if allowances in each count only up to the given one."""
         caps = [min(allowance * self.share, self.largest) for allowance in allowances]
         rows = [self._row(people, cap) for people, cap in zip(self._people, caps, strict=True)]
-        people, nats, effective, middle, weighed, unevenness = np.array(rows).T
+        people, nats, effective, middle, ranked, weighed, unevenness = np.array(rows).T
         return Levels(
             edges=tuple(self._starts[1:].tolist()),
             caps=tuple(caps),
@@ -324,24 +328,29 @@ class LevelsFor:
             nats=nats,
             effective=effective,
             middle=middle,
+            ranked=ranked,
             weighed=weighed,
             unevenness=unevenness,
             everyone=everyone,
         )
 
-    def _row(self, people: _People, cap: float) -> tuple[float, float, float, float, float, float]:
-        """One level, as numbers: people, nats, effective, middle, weighed and unevenness of `Levels`."""
+    def _row(self, people: _People, cap: float) -> tuple[float, ...]:
+        """One level, as numbers: people, nats, effective, middle, ranked, weighed and unevenness of `Levels`."""
         weights = np.minimum(people.allowances * self.share, cap)
         nats = float(people.counts @ weights)
         squares = float(people.counts @ weights**2)
         unevenness = math.sqrt(max(people.number * squares / nats**2 - 1, 0.0))
-        weighed = float(people.counts * weights @ people.logs) / nats
-        return people.number, nats, nats**2 / squares, people.middle, weighed, unevenness
+        weighed = float(people.counts * weights @ people.scores) / nats
+        return people.number, nats, nats**2 / squares, people.middle, people.ranked, weighed, unevenness
 
     @cached_property
     def _people(self) -> list[_People]:
         """The people of each level."""
-        return [_People.of(*self._holders(level)) for level in range(self._starts.size)]
+        holders = [self._holders(level) for level in range(self._starts.size)]
+        scores = normal_scores(np.concatenate([counts for _, counts in holders]))
+        ends = np.cumsum([counts.size for _, counts in holders])
+        by_level = np.split(scores, ends[:-1])
+        return [_People.of(*people, own) for people, own in zip(holders, by_level, strict=True)]
 
     def _holders(self, level: int) -> tuple[Floats, Floats]:
         """The allowances in a level, and the number of people at each."""
