@@ -262,12 +262,20 @@ class Levelled:
         the middle, a bell that is shifted by m standard deviations is exp(m x) times as dense, and tails are taken to
         be tilted likewise. If a tail belongs to one level, its factor is the ratio of that level's two parts.
         """
-        means = self._believed_means
-        middle = float(parts @ means)
-        ends = np.array([-1.0, 1.0]) / self._deviation - middle
+        deviation = self._deviation_of(parts)
+        means = self._believed_means * self._deviation / deviation
+        share = self.errors.share
+        middle = float(share @ means)
+        ends = np.array([-1.0, 1.0]) / deviation - middle
         tilts = np.exp(np.clip(np.outer(ends, means - middle), -_LARGEST_TILT, _LARGEST_TILT))
-        below, above = ((tilts @ parts) / (tilts @ self._located)).tolist()
+        below, above = ((tilts @ share) / (tilts @ self._located)).tolist()
         return below, above
+
+    def _deviation_of(self, parts: Floats) -> float:
+        """The standard deviation within the clip, in half widths, of the levels combined with these parts."""
+        spreads = np.array([level.spread for level in self._levels]) / self._inside
+        variance = 1 - float(parts @ spreads) - float(parts @ self._raw_means) ** 2
+        return math.sqrt(min(max(variance, self._deviation**2), 1.0))
 
     def _location(self, parts: Floats, *, agree: bool) -> Location:
         """The released location, with its tails adjusted to this combination; levels that agree have equal tails."""
