@@ -26,6 +26,7 @@ from pdpmean.laws.far_cells import FAR_PLACE
 from pdpmean.laws.level_sizes import LevelSizes, level_sizes
 from pdpmean.laws.mixed_law import Part, mix
 from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled, normal_scores
+from pdpmean.laws.two_point import Bools
 from pdpmean.planning.levels import NEXT_TO_NOTHING, Combined, Levels, combined_far, combined_sums
 from pdpmean.planning.plan import Plan, WhoCounts
 from pdpmean.planning.prediction import TENT_PART
@@ -41,15 +42,27 @@ from pdpmean.planning.released import (
 )
 from pdpmean.results.mean_estimate import LevelMean
 
-__all__ = ["Levelled"]
+__all__ = ["Levelled", "UnknownLevels"]
 
 _FAR_CELLS = ("below", "above")  # the fields that hold far cells
 _FALSE_ALARM = 0.006  # the probability that levels with equal means are said to differ, over all groups
 _SIGNIFICANT_NATS = 5.0  # missing or far weight above this is taken to be more than noise of scale 1
 _LEAST_NATS = 1.0  # the smallest released weight that is compared with other weights, whatever the noise
 _LEAST_PRESENT = 0.1  # the smallest part of a level's weight that is taken to have a value within the clip
+_ONE_SIDED = 1.64  # standard deviations above which noise is 5 % of the time
+_MANY_UNKNOWN = 0.25  # the share of people above which it is said that nothing is known about them
+_TAIL_PLACE = 1.4  # half widths from the middle of the clip: where a tail beyond it is compared between levels
 _LARGEST_TILT = 20.0  # limits a ratio of tails to exp(20), so that it does not overflow
 _LEAST_VARIANCE = 2.0  # the smallest variance of z times the weight in nats: about the variance of the noise
+
+
+class UnknownLevels(NamedTuple):
+    """The people who grant so little that nothing is known about their values."""
+
+    share: float
+    """Their share of all people, at most."""
+    budget: float
+    """The largest budget among them."""
 
 
 class _Level(NamedTuple):
@@ -115,8 +128,18 @@ class Levelled:
         """
         if self.plan.model.budgets_are_public:
             return None
-        released_nats = np.array([level.nats for level in self._levels])
-        return level_sizes(released_nats / self._caps, _weight_noise_std(self._sums[0], self.plan) / self._caps)
+        return level_sizes(self._released_people, self._people_std)
+
+    @cached_property
+    def _released_people(self) -> Floats:
+        """The number of people in each level that the released weight amounts to, with all its noise."""
+        released: Floats = np.array([level.nats for level in self._levels]) / self._caps
+        return released
+
+    @property
+    def _people_std(self) -> Floats:
+        """The noise (std) of `_released_people`."""
+        return _weight_noise_std(self._sums[0], self.plan) / self._caps
 
     @cached_property
     def people(self) -> Floats:
@@ -126,7 +149,7 @@ class Levelled:
     @cached_property
     def nats(self) -> Floats:
         """The total weight of each level: public, or that of `people`."""
-        return self.people * self._caps if self._sizes else np.array([level.nats for level in self._levels])
+        return self._caps * (self._released_people if self._sizes is None else self.people)
 
     @cached_property
     def _inside(self) -> Floats:
@@ -266,7 +289,7 @@ class Levelled:
         means = self._believed_means * self._deviation / deviation
         share = self.errors.share
         middle = float(share @ means)
-        ends = np.array([-1.0, 1.0]) / deviation - middle
+        ends = np.array([-_TAIL_PLACE, _TAIL_PLACE]) / deviation - middle
         tilts = np.exp(np.clip(np.outer(ends, means - middle), -_LARGEST_TILT, _LARGEST_TILT))
         below, above = ((tilts @ share) / (tilts @ self._located)).tolist()
         return below, above
@@ -342,10 +365,28 @@ class Levelled:
         """How the levels differ, if by more than chance; `part` is this group's part of all false alarms."""
         return self.pooled.difference(self.means, _FALSE_ALARM * part)
 
+    @cached_property
+    def unknown(self) -> UnknownLevels | None:
+        """The lowest levels, if nothing is known about them and they may hold many people; else None.
+
+        How many they may hold follows from the released weights alone, whatever the other levels hold.
+        """
+        number = int(np.argmin(np.append(~self._is_known, False)))
+        people = float(self.people[:number].sum())
+        if self._sizes is not None:
+            people = float(self._released_people[:number].sum()) + _ONE_SIDED * math.hypot(*self._people_std[:number])
+        at_most = min(max(people / float(self.people.sum()), 0.0), 1.0)
+        return UnknownLevels(at_most, self.planned.budgets[number - 1][1]) if at_most > _MANY_UNKNOWN else None
+
+    @cached_property
+    def _is_known(self) -> Bools:
+        """Whether anything is known about each level: whether its error is below one standard deviation."""
+        return self.errors.variances < 1
+
     def level_means(self, population: Population) -> tuple[LevelMean, ...]:
         """The mean and error of each level, in the values' unit, shifted so that together they give everyone's mean.
 
-        Levels whose error exceeds a standard deviation of the population are left out: nothing is known about them.
+        Levels about which nothing is known are left out.
         """
         mean_of_all = float(self.errors.share @ self.means)
         errors = np.sqrt(self.errors.variances)
@@ -356,14 +397,15 @@ class Levelled:
                 finite(population.mean + population.scale * (mean - mean_of_all)),
                 finite(population.scale * error),
             )
-            for budgets, share, mean, error in zip(
+            for budgets, share, mean, error, is_known in zip(
                 self.planned.budgets,
                 self.errors.share.tolist(),
                 self.means.tolist(),
                 errors.tolist(),
+                self._is_known.tolist(),
                 strict=True,
             )
-            if error < 1
+            if is_known
         )
 
 

@@ -19,7 +19,7 @@ from pdpmean.core.types import Floats
 
 __all__ = ["LevelSizes", "level_sizes"]
 
-_STEP = 0.5  # the scale of the log ratio of two neighbours
+_STEP = 0.8  # the scale of the log ratio of two neighbours
 _FEWEST = 0.1  # the smallest number of people of a grid
 _REACH = 8.0  # how far a grid reaches beyond the noisy number, in standard deviations of its noise
 _EVEN_NODES = 40  # nodes of a grid that are spread evenly over all logarithms
