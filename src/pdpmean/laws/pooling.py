@@ -29,7 +29,7 @@ from pdpmean.laws.error_law import half_width
 
 __all__ = ["Difference", "LevelErrors", "Mixed", "Pooled", "normal_scores"]
 
-_SIZES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # what tau may be; with the first, levels agree
+_SIZES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # what tau may be; with the first, levels agree
 _LARGE_SIZE = 0.4  # the disagreement that a plan allows for; one of the sizes
 _OFF_TREND = 0.3  # standard deviation of e over that of b, where |x| <= 1
 
