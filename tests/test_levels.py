@@ -23,7 +23,7 @@ from pdpmean.inference import conclude as conclude_module
 from pdpmean.inference.levels import Levelled, combine
 from pdpmean.laws.grid_law import GridLaw
 from pdpmean.laws.mixed_law import Part, mix
-from pdpmean.laws.pooling import LevelErrors, Pooled
+from pdpmean.laws.pooling import LevelErrors, Pooled, normal_scores
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.summing import Summing
 from pdpmean.planning.levels import MOST_LEVELS, LevelsFor, combined_far, combined_sums
@@ -161,8 +161,9 @@ def test_levels_that_agree_have_other_parts_in_far_cells() -> None:
 
 
 def errors_of(noise: list[float], people: list[float]) -> LevelErrors:
-    counts, logs = np.array(people), np.log(np.geomspace(0.1, 1.0, len(people)))
-    return LevelErrors(np.array(noise), counts, counts / counts.sum(), logs, logs, np.zeros(len(people)))
+    counts = np.array(people, dtype=float)
+    scores = normal_scores(counts)
+    return LevelErrors(np.array(noise), counts, counts / counts.sum(), scores, scores, np.zeros(len(people)))
 
 
 def test_levels_that_agree_are_averaged_by_how_exact_they_are() -> None:

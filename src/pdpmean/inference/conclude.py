@@ -111,7 +111,8 @@ def _estimate(group: _Candidates, populations: Sequence[Population], promise: Pr
     differs = _in_words(levelled.difference(part)) if levelled and not contradictions else None
     if differs and levelled and levelled.is_bell:
         contradictions = (_NO_BELL.format(differs),)
-    unknown = levelled and _unknown_in_words(levelled.unknown)
+    unknown = _unknown_in_words(levelled.unknown) if levelled else None
+    of_levels = [text for text in (differs, unknown) if text]
     at_bounds = warn_of_bounds(population, group.released.plan.bounds, asked)
     missing = None if group.released.plan.nothing_missing else population.missing
     return MeanEstimate(
@@ -127,7 +128,7 @@ def _estimate(group: _Candidates, populations: Sequence[Population], promise: Pr
         missing_is_seen=missing is not None and missing.is_seen,
         assumed=population.assumed,
         asked=asked,
-        warnings=() if contradictions else (*shape.warnings(*judged), *at_bounds, *filter(None, (differs, unknown))),
+        warnings=() if contradictions else (*shape.warnings(*judged), *at_bounds, *of_levels),
         contradictions=contradictions,
         levels=levels,
         levels_differ=differs is not None,

@@ -263,12 +263,13 @@ class Pooled:
         return believed
 
     def _variances_by_shares(self, means: Floats) -> Floats:
-        """By size: the variance of everyone's mean because the numbers of people in the levels are not exactly known."""
+        """By size: the variance of everyone's mean because the levels' numbers of people are not exactly known."""
         if self.errors.share_covariance is None:
             return np.zeros(len(_SIZES))
         level_means = self._sizes.shrunk(means)
         from_everyone = level_means - (level_means @ self.errors.share)[:, None]
-        return np.einsum("ki,ij,kj->k", from_everyone, self.errors.share_covariance, from_everyone)
+        variances: Floats = ((from_everyone @ self.errors.share_covariance) * from_everyone).sum(axis=1)
+        return variances
 
     def mixed(self, means: Floats) -> list[Mixed]:
         """How to combine the levels given their released means: one component per size that is not improbable."""
