@@ -413,11 +413,20 @@ def test_people_about_whom_nothing_is_known_are_told_if_they_may_be_many() -> No
             values, budgets, model="unbounded", budget_range=(lowest, 1.0), randomness=Randomness.seeded(1)
         )
         assert any(text.startswith(told) for text in found.warnings) == is_told
+    # Where the interval is as wide as what is not known makes it, nothing need be said.
     scarce = np.where(np.arange(4000) < 1600, 0.005, 0.9)
     found = estimate_mean(rng.normal(50.0, 10.0, 4000), scarce, randomness=Randomness.seeded(1))
-    assert found.warnings == (
-        f"{told} 0.005, who may be 40 % of all: if their values differ, the interval may be too narrow",
-    )
+    low, high = found.interval()
+    assert found.warnings == ()
+    assert high - low > 0.4 * 10.0
+
+
+def test_a_trend_is_a_line_through_the_means() -> None:
+    errors = errors_of([0.2, 0.02, 0.01], [1000, 600, 200])
+    found = Pooled(errors).trend(0.7 - 0.3 * errors.positions)
+    assert found.slope == pytest.approx(-0.3)
+    slopes = [Pooled(errors).trend(means).slope for means in simulated(errors, np.zeros(3), 400)]
+    assert np.std(slopes) == pytest.approx(found.std, rel=0.15)
 
 
 def test_levels_that_agree_are_not_told() -> None:

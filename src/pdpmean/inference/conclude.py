@@ -111,7 +111,7 @@ def _estimate(group: _Candidates, populations: Sequence[Population], promise: Pr
     differs = _in_words(levelled.difference(part)) if levelled and not contradictions else None
     if differs and levelled and levelled.is_bell:
         contradictions = (_NO_BELL.format(differs),)
-    unknown = _unknown_in_words(levelled.unknown) if levelled else None
+    unknown = _unknown_in_words(levelled.unknown(population)) if levelled else None
     of_levels = [text for text in (differs, unknown) if text]
     at_bounds = warn_of_bounds(population, group.released.plan.bounds, asked)
     missing = None if group.released.plan.nothing_missing else population.missing

@@ -51,6 +51,7 @@ _LEAST_NATS = 1.0  # the smallest released weight that is compared with other we
 _LEAST_PRESENT = 0.1  # the smallest part of a level's weight that is taken to have a value within the clip
 _ONE_SIDED = 1.64  # standard deviations above which noise is 5 % of the time
 _MANY_UNKNOWN = 0.25  # the share of people above which it is said that nothing is known about them
+_FAR_OUT = 2.0  # half widths of the interval by which such people may move the mean before it is said
 _TAIL_PLACE = 1.4  # half widths from the middle of the clip: where a tail beyond it is compared between levels
 _LARGEST_TILT = 20.0  # limits a ratio of tails to exp(20), so that it does not overflow
 _LEAST_VARIANCE = 2.0  # the smallest variance of z times the weight in nats: about the variance of the noise
@@ -365,18 +366,24 @@ class Levelled:
         """How the levels differ, if by more than chance; `part` is this group's part of all false alarms."""
         return self.pooled.difference(self.means, _FALSE_ALARM * part)
 
-    @cached_property
-    def unknown(self) -> UnknownLevels | None:
-        """The lowest levels, if nothing is known about them and they may hold many people; else None.
+    def unknown(self, population: Population) -> UnknownLevels | None:
+        """The lowest levels, if nothing is known about them and they may move the mean far out of its interval.
 
-        How many they may hold follows from the released weights alone, whatever the other levels hold.
+        How many people they may hold follows from the released weights alone, whatever the other levels hold. How far
+        their values may lie from the others follows from the trend of those, as far as it is known.
         """
         number = int(np.argmin(np.append(~self._is_known, False)))
         people = float(self.people[:number].sum())
         if self._sizes is not None:
             people = float(self._released_people[:number].sum()) + _ONE_SIDED * math.hypot(*self._people_std[:number])
         at_most = min(max(people / float(self.people.sum()), 0.0), 1.0)
-        return UnknownLevels(at_most, self.planned.budgets[number - 1][1]) if at_most > _MANY_UNKNOWN else None
+        if at_most <= _MANY_UNKNOWN:
+            return None
+        trend = self.pooled.trend(self.means)
+        away = float(np.abs(self.errors.positions[:number]).max()) * (abs(trend.slope) + _ONE_SIDED * trend.std)
+        low, high = population.law.interval(0.95)
+        is_covered = at_most * away * population.scale <= _FAR_OUT * (high / 2 - low / 2)
+        return None if is_covered else UnknownLevels(at_most, self.planned.budgets[number - 1][1])
 
     @cached_property
     def _is_known(self) -> Bools:

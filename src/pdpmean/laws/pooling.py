@@ -27,7 +27,7 @@ from scipy.special import ndtri
 from pdpmean.core.types import Floats
 from pdpmean.laws.error_law import half_width
 
-__all__ = ["Difference", "LevelErrors", "Mixed", "Pooled", "normal_scores"]
+__all__ = ["Difference", "LevelErrors", "Mixed", "Pooled", "Trend", "normal_scores"]
 
 _SIZES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # what tau may be; with the first, levels agree
 _LARGE_SIZE = 0.4  # the disagreement that a plan allows for; one of the sizes
@@ -64,6 +64,15 @@ class Difference(NamedTuple):
 
     rising: bool
     """Whether people who grant more have larger values on the whole."""
+
+
+class Trend(NamedTuple):
+    """How the means of levels depend on the rank of the budget."""
+
+    slope: float
+    """How far the mean rises per unit of x."""
+    std: float
+    """Standard error of the slope."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,6 +303,14 @@ class Pooled:
             Mixed(parts, 0.0, estimate, interval, agree=True),
             Mixed(parts, 0.0, 1 - estimate, 1 - interval, agree=False),
         ]
+
+    def trend(self, means: Floats) -> Trend:
+        """The line that fits the released means best, each weighted by its precision."""
+        precision = 1 / self.errors.variances
+        positions = self.errors.positions
+        away = positions - float(precision @ positions) / float(precision.sum())
+        squares = max(float(precision @ away**2), _LEAST_SPREAD)
+        return Trend(float(precision * away @ means) / squares, 1 / math.sqrt(squares))
 
     def difference(self, means: Floats, false_alarm: float) -> Difference | None:
         """How the levels differ, if a test with this probability of a false alarm rejects that they agree.
