@@ -20,7 +20,8 @@ from pdpmean.core.model import BOUNDED, Model, make_model
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
 from pdpmean.inference import conclude as conclude_module
-from pdpmean.inference.levels import Levelled, combine
+from pdpmean.inference.level_sums import combine
+from pdpmean.inference.levels import Levelled
 from pdpmean.laws.grid_law import GridLaw
 from pdpmean.laws.level_sizes import level_sizes
 from pdpmean.laws.mixed_law import Part, mix

@@ -10,45 +10,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pdpmean.core.numbers import finite
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import locating_weights
+from pdpmean.inference.level_sums import (
+    SIGNIFICANT_NATS,
+    OneLevel,
+    combine,
+    level_of,
+    mean_noise_std,
+    share_far_off,
+    weight_noise_std,
+)
 from pdpmean.inference.missing import MissingShare
 from pdpmean.inference.population import Population
-from pdpmean.laws.clipped_normal import centered
-from pdpmean.laws.far_cells import FAR_PLACE
 from pdpmean.laws.level_sizes import LevelSizes, level_sizes
 from pdpmean.laws.mixed_law import Part, mix
 from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled, normal_scores
 from pdpmean.laws.two_point import Bools
-from pdpmean.planning.levels import NEXT_TO_NOTHING, Combined, Levels, combined_far, combined_sums
+from pdpmean.planning.levels import NEXT_TO_NOTHING, Levels, combined_far, combined_sums
 from pdpmean.planning.plan import Plan, WhoCounts
-from pdpmean.planning.prediction import TENT_PART
-from pdpmean.planning.released import (
-    Average,
-    BehindFarCells,
-    LevelSums,
-    Location,
-    PrivateTotalSums,
-    PublicTotalSums,
-    Released,
-    SumsOfOne,
-)
+from pdpmean.planning.released import Average, LevelSums, Location, Released, SumsOfOne
 from pdpmean.results.mean_estimate import LevelMean
 
 __all__ = ["Levelled", "UnknownLevels"]
 
-_FAR_CELLS = ("below", "above")  # the fields that hold far cells
 _FALSE_ALARM = 0.006  # the probability that levels with equal means are said to differ, over all groups
-_SIGNIFICANT_NATS = 5.0  # missing or far weight above this is taken to be more than noise of scale 1
-_LEAST_NATS = 1.0  # the smallest released weight that is compared with other weights, whatever the noise
-_LEAST_PRESENT = 0.1  # the smallest part of a level's weight that is taken to have a value within the clip
 _ONE_SIDED = 1.64  # standard deviations above which noise is 5 % of the time
 _MANY_UNKNOWN = 0.25  # the share of people above which it is said that nothing is known about them
 _FAR_OUT = 2.0  # half widths of the interval by which such people may move the mean before it is said
@@ -64,22 +57,6 @@ class UnknownLevels(NamedTuple):
     """Their share of all people, at most."""
     budget: float
     """The largest budget among them."""
-
-
-class _Level(NamedTuple):
-    """The numbers that the sums of one level amount to.
-
-    Values are measured from the middle of the clip, in half widths of the clip; for a bell, in standard deviations.
-    """
-
-    values: float
-    """The sum of the values within the clip, each times its weight."""
-    nats: float
-    """The total weight of the level as released: public, or with noise."""
-    present: float
-    """The part of the weight whose values are within the clip."""
-    spread: float
-    """The sum of ``w (1 - z**2)`` over records of weight w and clipped value z in [-1, 1]; 0 for a bell."""
 
 
 @dataclass(frozen=True)
@@ -114,10 +91,10 @@ class Levelled:
         return self.plan.levels
 
     @cached_property
-    def _levels(self) -> list[_Level]:
-        far_share = _far_share(self._sums)
+    def _levels(self) -> list[OneLevel]:
+        far_share = share_far_off(self._sums)
         return [
-            _level(sums, self.plan, nats, far_share)
+            level_of(sums, self.plan, nats, far_share)
             for sums, nats in zip(self._sums, self.planned.nats.tolist(), strict=True)
         ]
 
@@ -140,7 +117,7 @@ class Levelled:
     @property
     def _people_std(self) -> Floats:
         """The noise (std) of `_released_people`."""
-        return _weight_noise_std(self._sums[0], self.plan) / self._caps
+        return weight_noise_std(self._sums[0], self.plan) / self._caps
 
     @cached_property
     def people(self) -> Floats:
@@ -179,7 +156,7 @@ class Levelled:
 
     @cached_property
     def _raw_means(self) -> Floats:
-        """The mean of each level, from the middle of the clip, in the unit of `_Level.values`."""
+        """The mean of each level, from the middle of the clip, in the unit of `OneLevel.values`."""
         means: Floats = np.array([level.values for level in self._levels]) / self._inside
         return means if self.is_bell else np.clip(means, -1.0, 1.0)
 
@@ -191,7 +168,7 @@ class Levelled:
     @cached_property
     def errors(self) -> LevelErrors:
         """The errors of `means`, in standard deviations of the population."""
-        noise_std = _noise_std(self._sums[0], self.plan, self._raw_means) / self._inside / self._deviation
+        noise_std = mean_noise_std(self._sums[0], self.plan, self._raw_means) / self._inside / self._deviation
         return LevelErrors(
             noise_std=noise_std,
             effective=self.effective,
@@ -280,11 +257,12 @@ class Levelled:
         return self.pooled.believed(self.means)
 
     def _tails(self, parts: Floats) -> tuple[float, float]:
-        """The factors by which the tails below and above the clip of this combination exceed those that were located.
+        """The factors by which everyone's tails below and above the clip exceed those that were located.
 
-        The histogram was weighted by `_located`, and the combination is weighted by `parts`. At a distance x from
-        the middle, a bell that is shifted by m standard deviations is exp(m x) times as dense, and tails are taken to
-        be tilted likewise. If a tail belongs to one level, its factor is the ratio of that level's two parts.
+        The histogram was weighted by `_located`, and everyone counts by their number. At a distance x from the middle,
+        a bell that is shifted by m standard deviations is exp(m x) times as dense, and tails are taken to be tilted
+        likewise. The standard deviation is that of the combination. If a tail belongs to one level, its factor is the
+        ratio of that level's share of the people to its part in the histogram.
         """
         deviation = self._deviation_of(parts)
         means = self._believed_means * self._deviation / deviation
@@ -338,7 +316,7 @@ class Levelled:
         total = sum(level.weight for level in sums)
         if not self.plan.model.budgets_are_public:
             total += max(missing, 0.0)
-        if missing <= max(total / 2, _SIGNIFICANT_NATS) or self.plan.nothing_missing:
+        if missing <= max(total / 2, SIGNIFICANT_NATS) or self.plan.nothing_missing:
             return None
         # The sum over levels has this noise (std) relative to one level; dividing by it gives noise of scale 1 again.
         relative_noise = math.sqrt(len(sums))
@@ -414,82 +392,3 @@ class Levelled:
             )
             if is_known
         )
-
-
-def combine(levels: Sequence[SumsOfOne], combined: Combined, far: Combined) -> SumsOfOne:
-    """One set of sums: the sums of the levels, each times its multiplier, with `far` multipliers for far cells.
-
-    The noise has the variance of one level's noise, since the squared multipliers add up to 1.
-    """
-    if isinstance(levels[0], Average):
-        return _combined_average([level for level in levels if isinstance(level, Average)], combined.multipliers)
-    numbers: dict[str, Any] = {}
-    for name in (field.name for field in fields(levels[0]) if field.name != "behind_far"):
-        multipliers = (far if name in _FAR_CELLS else combined).multipliers
-        number = np.tensordot(multipliers, np.array([getattr(level, name) for level in levels]), axes=1).tolist()
-        numbers[name] = tuple(number) if isinstance(number, list) else number
-    behind = BehindFarCells(far.sums.weight / combined.sums.weight, far.sums.people / combined.sums.people)
-    return type(levels[0])(**numbers, behind_far=behind)
-
-
-def _combined_average(levels: Sequence[Average], multipliers: Floats) -> Average:
-    """The same for a bell, whose released numbers are ratios to the sum of tents: these are combined by their sums."""
-    totals = multipliers * np.array([level.total for level in levels])
-    total = max(float(totals.sum()), 1.0)
-    mean, near = (float(totals @ [getattr(level, name) for level in levels]) / total for name in ("mean", "near"))
-    doubt = math.hypot(*(totals * [level.doubt for level in levels]).tolist()) / total
-    return Average(mean=mean, total=total, near=near, doubt=doubt)
-
-
-def _far_share(levels: Sequence[SumsOfOne]) -> float:
-    """The share of the weight far beyond the clip, in all levels together, since the cells of one are mostly noise."""
-    clipped = [level for level in levels if not isinstance(level, Average)]
-    if not clipped:
-        return 0.0
-    cells = np.sum([(*level.below, *level.above) for level in clipped], axis=0)
-    far_nats = float(cells[cells > _SIGNIFICANT_NATS * math.sqrt(len(levels))].sum()) / FAR_PLACE
-    return min(far_nats / max(sum(level.weight for level in clipped), _LEAST_NATS), 1 - _LEAST_PRESENT)
-
-
-def _level(sums: SumsOfOne, plan: Plan, nats: float, far_share: float) -> _Level:
-    """The mean and weights of a level, from its sums; `nats` is the weight that the plan expected."""
-    if isinstance(sums, Average):
-        return _bell_level(sums, plan, nats)
-    missing = sums.missing if sums.missing > _SIGNIFICANT_NATS and not plan.nothing_missing else 0.0
-    if isinstance(sums, PublicTotalSums):
-        present = max(1 - far_share - missing / sums.weight, _LEAST_PRESENT)
-        return _Level(sums.values, sums.weight, present, sums.spread)
-    assert isinstance(sums, PrivateTotalSums)
-    released_nats = sums.weight * (1 + far_share) + missing
-    present = max(sums.weight, _LEAST_NATS) / max(released_nats, _LEAST_NATS * (1 + far_share))
-    return _Level(sums.high - sums.low, released_nats, present, 2 * sums.middle)
-
-
-def _bell_level(sums: Average, plan: Plan, nats: float) -> _Level:
-    """The same for a bell, in standard deviations of the population.
-
-    For small shifts, the clipped mean is the shift times the part of the population inside the clip (`inside`).
-    """
-    clipped = centered(plan.clip_width)
-    weight = nats if plan.model.budgets_are_public else sums.total * plan.clip_width / clipped.tent
-    return _Level(sums.mean * sums.total * plan.clip_width / clipped.inside, weight, 1.0, 0.0)
-
-
-def _weight_noise_std(sums: SumsOfOne, plan: Plan) -> float:
-    """The noise (std) of the released weight of a level, in nats, if it is private."""
-    if isinstance(sums, Average):
-        return math.sqrt(2) / float(TENT_PART) * plan.clip_width / centered(plan.clip_width).tent
-    return math.sqrt(6)  # of three sums
-
-
-def _noise_std(sums: SumsOfOne, plan: Plan, means: Floats) -> Floats:
-    """The noise (std) of the mean of one nat by level, in the unit of `means`: half widths, or deviations of a bell.
-
-    A private total adds the noise of three sums: ``(high - low) / (low + middle + high)``.
-    """
-    if isinstance(sums, Average):
-        return np.full_like(means, math.sqrt(2) * plan.clip_width / centered(plan.clip_width).inside)
-    if isinstance(sums, PublicTotalSums):
-        return np.full_like(means, math.sqrt(2))
-    noise: Floats = np.sqrt(2 * ((1 - means) ** 2 + (1 + means) ** 2 + means**2))
-    return noise

@@ -21,6 +21,7 @@ from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
 from pdpmean.core.whose import Whose
 from pdpmean.laws.pooling import LevelErrors, Pooled, normal_scores
+from pdpmean.planning.bands import BAND, starts_among, starts_of_bands
 from pdpmean.planning.prediction import Sums
 
 __all__ = [
@@ -35,10 +36,6 @@ __all__ = [
 ]
 
 MOST_LEVELS = 8  # levels of one group
-# Ratios of the largest to the smallest budget of a level. Budgets that differ by less than the first share a level;
-# if that makes too many levels, the second is used.
-_ALIKE = 1.1
-_BAND = 2.0
 # Wider levels that are tried as well, since fewer levels have less noise. As they also show less of how values depend
 # on budgets, they must lower the expected error by this factor.
 _WIDER_BANDS = (2.5, 5.0)
@@ -47,7 +44,6 @@ _WORTH_WIDENING = 1.03
 # grant beyond it is not used.
 _PRIVATE_BAND = 1.5
 _UNEVEN_BIAS = 0.004  # standard deviations: the bias to reckon with if weights differ within a level
-_CELL_BITS = 46  # the low bits of a double that a cell of budgets ignores: levels end where cells end
 _LEAST_SAMPLING = 1e-12  # keeps a squared sampling error above 0, relative to that of one person
 _FAR_NOISE_VARIANCE = 2.0  # the variance of the noise of a far cell, in squared nats
 _FAR_SHARE = 0.01  # the share of the values that is expected in a far cell
@@ -202,8 +198,8 @@ class LevelsFor:
         """The smallest allowance of each level, ascending."""
         if self.model.budgets_are_public:
             if self.width:
-                return _bands(self._allowances, self.width, self.most)
-            return _starts_among(self._allowances, self.most)
+                return starts_of_bands(self._allowances, self.width, self.most)
+            return starts_among(self._allowances, self.most)
         if 0 < self._tiers.size <= self.most:
             return self._tiers
         low, high = self.model.public_range
@@ -308,7 +304,7 @@ class LevelsFor:
     @cached_property
     def _lower_ends(self) -> list[float]:
         """The smallest allowance of each level, but at least half of the largest."""
-        return [max(lowest, highest / _BAND) for lowest, highest in zip(self._lowest, self._highest, strict=True)]
+        return [max(lowest, highest / BAND) for lowest, highest in zip(self._lowest, self._highest, strict=True)]
 
     @cached_property
     def _highest(self) -> list[float]:
@@ -387,41 +383,6 @@ def _without_counted(sums: Sums, counted: float) -> Sums:
 def _error_std(noise_std: float, sums: Sums) -> float:
     """The error (std) of a mean with these weights, in standard deviations of the population."""
     return math.sqrt(noise_std**2 + sums.square) / sums.weight
-
-
-def _starts_among(allowances: Floats, most: int) -> Floats:
-    """The smallest allowance of each level, given all public allowances in ascending order.
-
-    Each allowance has its own level or, if these are too many, allowances are joined in bands. If there are too many
-    bands as well, the lowest holds all that is left: such small budgets add little to a sum.
-    """
-    starts = _bands(allowances, _ALIKE, most + 1)
-    return starts if starts.size <= most else _bands(allowances, _BAND, most)
-
-
-def _bands(allowances: Floats, width: float, most: int) -> Floats:
-    """The starts of at most `most` bands in which the largest allowance is less than `width` times the smallest.
-
-    Bands are cut off from the largest allowance down.
-    """
-    starts: list[float] = []
-    widened = width * allowances
-    highest = float(allowances[-1])
-    while len(starts) < most - 1 and widened[0] <= highest:
-        first = int(np.searchsorted(widened, highest, side="right"))  # the first allowance of the band
-        highest, lowest = allowances[first - 1 : first + 1].tolist()
-        starts.append(_end_of_cell(highest, lowest))
-    return np.array([float(allowances[0]), *starts[::-1]])
-
-
-def _end_of_cell(below: float, above: float) -> float:
-    """An end of a cell between two allowances, each the middle of a cell; the upper one if they share a cell.
-
-    Records are assigned to levels by the cell of their budget, so a level must not end within a cell.
-    """
-    bits = np.array([(below + above) / 2]).view(np.int64)
-    end = float(((bits >> _CELL_BITS) << _CELL_BITS).view(np.float64)[0])
-    return end if end > below else above
 
 
 def _expected(levels: Levels, noise_std: float, of_these_people: float) -> float:
