@@ -179,6 +179,7 @@ def test_groups_of_any_size_are_located_each_in_its_way(groups: list[str], bound
         assert abs(estimate.mean - 100.0) < 4.5 * estimate.std
 
 
+@pytest.mark.filterwarnings("ignore:next to nothing is known:pdpmean.PopulationWarning")
 @MODELS
 def test_some_groups_between_known_bounds_are_located_and_others_are_not(options: dict[str, Any]) -> None:
     """Groups of one size, whose total budgets lie on both sides of where locating begins to pay."""

@@ -350,6 +350,7 @@ def test_shares_of_an_entry_are_never_located() -> None:
     assert set(estimate.plan.shares) == {"sum"}
 
 
+@pytest.mark.filterwarnings("ignore:next to nothing is known:pdpmean.PopulationWarning")
 @both_models
 def test_wide_bounds_with_little_budget_are_measured_from_the_lower_one(model: str) -> None:
     rng = np.random.default_rng(4)

@@ -20,10 +20,12 @@ from pdpmean.core.model import BOUNDED, Model, make_model
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
 from pdpmean.inference import conclude as conclude_module
-from pdpmean.inference.levels import Levelled, combine
+from pdpmean.inference.level_sums import combine
+from pdpmean.inference.levels import Levelled
 from pdpmean.laws.grid_law import GridLaw
+from pdpmean.laws.level_sizes import level_sizes
 from pdpmean.laws.mixed_law import Part, mix
-from pdpmean.laws.pooling import LevelErrors, Pooled
+from pdpmean.laws.pooling import LevelErrors, Pooled, normal_scores
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.summing import Summing
 from pdpmean.planning.levels import MOST_LEVELS, LevelsFor, combined_far, combined_sums
@@ -161,8 +163,9 @@ def test_levels_that_agree_have_other_parts_in_far_cells() -> None:
 
 
 def errors_of(noise: list[float], people: list[float]) -> LevelErrors:
-    counts, logs = np.array(people), np.log(np.geomspace(0.1, 1.0, len(people)))
-    return LevelErrors(np.array(noise), counts, counts / counts.sum(), logs, logs, np.zeros(len(people)))
+    counts = np.array(people, dtype=float)
+    scores = normal_scores(counts)
+    return LevelErrors(np.array(noise), counts, counts / counts.sum(), scores, scores, np.zeros(len(people)))
 
 
 def test_levels_that_agree_are_averaged_by_how_exact_they_are() -> None:
@@ -231,6 +234,66 @@ def test_what_is_plain_decides() -> None:
     for mixtures in (apart, agreeing):
         assert sum(mixed.in_estimate for mixed in mixtures) == pytest.approx(1.0)
         assert sum(mixed.in_interval for mixed in mixtures) == pytest.approx(1.0)
+
+
+def test_people_are_ranked_by_their_budgets() -> None:
+    """Scores are those of a normal population that is cut into classes, and a few people do not stand out by far."""
+    scores = normal_scores(np.array([500.0, 300.0, 200.0]))
+    assert scores @ [0.5, 0.3, 0.2] == pytest.approx(0.0)
+    assert scores[0] == pytest.approx(-2 / math.sqrt(2 * math.pi))
+    assert normal_scores(np.array([1.0, 1e6]))[0] > -6
+
+
+def test_numbers_of_people_that_are_not_known_widen_the_interval_if_levels_differ() -> None:
+    errors = errors_of([0.2, 0.02, 0.01], [1000, 600, 200])
+    share_covariance = np.diag([0.1, 0.0, 0.0]) ** 2
+    unsure = Pooled(replace(errors, share_covariance=share_covariance))
+    means = np.array([0.6, 0.0, -0.6])
+    for sure, wider in zip(Pooled(errors).mixed(means), unsure.mixed(means), strict=True):
+        more = math.sqrt(wider.variance - sure.variance)
+        assert 0.01 < more < 0.1 * 0.6  # the error of the share, times how far the lowest level is from everyone
+        assert (wider.parts == sure.parts).all()
+    for sure, wider in zip(Pooled(errors).mixed(np.zeros(3)), unsure.mixed(np.zeros(3)), strict=True):
+        assert wider.variance == pytest.approx(sure.variance)
+
+
+# --- numbers of people -----------------------------------------------------------------------------------------------
+
+
+def test_numbers_of_people_are_those_released_where_noise_is_little() -> None:
+    people = np.array([300.0, 50_000.0, 20.0])
+    found = level_sizes(people, np.array([2.0, 5.0, 0.5]))
+    assert found.people == pytest.approx(people, rel=0.01)
+    assert np.sqrt(np.diag(found.covariance)) == pytest.approx([2.0, 5.0, 0.5], rel=0.15)
+    assert np.abs(found.covariance - np.diag(np.diag(found.covariance))).max() < 0.1
+
+
+def test_a_level_lost_in_noise_has_about_as_many_people_as_its_neighbours() -> None:
+    std = np.array([4000.0, 10.0, 10.0])
+    found = [level_sizes(np.array([noisy, 500.0, 600.0]), std) for noisy in (-9000.0, 0.0, 3000.0)]
+    lowest = [sizes.people[0] for sizes in found]
+    assert 100 < lowest[0] < lowest[1] < lowest[2] < 3000
+    assert all(300 < math.sqrt(sizes.covariance[0, 0]) < 4000 for sizes in found)
+
+
+def test_unknown_neighbours_are_unknown_together() -> None:
+    found = level_sizes(np.array([0.0, 0.0, 500.0]), np.array([4000.0, 4000.0, 10.0]))
+    assert found.covariance[0, 1] > 0.2 * math.sqrt(found.covariance[0, 0] * found.covariance[1, 1])
+    assert np.linalg.eigvalsh(found.covariance).min() > 0
+
+
+def test_posterior_numbers_hold_the_true_ones() -> None:
+    """Numbers of people that grow with the budget or not; noise of one nat at budgets of 0.01 to 1."""
+    rng = np.random.default_rng(3)
+    std = 4.0 / np.geomspace(0.01, 1.0, 8)
+    for growth in (0.0, 0.6):
+        people = 2000 * np.exp(growth * np.arange(8)) / np.exp(growth * np.arange(8)).sum()
+        total = people.sum()
+        errors = []
+        for _ in range(200):
+            found = level_sizes(people + rng.laplace(scale=std / math.sqrt(6), size=(3, 8)).sum(axis=0), std)
+            errors.append((found.people.sum() - total) / math.sqrt(found.covariance.sum()))
+        assert np.mean(np.abs(errors) < 2) > 0.9
 
 
 def simulated(errors: LevelErrors, means: Floats, runs: int) -> list[Floats]:
@@ -338,6 +401,33 @@ def test_what_a_budget_counts() -> None:
     assert min(pooled.counts(budgets)[1:]) > 0.5
     by_budgets = plan_mean(TIERS, weighting="budgets")
     assert by_budgets.counts(budgets) == pytest.approx(np.minimum(budgets / by_budgets.saturation, 1.0))
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+def test_people_about_whom_nothing_is_known_are_told_if_they_may_be_many() -> None:
+    rng = np.random.default_rng(5)
+    values = rng.normal(50.0, 10.0, 1000)
+    told = "next to nothing is known about people with budgets up to"
+    budgets = rng.uniform(0.5, 1.0, 1000)
+    for lowest, is_told in ((0.01, True), (0.4, False)):
+        found = estimate_mean(
+            values, budgets, model="unbounded", budget_range=(lowest, 1.0), randomness=Randomness.seeded(1)
+        )
+        assert any(text.startswith(told) for text in found.warnings) == is_told
+    # Where the interval is as wide as what is not known makes it, nothing need be said.
+    scarce = np.where(np.arange(4000) < 1600, 0.005, 0.9)
+    found = estimate_mean(rng.normal(50.0, 10.0, 4000), scarce, randomness=Randomness.seeded(1))
+    low, high = found.interval()
+    assert found.warnings == ()
+    assert high - low > 0.4 * 10.0
+
+
+def test_a_trend_is_a_line_through_the_means() -> None:
+    errors = errors_of([0.2, 0.02, 0.01], [1000, 600, 200])
+    found = Pooled(errors).trend(0.7 - 0.3 * errors.positions)
+    assert found.slope == pytest.approx(-0.3)
+    slopes = [Pooled(errors).trend(means).slope for means in simulated(errors, np.zeros(3), 400)]
+    assert np.std(slopes) == pytest.approx(found.std, rel=0.15)
 
 
 def test_levels_that_agree_are_not_told() -> None:

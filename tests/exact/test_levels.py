@@ -61,6 +61,7 @@ def two_levels(model: Model, *, edge: float = 1.2, caps: tuple[float, float] = (
         nats=ones,
         effective=ones,
         middle=ones,
+        ranked=ones,
         weighed=ones,
         unevenness=ones,
     )

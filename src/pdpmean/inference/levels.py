@@ -10,60 +10,53 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pdpmean.core.numbers import finite
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import locating_weights
+from pdpmean.inference.level_sums import (
+    SIGNIFICANT_NATS,
+    OneLevel,
+    combine,
+    level_of,
+    mean_noise_std,
+    share_far_off,
+    weight_noise_std,
+)
 from pdpmean.inference.missing import MissingShare
 from pdpmean.inference.population import Population
-from pdpmean.laws.clipped_normal import centered
-from pdpmean.laws.far_cells import FAR_PLACE
+from pdpmean.laws.level_sizes import LevelSizes, level_sizes
 from pdpmean.laws.mixed_law import Part, mix
-from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled
-from pdpmean.planning.levels import NEXT_TO_NOTHING, Combined, Levels, combined_far, combined_sums
+from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled, normal_scores
+from pdpmean.laws.two_point import Bools
+from pdpmean.planning.levels import NEXT_TO_NOTHING, Levels, combined_far, combined_sums
 from pdpmean.planning.plan import Plan, WhoCounts
-from pdpmean.planning.released import (
-    Average,
-    BehindFarCells,
-    LevelSums,
-    Location,
-    PrivateTotalSums,
-    PublicTotalSums,
-    Released,
-    SumsOfOne,
-)
+from pdpmean.planning.released import Average, LevelSums, Location, Released, SumsOfOne
 from pdpmean.results.mean_estimate import LevelMean
 
-__all__ = ["Levelled"]
+__all__ = ["Levelled", "UnknownLevels"]
 
-_FAR_CELLS = ("below", "above")  # the fields that hold far cells
 _FALSE_ALARM = 0.006  # the probability that levels with equal means are said to differ, over all groups
-_SIGNIFICANT_NATS = 5.0  # missing or far weight above this is taken to be more than noise of scale 1
-_LEAST_NATS = 1.0  # the smallest weight that a level with a private total is taken to have, whatever the noise
-_LEAST_PRESENT = 0.1  # the smallest part of a level's weight that is taken to have a value within the clip
-_COUNTED_NATS = 6.0  # from this released weight on, the people of a level are counted by it instead of by the census
+_ONE_SIDED = 1.64  # standard deviations above which noise is 5 % of the time
+_MANY_UNKNOWN = 0.25  # the share of people above which it is said that nothing is known about them
+_FAR_OUT = 2.0  # half widths of the interval by which such people may move the mean before it is said
+_TAIL_PLACE = 1.4  # half widths from the middle of the clip: where a tail beyond it is compared between levels
 _LARGEST_TILT = 20.0  # limits a ratio of tails to exp(20), so that it does not overflow
 _LEAST_VARIANCE = 2.0  # the smallest variance of z times the weight in nats: about the variance of the noise
 
 
-class _Level(NamedTuple):
-    """The numbers that the sums of one level amount to.
+class UnknownLevels(NamedTuple):
+    """The people who grant so little that nothing is known about their values."""
 
-    Means are measured from the middle of the clip, in half widths of the clip; for a bell, in standard deviations.
-    """
-
-    mean: float
-    nats: float
-    """The total weight of the level."""
-    inside: float
-    """The weight of the values within the clip, which the mean is taken over."""
-    spread: float
-    """The sum of ``w (1 - z**2)`` over records of weight w and clipped value z in [-1, 1]; 0 for a bell."""
+    share: float
+    """Their share of all people, at most."""
+    budget: float
+    """The largest budget among them."""
 
 
 @dataclass(frozen=True)
@@ -98,29 +91,48 @@ class Levelled:
         return self.plan.levels
 
     @cached_property
-    def _levels(self) -> list[_Level]:
-        far_share = _far_share(self._sums)
+    def _levels(self) -> list[OneLevel]:
+        far_share = share_far_off(self._sums)
         return [
-            _level(sums, self.plan, nats, far_share)
+            level_of(sums, self.plan, nats, far_share)
             for sums, nats in zip(self._sums, self.planned.nats.tolist(), strict=True)
         ]
 
     @cached_property
-    def nats(self) -> Floats:
-        """The total weight of each level: public, or with noise."""
-        return np.array([level.nats for level in self._levels])
-
-    @cached_property
-    def people(self) -> Floats:
-        """The number of people in each level: public, or inferred from the released weight if that is not all noise.
+    def _sizes(self) -> LevelSizes | None:
+        """The numbers of people in the levels, inferred from the released weights; None if budgets are public.
 
         Everybody in a level of private budgets has the same weight, the level's cap, so weight / cap counts people.
         """
         if self.plan.model.budgets_are_public:
-            return self.planned.people
-        counted = self.nats / np.array(self.planned.caps)
-        uncounted = np.minimum(self.planned.people, _COUNTED_NATS / self._caps)
-        return np.where(self.nats > _COUNTED_NATS, counted, uncounted)
+            return None
+        return level_sizes(self._released_people, self._people_std)
+
+    @cached_property
+    def _released_people(self) -> Floats:
+        """The number of people in each level that the released weight amounts to, with all its noise."""
+        released: Floats = np.array([level.nats for level in self._levels]) / self._caps
+        return released
+
+    @property
+    def _people_std(self) -> Floats:
+        """The noise (std) of `_released_people`."""
+        return weight_noise_std(self._sums[0], self.plan) / self._caps
+
+    @cached_property
+    def people(self) -> Floats:
+        """The number of people in each level: public, or the mean of the posterior."""
+        return self.planned.people if self._sizes is None else self._sizes.people
+
+    @cached_property
+    def nats(self) -> Floats:
+        """The total weight of each level: public, or that of `people`."""
+        return self._caps * (self._released_people if self._sizes is None else self.people)
+
+    @cached_property
+    def _inside(self) -> Floats:
+        """The weight of the values within the clip, by level."""
+        return self.nats * [level.present for level in self._levels]
 
     @property
     def _caps(self) -> Floats:
@@ -137,16 +149,16 @@ class Levelled:
         """The population's standard deviation within the clip, in the unit of `_raw_means`."""
         if self.is_bell:
             return 1.0
-        inside = np.array([level.inside for level in self._levels])
-        total = float(inside.sum())
+        total = float(self._inside.sum())
         spread = sum(level.spread for level in self._levels) / total
-        mean = float(inside @ self._raw_means) / total
+        mean = float(self._inside @ self._raw_means) / total
         return math.sqrt(min(max(1 - spread - mean**2, _LEAST_VARIANCE / total), 1.0))
 
     @cached_property
     def _raw_means(self) -> Floats:
-        """The mean of each level, from the middle of the clip, in the unit of `_Level.mean`."""
-        return np.array([level.mean for level in self._levels])
+        """The mean of each level, from the middle of the clip, in the unit of `OneLevel.values`."""
+        means: Floats = np.array([level.values for level in self._levels]) / self._inside
+        return means if self.is_bell else np.clip(means, -1.0, 1.0)
 
     @cached_property
     def means(self) -> Floats:
@@ -156,17 +168,21 @@ class Levelled:
     @cached_property
     def errors(self) -> LevelErrors:
         """The errors of `means`, in standard deviations of the population."""
-        inside = np.array([level.inside for level in self._levels])
-        noise_std = _noise_std(self._sums[0], self.plan, self._raw_means) / inside / self._deviation
+        noise_std = mean_noise_std(self._sums[0], self.plan, self._raw_means) / self._inside / self._deviation
         return LevelErrors(
             noise_std=noise_std,
             effective=self.effective,
             share=self.people / self.people.sum(),
-            budgets=self.planned.middle,
-            weighed=self.planned.weighed,
+            share_covariance=self._sizes and self._sizes.covariance / self.people.sum() ** 2,
+            ranked=self._ranked(self.planned.ranked),
+            weighed=self._ranked(self.planned.weighed),
             unevenness=self.planned.unevenness,
             own=float(self.plan.whose.are_these_people),
         )
+
+    def _ranked(self, planned: Floats) -> Floats:
+        """The mean normal score of each level: as planned or, if budgets are private, by the inferred numbers."""
+        return planned if self._sizes is None else normal_scores(self.people)
 
     @cached_property
     def pooled(self) -> Pooled:
@@ -198,21 +214,8 @@ class Levelled:
         if not self.is_everyone:
             return self.pooled.mixed(self.means)
         if self.released.location.reading is None or self.is_bell:
-            return [Mixed(self._shares_of_people, 0.0, 1.0, 1.0, agree=False)]
-        return self.pooled.unmixed(self.means, self._shares_of_people)
-
-    @cached_property
-    def _shares_of_people(self) -> Floats:
-        """The share of all people in each level, by which the levels are combined if everyone counts the same.
-
-        If budgets are private, it is taken from the released weights, however noisy. Every level's sums are then
-        multiplied by 1 / cap, so that they add up to sums in which each person counts once.
-        """
-        if self.plan.model.budgets_are_public:
-            return self.errors.share
-        people = self.nats / self._caps
-        parts: Floats = people / people.sum()
-        return parts
+            return [Mixed(self.errors.share, 0.0, 1.0, 1.0, agree=False)]
+        return self.pooled.unmixed(self.means, self.errors.share)
 
     @cached_property
     def variants(self) -> list[Released]:
@@ -254,18 +257,27 @@ class Levelled:
         return self.pooled.believed(self.means)
 
     def _tails(self, parts: Floats) -> tuple[float, float]:
-        """The factors by which the tails below and above the clip of this combination exceed those that were located.
+        """The factors by which everyone's tails below and above the clip exceed those that were located.
 
-        The histogram was weighted by `_located`, and the combination is weighted by `parts`. At a distance x from
-        the middle, a bell that is shifted by m standard deviations is exp(m x) times as dense, and tails are taken to
-        be tilted likewise. If a tail belongs to one level, its factor is the ratio of that level's two parts.
+        The histogram was weighted by `_located`, and everyone counts by their number. At a distance x from the middle,
+        a bell that is shifted by m standard deviations is exp(m x) times as dense, and tails are taken to be tilted
+        likewise. The standard deviation is that of the combination. If a tail belongs to one level, its factor is the
+        ratio of that level's share of the people to its part in the histogram.
         """
-        means = self._believed_means
-        middle = float(parts @ means)
-        ends = np.array([-1.0, 1.0]) / self._deviation - middle
+        deviation = self._deviation_of(parts)
+        means = self._believed_means * self._deviation / deviation
+        share = self.errors.share
+        middle = float(share @ means)
+        ends = np.array([-_TAIL_PLACE, _TAIL_PLACE]) / deviation - middle
         tilts = np.exp(np.clip(np.outer(ends, means - middle), -_LARGEST_TILT, _LARGEST_TILT))
-        below, above = ((tilts @ parts) / (tilts @ self._located)).tolist()
+        below, above = ((tilts @ share) / (tilts @ self._located)).tolist()
         return below, above
+
+    def _deviation_of(self, parts: Floats) -> float:
+        """The standard deviation within the clip, in half widths, of the levels combined with these parts."""
+        spreads = np.array([level.spread for level in self._levels]) / self._inside
+        variance = 1 - float(parts @ spreads) - float(parts @ self._raw_means) ** 2
+        return math.sqrt(min(max(variance, self._deviation**2), 1.0))
 
     def _location(self, parts: Floats, *, agree: bool) -> Location:
         """The released location, with its tails adjusted to this combination; levels that agree have equal tails."""
@@ -304,7 +316,7 @@ class Levelled:
         total = sum(level.weight for level in sums)
         if not self.plan.model.budgets_are_public:
             total += max(missing, 0.0)
-        if missing <= max(total / 2, _SIGNIFICANT_NATS) or self.plan.nothing_missing:
+        if missing <= max(total / 2, SIGNIFICANT_NATS) or self.plan.nothing_missing:
             return None
         # The sum over levels has this noise (std) relative to one level; dividing by it gives noise of scale 1 again.
         relative_noise = math.sqrt(len(sums))
@@ -332,10 +344,34 @@ class Levelled:
         """How the levels differ, if by more than chance; `part` is this group's part of all false alarms."""
         return self.pooled.difference(self.means, _FALSE_ALARM * part)
 
+    def unknown(self, population: Population) -> UnknownLevels | None:
+        """The lowest levels, if nothing is known about them and they may move the mean far out of its interval.
+
+        How many people they may hold follows from the released weights alone, whatever the other levels hold. How far
+        their values may lie from the others follows from the trend of those, as far as it is known.
+        """
+        number = int(np.argmin(np.append(~self._is_known, False)))
+        people = float(self.people[:number].sum())
+        if self._sizes is not None:
+            people = float(self._released_people[:number].sum()) + _ONE_SIDED * math.hypot(*self._people_std[:number])
+        at_most = min(max(people / float(self.people.sum()), 0.0), 1.0)
+        if at_most <= _MANY_UNKNOWN:
+            return None
+        trend = self.pooled.trend(self.means)
+        away = float(np.abs(self.errors.positions[:number]).max()) * (abs(trend.slope) + _ONE_SIDED * trend.std)
+        low, high = population.law.interval(0.95)
+        is_covered = at_most * away * population.scale <= _FAR_OUT * (high / 2 - low / 2)
+        return None if is_covered else UnknownLevels(at_most, self.planned.budgets[number - 1][1])
+
+    @cached_property
+    def _is_known(self) -> Bools:
+        """Whether anything is known about each level: whether its error is below one standard deviation."""
+        return self.errors.variances < 1
+
     def level_means(self, population: Population) -> tuple[LevelMean, ...]:
         """The mean and error of each level, in the values' unit, shifted so that together they give everyone's mean.
 
-        Levels whose error exceeds a standard deviation of the population are left out: nothing is known about them.
+        Levels about which nothing is known are left out.
         """
         mean_of_all = float(self.errors.share @ self.means)
         errors = np.sqrt(self.errors.variances)
@@ -346,87 +382,13 @@ class Levelled:
                 finite(population.mean + population.scale * (mean - mean_of_all)),
                 finite(population.scale * error),
             )
-            for budgets, share, mean, error in zip(
+            for budgets, share, mean, error, is_known in zip(
                 self.planned.budgets,
                 self.errors.share.tolist(),
                 self.means.tolist(),
                 errors.tolist(),
+                self._is_known.tolist(),
                 strict=True,
             )
-            if error < 1
+            if is_known
         )
-
-
-def combine(levels: Sequence[SumsOfOne], combined: Combined, far: Combined) -> SumsOfOne:
-    """One set of sums: the sums of the levels, each times its multiplier, with `far` multipliers for far cells.
-
-    The noise has the variance of one level's noise, since the squared multipliers add up to 1.
-    """
-    if isinstance(levels[0], Average):
-        return _combined_average([level for level in levels if isinstance(level, Average)], combined.multipliers)
-    numbers: dict[str, Any] = {}
-    for name in (field.name for field in fields(levels[0]) if field.name != "behind_far"):
-        multipliers = (far if name in _FAR_CELLS else combined).multipliers
-        number = np.tensordot(multipliers, np.array([getattr(level, name) for level in levels]), axes=1).tolist()
-        numbers[name] = tuple(number) if isinstance(number, list) else number
-    behind = BehindFarCells(far.sums.weight / combined.sums.weight, far.sums.people / combined.sums.people)
-    return type(levels[0])(**numbers, behind_far=behind)
-
-
-def _combined_average(levels: Sequence[Average], multipliers: Floats) -> Average:
-    """The same for a bell, whose released numbers are ratios to the sum of tents: these are combined by their sums."""
-    totals = multipliers * np.array([level.total for level in levels])
-    total = max(float(totals.sum()), 1.0)
-    mean, near = (float(totals @ [getattr(level, name) for level in levels]) / total for name in ("mean", "near"))
-    doubt = math.hypot(*(totals * [level.doubt for level in levels]).tolist()) / total
-    return Average(mean=mean, total=total, near=near, doubt=doubt)
-
-
-def _far_share(levels: Sequence[SumsOfOne]) -> float:
-    """The share of the weight far beyond the clip, in all levels together, since the cells of one are mostly noise."""
-    clipped = [level for level in levels if not isinstance(level, Average)]
-    if not clipped:
-        return 0.0
-    cells = np.sum([(*level.below, *level.above) for level in clipped], axis=0)
-    far_nats = float(cells[cells > _SIGNIFICANT_NATS * math.sqrt(len(levels))].sum()) / FAR_PLACE
-    return min(far_nats / max(sum(level.weight for level in clipped), _LEAST_NATS), 1 - _LEAST_PRESENT)
-
-
-def _level(sums: SumsOfOne, plan: Plan, nats: float, far_share: float) -> _Level:
-    """The mean and weights of a level, from its sums; `nats` is the weight that the plan expected."""
-    if isinstance(sums, Average):
-        return _bell_level(sums, plan, nats)
-    missing = sums.missing if sums.missing > _SIGNIFICANT_NATS and not plan.nothing_missing else 0.0
-    if isinstance(sums, PublicTotalSums):
-        inside = max(sums.weight * (1 - far_share) - missing, _LEAST_PRESENT * sums.weight)
-        mean = sums.values / inside
-        return _Level(min(max(mean, -1.0), 1.0), sums.weight, inside, sums.spread)
-    assert isinstance(sums, PrivateTotalSums)
-    inside = max(sums.weight, _LEAST_NATS)
-    mean = (sums.high - sums.low) / inside
-    return _Level(
-        min(max(mean, -1.0), 1.0), max(inside * (1 + far_share) + missing, _LEAST_NATS), inside, 2 * sums.middle
-    )
-
-
-def _bell_level(sums: Average, plan: Plan, nats: float) -> _Level:
-    """The same for a bell, in standard deviations of the population.
-
-    For small shifts, the clipped mean is the shift times the part of the population inside the clip (`inside`).
-    """
-    clipped = centered(plan.clip_width)
-    weight = nats if plan.model.budgets_are_public else max(sums.total * plan.clip_width / clipped.tent, _LEAST_NATS)
-    return _Level(sums.mean * sums.total / weight * plan.clip_width / clipped.inside, weight, weight, 0.0)
-
-
-def _noise_std(sums: SumsOfOne, plan: Plan, means: Floats) -> Floats:
-    """The noise (std) of the mean of one nat by level, in the unit of `means`: half widths, or deviations of a bell.
-
-    A private total adds the noise of three sums: ``(high - low) / (low + middle + high)``.
-    """
-    if isinstance(sums, Average):
-        return np.full_like(means, math.sqrt(2) * plan.clip_width / centered(plan.clip_width).inside)
-    if isinstance(sums, PublicTotalSums):
-        return np.full_like(means, math.sqrt(2))
-    noise: Floats = np.sqrt(2 * ((1 - means) ** 2 + (1 + means) ** 2 + means**2))
-    return noise

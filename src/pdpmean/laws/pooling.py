@@ -2,8 +2,9 @@
 
 A level's mean errs by noise and by sampling, and that of a level with small budgets errs most. If all levels have the
 same true mean, they are best averaged by their precision. If each has its own, the mean of everyone is their average by
-numbers of people. Which of these holds is unknown, so both are compared with the released means. Let x be the logarithm
-of the budget, centred and divided by its standard deviation over all people. The model of a level's true mean is::
+numbers of people. Which of these holds is unknown, so both are compared with the released means. Let x be the rank of
+the budget among everyone's, as a normal score: few people who grant next to nothing are then not taken to be far from
+all others. Scores are centred and divided by their standard deviation. The model of a level's true mean is::
 
     mu + tau (b x + e)      b ~ N(0, 1),  e ~ N(0, (0.3 max(1, |x|))**2), independent for each level
 
@@ -21,13 +22,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from pdpmean.core.types import Floats
 from pdpmean.laws.error_law import half_width
 
-__all__ = ["Difference", "LevelErrors", "Mixed", "Pooled"]
+__all__ = ["Difference", "LevelErrors", "Mixed", "Pooled", "Trend", "normal_scores"]
 
-_SIZES = (0.0, 0.1, 0.2, 0.4, 0.8)  # what tau may be; with the first, levels agree
+_SIZES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # what tau may be; with the first, levels agree
 _LARGE_SIZE = 0.4  # the disagreement that a plan allows for; one of the sizes
 _OFF_TREND = 0.3  # standard deviation of e over that of b, where |x| <= 1
 
@@ -39,7 +41,7 @@ _AGREE_FOR_ESTIMATE = 0.8
 _AGREE_FOR_INTERVAL = 0.4
 
 _LEAST_PROBABILITY = 0.005  # sizes that are less likely are left out
-_LEAST_SPREAD = 1e-9  # of log budgets; avoids a division by zero where all are equal
+_LEAST_SPREAD = 1e-9  # of the scores of levels; avoids a division by zero where nearly everyone is in one
 
 
 class Mixed(NamedTuple):
@@ -62,6 +64,15 @@ class Difference(NamedTuple):
 
     rising: bool
     """Whether people who grant more have larger values on the whole."""
+
+
+class Trend(NamedTuple):
+    """How the means of levels depend on the rank of the budget."""
+
+    slope: float
+    """How far the mean rises per unit of x."""
+    std: float
+    """Standard error of the slope."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,12 +151,14 @@ class LevelErrors:
     """How many equally weighted people would have the same sampling error."""
     share: Floats
     """Share of all people."""
-    budgets: Floats
-    """Mean logarithm of the budget over the level's people."""
+    ranked: Floats
+    """Mean normal score of the rank of the budget, over the level's people."""
     weighed: Floats
     """The same mean, each person counted by their weight."""
     unevenness: Floats
     """The relative standard deviation of the weights in the level."""
+    share_covariance: Floats | None = None
+    """Covariance of the errors of `share`; None if the numbers of people are public."""
     own: float = 0.0
     """1 if the target is the mean of these very people: sampling is then no error, as far as all count the same."""
 
@@ -156,9 +169,9 @@ class LevelErrors:
 
     @cached_property
     def positions(self) -> Floats:
-        """The x of each level, as its people are weighted; in standard deviations of the log budgets of all people."""
-        middle = float(self.share @ self.budgets)
-        spread = math.sqrt(float(self.share @ (self.budgets - middle) ** 2))
+        """The x of each level, as its people are weighted; in standard deviations over all people."""
+        middle = float(self.share @ self.ranked)
+        spread = math.sqrt(float(self.share @ (self.ranked - middle) ** 2))
         return (self.weighed - middle) / max(spread, _LEAST_SPREAD)
 
     @cached_property
@@ -258,14 +271,24 @@ class Pooled:
         believed: Floats = _posterior(self._likelihoods(means), _AGREE_FOR_INTERVAL) @ self._sizes.shrunk(means)
         return believed
 
+    def _variances_by_shares(self, means: Floats) -> Floats:
+        """By size: the variance of everyone's mean because the levels' numbers of people are not exactly known."""
+        if self.errors.share_covariance is None:
+            return np.zeros(len(_SIZES))
+        level_means = self._sizes.shrunk(means)
+        from_everyone = level_means - (level_means @ self.errors.share)[:, None]
+        variances: Floats = ((from_everyone @ self.errors.share_covariance) * from_everyone).sum(axis=1)
+        return variances
+
     def mixed(self, means: Floats) -> list[Mixed]:
         """How to combine the levels given their released means: one component per size that is not improbable."""
         likelihoods = self._likelihoods(means)
+        variances = self._variances + self._variances_by_shares(means)
         estimate, interval = (_posterior(likelihoods, agree) for agree in (_AGREE_FOR_ESTIMATE, _AGREE_FOR_INTERVAL))
         kept = np.flatnonzero(np.maximum(estimate, interval) > _LEAST_PROBABILITY)
         estimate, interval = (chances / chances[kept].sum() for chances in (estimate, interval))
         return [
-            Mixed(self._parts[k], float(self._variances[k]), float(estimate[k]), float(interval[k]), k == 0)
+            Mixed(self._parts[k], float(variances[k]), float(estimate[k]), float(interval[k]), k == 0)
             for k in kept.tolist()
         ]
 
@@ -280,6 +303,14 @@ class Pooled:
             Mixed(parts, 0.0, estimate, interval, agree=True),
             Mixed(parts, 0.0, 1 - estimate, 1 - interval, agree=False),
         ]
+
+    def trend(self, means: Floats) -> Trend:
+        """The line that fits the released means best, each weighted by its precision."""
+        precision = 1 / self.errors.variances
+        positions = self.errors.positions
+        away = positions - float(precision @ positions) / float(precision.sum())
+        squares = max(float(precision @ away**2), _LEAST_SPREAD)
+        return Trend(float(precision * away @ means) / squares, 1 / math.sqrt(squares))
 
     def difference(self, means: Floats, false_alarm: float) -> Difference | None:
         """How the levels differ, if a test with this probability of a false alarm rejects that they agree.
@@ -304,6 +335,19 @@ class Pooled:
         noise = math.sqrt(float((contrast * self.errors.noise_std) ** 2 @ np.ones_like(contrast)) / 2)
         sampling = math.sqrt(float(contrast**2 @ (1 / self.errors.effective)))
         return abs(float(contrast @ means)) > half_width(1 - chance, noise, sampling)
+
+
+def normal_scores(counts: Floats) -> Floats:
+    """The mean normal score of each of several classes of people, in ascending order of their ranks.
+
+    A score is the quantile of the standard normal distribution at a person's rank; `counts` are the sizes of the
+    classes.
+    """
+    shares = counts / counts.sum()
+    edges = ndtri(np.clip(np.cumsum(shares), 0.0, 1.0)[:-1])
+    densities = np.concatenate([[0.0], np.exp(-(edges**2) / 2) / math.sqrt(2 * math.pi), [0.0]])
+    scores: Floats = -np.diff(densities) / shares
+    return scores
 
 
 def _posterior(likelihoods: Floats, agree: float) -> Floats:

@@ -20,7 +20,8 @@ from pdpmean.core.model import Model
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
 from pdpmean.core.whose import Whose
-from pdpmean.laws.pooling import LevelErrors, Pooled
+from pdpmean.laws.pooling import LevelErrors, Pooled, normal_scores
+from pdpmean.planning.bands import BAND, starts_among, starts_of_bands
 from pdpmean.planning.prediction import Sums
 
 __all__ = [
@@ -35,10 +36,6 @@ __all__ = [
 ]
 
 MOST_LEVELS = 8  # levels of one group
-# Ratios of the largest to the smallest budget of a level. Budgets that differ by less than the first share a level;
-# if that makes too many levels, the second is used.
-_ALIKE = 1.1
-_BAND = 2.0
 # Wider levels that are tried as well, since fewer levels have less noise. As they also show less of how values depend
 # on budgets, they must lower the expected error by this factor.
 _WIDER_BANDS = (2.5, 5.0)
@@ -47,7 +44,6 @@ _WORTH_WIDENING = 1.03
 # grant beyond it is not used.
 _PRIVATE_BAND = 1.5
 _UNEVEN_BIAS = 0.004  # standard deviations: the bias to reckon with if weights differ within a level
-_CELL_BITS = 46  # the low bits of a double that a cell of budgets ignores: levels end where cells end
 _LEAST_SAMPLING = 1e-12  # keeps a squared sampling error above 0, relative to that of one person
 _FAR_NOISE_VARIANCE = 2.0  # the variance of the noise of a far cell, in squared nats
 _FAR_SHARE = 0.01  # the share of the values that is expected in a far cell
@@ -85,8 +81,10 @@ class Levels:
     """The number of equally weighted people who would have the same sampling error."""
     middle: Floats
     """The mean logarithm of the allowance, over the level's people."""
+    ranked: Floats
+    """The mean rank of the allowance among everyone's, as a normal score (`laws/pooling.py`), over the people."""
     weighed: Floats
-    """The mean logarithm of the allowance, weighted as the records are."""
+    """The same, weighted as the records are."""
     unevenness: Floats
     """The relative standard deviation of the weights in each level."""
     everyone: bool = True
@@ -102,7 +100,7 @@ class Levels:
             noise_std=noise_std / self.nats,
             effective=self.effective,
             share=self.people / self.people.sum(),
-            budgets=self.middle,
+            ranked=self.ranked,
             weighed=self.weighed,
             unevenness=self.unevenness,
             own=of_these_people,
@@ -154,19 +152,21 @@ class _People(NamedTuple):
     allowances: Floats
     counts: Floats
     """The number of people at each allowance."""
-    logs: Floats
-    """The logarithms of the allowances."""
+    scores: Floats
+    """The ranks of the allowances among everyone's, as normal scores."""
     number: float
     """The total number of people."""
     middle: float
     """The mean logarithm of the allowance."""
+    ranked: float
+    """The mean of the scores."""
 
     @classmethod
-    def of(cls, allowances: Floats, counts: Floats) -> _People:
+    def of(cls, allowances: Floats, counts: Floats, scores: Floats) -> _People:
         """The people who hold these allowances."""
-        logs = np.log(allowances)
         number = float(counts.sum())
-        return cls(allowances, counts, logs, number, float(counts @ logs) / number)
+        shares = counts / number
+        return cls(allowances, counts, scores, number, float(shares @ np.log(allowances)), float(shares @ scores))
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +198,8 @@ class LevelsFor:
         """The smallest allowance of each level, ascending."""
         if self.model.budgets_are_public:
             if self.width:
-                return _bands(self._allowances, self.width, self.most)
-            return _starts_among(self._allowances, self.most)
+                return starts_of_bands(self._allowances, self.width, self.most)
+            return starts_among(self._allowances, self.most)
         if 0 < self._tiers.size <= self.most:
             return self._tiers
         low, high = self.model.public_range
@@ -304,7 +304,7 @@ class LevelsFor:
     @cached_property
     def _lower_ends(self) -> list[float]:
         """The smallest allowance of each level, but at least half of the largest."""
-        return [max(lowest, highest / _BAND) for lowest, highest in zip(self._lowest, self._highest, strict=True)]
+        return [max(lowest, highest / BAND) for lowest, highest in zip(self._lowest, self._highest, strict=True)]
 
     @cached_property
     def _highest(self) -> list[float]:
@@ -315,7 +315,7 @@ class LevelsFor:
         """The levels, if allowances in each count only up to the given one."""
         caps = [min(allowance * self.share, self.largest) for allowance in allowances]
         rows = [self._row(people, cap) for people, cap in zip(self._people, caps, strict=True)]
-        people, nats, effective, middle, weighed, unevenness = np.array(rows).T
+        people, nats, effective, middle, ranked, weighed, unevenness = np.array(rows).T
         return Levels(
             edges=tuple(self._starts[1:].tolist()),
             caps=tuple(caps),
@@ -324,24 +324,29 @@ class LevelsFor:
             nats=nats,
             effective=effective,
             middle=middle,
+            ranked=ranked,
             weighed=weighed,
             unevenness=unevenness,
             everyone=everyone,
         )
 
-    def _row(self, people: _People, cap: float) -> tuple[float, float, float, float, float, float]:
-        """One level, as numbers: people, nats, effective, middle, weighed and unevenness of `Levels`."""
+    def _row(self, people: _People, cap: float) -> tuple[float, ...]:
+        """One level, as numbers: people, nats, effective, middle, ranked, weighed and unevenness of `Levels`."""
         weights = np.minimum(people.allowances * self.share, cap)
         nats = float(people.counts @ weights)
         squares = float(people.counts @ weights**2)
         unevenness = math.sqrt(max(people.number * squares / nats**2 - 1, 0.0))
-        weighed = float(people.counts * weights @ people.logs) / nats
-        return people.number, nats, nats**2 / squares, people.middle, weighed, unevenness
+        weighed = float(people.counts * weights @ people.scores) / nats
+        return people.number, nats, nats**2 / squares, people.middle, people.ranked, weighed, unevenness
 
     @cached_property
     def _people(self) -> list[_People]:
         """The people of each level."""
-        return [_People.of(*self._holders(level)) for level in range(self._starts.size)]
+        holders = [self._holders(level) for level in range(self._starts.size)]
+        scores = normal_scores(np.concatenate([counts for _, counts in holders]))
+        ends = np.cumsum([counts.size for _, counts in holders])
+        by_level = np.split(scores, ends[:-1])
+        return [_People.of(*people, own) for people, own in zip(holders, by_level, strict=True)]
 
     def _holders(self, level: int) -> tuple[Floats, Floats]:
         """The allowances in a level, and the number of people at each."""
@@ -378,41 +383,6 @@ def _without_counted(sums: Sums, counted: float) -> Sums:
 def _error_std(noise_std: float, sums: Sums) -> float:
     """The error (std) of a mean with these weights, in standard deviations of the population."""
     return math.sqrt(noise_std**2 + sums.square) / sums.weight
-
-
-def _starts_among(allowances: Floats, most: int) -> Floats:
-    """The smallest allowance of each level, given all public allowances in ascending order.
-
-    Each allowance has its own level or, if these are too many, allowances are joined in bands. If there are too many
-    bands as well, the lowest holds all that is left: such small budgets add little to a sum.
-    """
-    starts = _bands(allowances, _ALIKE, most + 1)
-    return starts if starts.size <= most else _bands(allowances, _BAND, most)
-
-
-def _bands(allowances: Floats, width: float, most: int) -> Floats:
-    """The starts of at most `most` bands in which the largest allowance is less than `width` times the smallest.
-
-    Bands are cut off from the largest allowance down.
-    """
-    starts: list[float] = []
-    widened = width * allowances
-    highest = float(allowances[-1])
-    while len(starts) < most - 1 and widened[0] <= highest:
-        first = int(np.searchsorted(widened, highest, side="right"))  # the first allowance of the band
-        highest, lowest = allowances[first - 1 : first + 1].tolist()
-        starts.append(_end_of_cell(highest, lowest))
-    return np.array([float(allowances[0]), *starts[::-1]])
-
-
-def _end_of_cell(below: float, above: float) -> float:
-    """An end of a cell between two allowances, each the middle of a cell; the upper one if they share a cell.
-
-    Records are assigned to levels by the cell of their budget, so a level must not end within a cell.
-    """
-    bits = np.array([(below + above) / 2]).view(np.int64)
-    end = float(((bits >> _CELL_BITS) << _CELL_BITS).view(np.float64)[0])
-    return end if end > below else above
 
 
 def _expected(levels: Levels, noise_std: float, of_these_people: float) -> float:
