@@ -438,6 +438,69 @@ def test_nothing_is_far_beyond_a_bound_at_which_the_clip_ends(low: float, high: 
     assert tuple(map(math.isfinite, clip.far_steps)) == far
     for value, side in ((-FAR, 0), (FAR, 1), (-1e9, 0), (1e9, 1)):
         sums = exact_sums(clip, [value], [2.0])
+        is_far = abs(value - MIDDLE) > HALF * FAR_FROM / STEPS
+        assert (sums.far_weight > 0) == (sum(number > 0 for number in sums.far) == 1) == is_far
+        assert all(0 <= number <= sums.far_weight * STEPS for number in sums.far)
+        assert sums.everybody == exact_sums(clip, [MIDDLE], [3.0]).counted
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_far_value_is_in_the_documented_cell(sign: int) -> None:
+    """At every edge and next to it: cells end where FAR_EDGES say, and what reaches an end is in the next one."""
+    clip = clip_of(BOUNDED, Fraction(1), 1.0, 0.0, float(STEPS), None, far=True)  # values are steps
+    weight = exact_sums(clip, [0.0], [2.0]).counted
+    assert exact_sums(clip, [sign * FAR_FROM], [2.0]).far_weight == 0
+    edges = (math.nextafter(FAR_FROM, 2 * FAR_FROM), *FAR_EDGES)
+    for cell in range(FAR_CELLS):
+        for step in (edges[cell], math.nextafter(edges[cell + 1], 0.0)):
+            far = exact_sums(clip, [sign * step], [2.0]).far
+            part = round(step / edges[cell + 1] * STEPS)
+            assert [*map(bool, far)].index(True) == cell + FAR_CELLS * (sign > 0)
+            assert sum(far) == weight * part
+            assert 0.7 * STEPS < part <= STEPS
+    for step in (edges[-1], 1e300, FAR):
+        assert exact_sums(clip, [sign * step], [2.0]).far[FAR_CELLS - 1 + FAR_CELLS * (sign > 0)] == weight * STEPS
+
+
+def test_what_is_released_is_in_nats() -> None:
+    people: list[Person] = [(at(0.5), 2.0), (at(-1.0), 4.0), (MISSING, 1.0), (at(4.0), 3.0), (-FAR, 6.0)]
+    for model in MODELS.values():
+        plan = any_plan(model)
+        of_one = float(plan.shares["sum"]) / model.budget_per_allowance
+        (group,) = average.average(source_of(people), [group_at(plan, Location(MIDDLE, HALF, half=HALF))], Quiet())
+        found = group.averaged
+        allowed = [min(budget, 4.0) if model is UNBOUNDED else budget for _, budget in people]
+        half, low, missing, four, infinite = (of_one * budget for budget in allowed)
+        assert isinstance(found, PublicTotalSums if model is BOUNDED else PrivateTotalSums)
+        if isinstance(found, PublicTotalSums):
+            weight = half + low + missing + four + infinite
+            numbers = found.values, found.spread, found.weight
+            assert numbers == pytest.approx((0.5 * half - low, 0.75 * half, weight), abs=1e-5)
+        else:
+            numbers = found.low, found.middle, found.high
+            assert numbers == pytest.approx((low + half / 16, half * 6 / 16, half * 9 / 16), abs=1e-5)
+        assert found.missing == pytest.approx(missing, abs=1e-5)
+        assert found.below == pytest.approx([*[0.0] * (FAR_CELLS - 1), infinite], abs=1e-5)
+        cell = next(index for index, end in enumerate(FAR_EDGES) if end > 4 * STEPS)
+        assert found.above[cell] == pytest.approx(four * 4 * STEPS / FAR_EDGES[cell], abs=1e-5)
+        assert sum(found.above) == pytest.approx(found.above[cell])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "far"),
+    [
+        (-math.inf, math.inf, (True, True)),
+        (at(-1.0), math.inf, (False, True)),
+        (-math.inf, at(1.0), (True, False)),
+        (at(-1.5), math.inf, (True, True)),
+        (math.nextafter(at(-1.0), 0.0), math.inf, (False, True)),
+    ],
+)
+def test_nothing_is_far_beyond_a_bound_at_which_the_clip_ends(low: float, high: float, far: tuple[bool, bool]) -> None:
+    clip = FarClip(BOUNDED, Fraction(1), 1.0, MIDDLE, HALF, Bounds(low, high))
+    assert tuple(map(math.isfinite, clip.far_steps)) == far
+    for value, side in ((-FAR, 0), (FAR, 1), (-1e9, 0), (1e9, 1)):
+        sums = exact_sums(clip, [value], [2.0])
         assert (sums.far_weight > 0) == far[side]
         assert abs(sums.values) == (0 if far[side] else sums.counted * STEPS)
 

@@ -147,7 +147,8 @@ def _visible_variances(readings: Sequence[Reading]) -> Floats:
     distances = 2.0 ** ((np.arange(CELLS) + 0.5) / 2)  # in the middle of each cell, in units of the first
     mean = ((inside[:, 1] - inside[:, 0]) * distances).sum(axis=-1)
     mean_square = (inside * distances**2).sum(axis=(1, 2))
-    return np.maximum(mean_square - mean**2, 0.0)
+    variances: Floats = np.maximum(mean_square - mean**2, 0.0)
+    return variances
 
 
 def _mean_scales(atoms: TailAtoms) -> Floats:
