@@ -145,7 +145,9 @@ def _conclude(
         mean, noise_std, sampling_std, scale, missing, smallest = (float(column[number]) for column in columns)
         yield FarMean(
             mean=mean,
-            law=GridLaw(points[number], CHANCES, CHANCES, mean, finite(noise_std), finite(sampling_std), has_tails=True),
+            law=GridLaw(
+                points[number], CHANCES, CHANCES, mean, finite(noise_std), finite(sampling_std), has_tails=True
+            ),
             scale=finite(scale),
             missing=missing,
             smallest_visible=smallest,

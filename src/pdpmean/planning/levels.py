@@ -232,12 +232,14 @@ class LevelsFor:
             return self._levels(self._lowest, everyone=False)
         with_wider_bands = (replace(self, width=width) for width in _WIDER_BANDS)
         candidates = ((1.0, self), *((_WORTH_WIDENING, wider) for wider in with_wider_bands if wider.are_several))
-        costs = [
-            (factor * (_expected(levels, noise_std, of_these_people) + bias**2), levels)
-            for factor, candidate in candidates
-            for bias, levels in candidate._to_be_pooled()
-        ]
-        return min(costs, key=lambda cost: cost[0])[1]
+        factors, biases, levels = zip(
+            *((factor, bias, levels) for factor, candidate in candidates for bias, levels in candidate._to_be_pooled()),
+            strict=True,
+        )
+        expected = Pooled(LevelErrors.stacked([each.errors(noise_std, of_these_people) for each in levels])).costs
+        costs = np.array(factors) * (expected + np.array(biases) ** 2)
+        best: Levels = levels[int(np.argmin(costs))]
+        return best
 
     def _to_be_pooled(self) -> list[tuple[float, Levels]]:
         """Pairs of a bias and these levels, with weights that are more or less unequal within a level.
@@ -413,9 +415,3 @@ def _end_of_cell(below: float, above: float) -> float:
     bits = np.array([(below + above) / 2]).view(np.int64)
     end = float(((bits >> _CELL_BITS) << _CELL_BITS).view(np.float64)[0])
     return end if end > below else above
-
-
-def _expected(levels: Levels, noise_std: float, of_these_people: float) -> float:
-    """The cost of pooled levels: the product of the errors if levels agree and if they disagree."""
-    pooled = Pooled(levels.errors(noise_std, of_these_people))
-    return pooled.agreed_std * pooled.disagreed_std
