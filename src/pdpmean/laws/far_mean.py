@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pdpmean.core.memory import keep_freed_memory
 from pdpmean.core.numbers import finite
 from pdpmean.core.quiet import quietly
 from pdpmean.core.threads import in_threads
@@ -87,6 +88,7 @@ def conclude_means(
         stacked = stack_sums(sums[batch], summed[batch], readings[batch], far, probabilities)
         return list(_conclude(readings[batch], clips[batch], stacked, cut_off(tails, stacked), bounds))
 
+    keep_freed_memory()
     batches = [slice(start, start + TOGETHER) for start in range(0, len(readings), TOGETHER)]
     return list(chain.from_iterable(in_threads(conclude_batch, batches)))
 
