@@ -120,11 +120,15 @@ class _Cells(NamedTuple):
 def _shrunk_to_tails(tails: FarTails, sums: Sums) -> _Cells:
     """The released far cells, shrunk towards what each tail predicts."""
     predicted = in_nats(tails.cells, sums.present_behind_far)
-    misfit_variance = (MISFIT * predicted) ** 2
-    is_measured = sums.is_measured[..., :SEEN_CELLS, None]
-    reliance = np.where(is_measured, 0.0, misfit_variance / (misfit_variance + 1))
-    released = np.maximum(sums.far[..., :SEEN_CELLS, None], 0)
-    nats = np.where(is_measured, 0.0, predicted + reliance * (released - predicted))
+    # These are large arrays, so they are changed in place, which is faster.
+    reliance = (MISFIT * predicted) ** 2
+    reliance /= reliance + 1
+    nats = np.maximum(sums.far[..., :SEEN_CELLS, None], 0) - predicted
+    nats *= reliance
+    nats += predicted
+    measured = np.nonzero(sums.is_measured[..., :SEEN_CELLS])
+    reliance[measured] = 0.0
+    nats[measured] = 0.0
     return _Cells(nats, reliance)
 
 
