@@ -189,6 +189,16 @@ def test_of_these_people_who_they_are_is_no_error() -> None:
     assert strayed[0] < -0.3  # of 0.56: its noise is three times what it differs by
 
 
+@pytest.mark.parametrize("own", [0.0, 1.0])
+def test_sets_of_levels_are_compared_as_if_each_were_alone(own: float) -> None:
+    three = replace(errors_of([0.3, 0.1, 0.05], [5000, 4000, 1000]), own=own)
+    two = replace(errors_of([0.2, 0.02], [9000, 1000]), own=own, unevenness=np.array([0.2, 0.4]))
+    one = replace(errors_of([0.1], [10_000]), own=own)
+    costs = Pooled(LevelErrors.stacked([three, two, one])).costs
+    alone = [Pooled(errors).agreed_std * Pooled(errors).disagreed_std for errors in (three, two, one)]
+    assert costs == pytest.approx(alone, rel=1e-12)
+
+
 def test_of_these_people_one_level_has_the_least_noise() -> None:
     """With many people, of whom levels differ by less than the noise of keeping them apart is worth."""
     plans = [

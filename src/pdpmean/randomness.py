@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache, partial
+from threading import Lock
 from typing import Any, NoReturn
 
 import numpy as np
@@ -319,21 +320,28 @@ class _Spare:
     def __init__(self) -> None:
         self._unused: list[int] = []
         self._taken = 0
+        self._lock = Lock()
 
     def take(self, size: int, draw: Callable[[int], list[int]]) -> list[int]:
         """`size` numbers that nobody else gets, from a new batch by `draw` where there are too few.
 
-        `list.pop` is atomic, so no two threads get the same number. Noise that two releases shared would cancel in
-        their difference.
+        What one thread takes is gone before the next one looks. Noise that two releases shared would cancel in their
+        difference.
         """
-        taken: list[int] = []
+        taken = self._pop(size)
         while len(taken) < size:
-            try:
-                taken.append(self._unused.pop())
-            except IndexError:
-                self._unused += draw(max(size - len(taken), min(self._taken, _MOST_AHEAD)))
+            self._unused += draw(max(size - len(taken), min(self._taken, _MOST_AHEAD)))
+            taken += self._pop(size - len(taken))
         self._taken += size
         return taken
+
+    def _pop(self, size: int) -> list[int]:
+        """The last `size` unused numbers or, if there are fewer, all of them; they are used from now on."""
+        with self._lock:
+            first = max(len(self._unused) - size, 0)
+            popped = self._unused[first:]
+            del self._unused[first:]
+        return popped[::-1]
 
 
 def _joined(low: NDArray[np.uint64], high: NDArray[np.int64], bits: int) -> NDArray[Any]:

@@ -44,7 +44,7 @@ class Profile:
         """The number of people."""
         return float(self.counts.sum())
 
-    @property
+    @cached_property
     def total(self) -> float:
         """The sum of everybody's level, in nats; infinite if one of them is."""
         return float((self.counts * self.levels).sum())

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +19,11 @@ from pdpmean.planning.released import Average, BehindFarCells, PrivateTotalSums,
 __all__ = ["SIGNIFICANT_NATS", "OneLevel", "combine", "level_of", "mean_noise_std", "share_far_off", "weight_noise_std"]
 
 SIGNIFICANT_NATS = 5.0  # missing or far weight above this is taken to be more than noise of scale 1
-_FAR_CELLS = ("below", "above")  # the fields that hold far cells
+# The sums that are single numbers; the others are far cells.
+_NUMBERS = {
+    PublicTotalSums: ("values", "spread", "missing", "weight"),
+    PrivateTotalSums: ("low", "middle", "high", "missing"),
+}
 _LEAST_NATS = 1.0  # the smallest released weight that is compared with other weights, whatever the noise
 _LEAST_PRESENT = 0.1  # the smallest part of a level's weight that is taken to have a value within the clip
 
@@ -48,13 +51,17 @@ def combine(levels: Sequence[SumsOfOne], combined: Combined, far: Combined) -> S
     """
     if isinstance(levels[0], Average):
         return _combined_average([level for level in levels if isinstance(level, Average)], combined.multipliers)
-    numbers: dict[str, Any] = {}
-    for name in (field.name for field in fields(levels[0]) if field.name != "behind_far"):
-        multipliers = (far if name in _FAR_CELLS else combined).multipliers
-        number = np.tensordot(multipliers, np.array([getattr(level, name) for level in levels]), axes=1).tolist()
-        numbers[name] = tuple(number) if isinstance(number, list) else number
+    clipped = [level for level in levels if not isinstance(level, Average)]
+    kind = type(clipped[0])
+    names = _NUMBERS[kind]
+    rows = np.array([[getattr(level, name) for name in names] for level in clipped])
+    numbers = (combined.multipliers[:, None] * rows).sum(axis=0)
+    cells = far.multipliers @ np.array([(*level.below, *level.above) for level in clipped])
+    below, above = cells.reshape(2, -1).tolist()
     behind = BehindFarCells(far.sums.weight / combined.sums.weight, far.sums.people / combined.sums.people)
-    return type(levels[0])(**numbers, behind_far=behind)
+    return kind(
+        **dict(zip(names, numbers.tolist(), strict=True)), below=tuple(below), above=tuple(above), behind_far=behind
+    )
 
 
 def _combined_average(levels: Sequence[Average], multipliers: Floats) -> Average:

@@ -94,14 +94,14 @@ def cut_off(tails: FarTails, sums: Sums) -> Cut:
     behind_far = sums.present_behind_far[:, None, None]
     values = sign * np.maximum(sums.far, _LEAST_FAR) / behind_far * FAR_EDGES[1:]
     cells = _shrunk_to_tails(tails, sums)
-    lost = tails.gap + cells.nats @ _EDGES / behind_far + tails.beyond
+    lost = tails.gap + _EDGES @ cells.nats / behind_far + tails.beyond
     if not sums.is_public:
         # A far value is not in the total either, so it counts as the mean of the others and not as the middle.
-        unseen = cells.nats.sum(axis=-1) / FAR_PLACE / behind_far
+        unseen = cells.nats.sum(axis=-2) / FAR_PLACE / behind_far
         lost -= unseen * sign * np.clip(sums.values / sums.present, -1, 1)[:, None, None]
     lost, chances = _with_empty_side(np.maximum(lost, 0), tails.chances, tails.empty)
-    reliance = (tails.chances[..., None, :] @ cells.reliance)[..., 0, :]
-    nats = (tails.chances[..., None, :] @ cells.nats)[..., 0, :]
+    reliance = (cells.reliance @ tails.chances[..., None])[..., 0]
+    nats = (cells.nats @ tails.chances[..., None])[..., 0]
     return Cut(
         measured=np.where(sums.is_measured, values, 0).sum(axis=(1, 2)),
         lost=_without_extremes(lost, chances),
@@ -117,7 +117,7 @@ def cut_off(tails: FarTails, sums: Sums) -> Cut:
 
 
 class _Cells(NamedTuple):
-    """Content of far cells under each tail, by group, side, tail and cell; 0 in measured cells."""
+    """Content of far cells under each tail, by group, side, cell and tail; 0 in measured cells."""
 
     nats: Floats
     """The content in nats: a compromise between what the tail predicts and what was released."""
@@ -130,11 +130,15 @@ class _Cells(NamedTuple):
 def _shrunk_to_tails(tails: FarTails, sums: Sums) -> _Cells:
     """The released far cells, shrunk towards what each tail predicts."""
     predicted = in_nats(tails.cells, sums.present_behind_far)
-    misfit_variance = (MISFIT * predicted) ** 2
-    is_measured = sums.is_measured[:, :, None, :SEEN_CELLS]
-    reliance = np.where(is_measured, 0.0, misfit_variance / (misfit_variance + 1))
-    released = np.maximum(sums.far[:, :, None, :SEEN_CELLS], 0)
-    nats = np.where(is_measured, 0.0, predicted + reliance * (released - predicted))
+    # These are large arrays, so they are changed in place, which is faster.
+    reliance = (MISFIT * predicted) ** 2
+    reliance /= reliance + 1
+    nats = np.maximum(sums.far[..., :SEEN_CELLS, None], 0) - predicted
+    nats *= reliance
+    nats += predicted
+    measured = np.nonzero(sums.is_measured[..., :SEEN_CELLS])
+    reliance[measured] = 0.0
+    nats[measured] = 0.0
     return _Cells(nats, reliance)
 
 

@@ -8,7 +8,6 @@ confidence intervals are read off it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -16,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pdpmean.core.memory import keep_freed_memory
 from pdpmean.core.numbers import finite
 from pdpmean.core.quiet import quietly
 from pdpmean.core.threads import in_threads
@@ -87,6 +87,7 @@ def conclude_means(
         stacked = stack_sums(sums[batch], summed[batch], readings[batch], far, probabilities)
         return list(_conclude(readings[batch], clips[batch], stacked, cut_off(tails, stacked), bounds))
 
+    keep_freed_memory()
     batches = [slice(start, start + TOGETHER) for start in range(0, len(readings), TOGETHER)]
     return list(chain.from_iterable(in_threads(conclude_batch, batches)))
 
@@ -141,15 +142,18 @@ def _conclude(
         sums.missing.means / sums.total,
         np.minimum(_SEEN / present, 1.0),
     )
-    for number, reading in enumerate(readings):
-        mean, noise_std, sampling_std, scale, missing, smallest = (float(column[number]) for column in columns)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for row, points_of_group, codes in zip(rows, points, _contradictions(readings, sums), strict=True):
+        mean, noise_std, sampling_std, scale, missing, smallest = row
         yield FarMean(
             mean=mean,
-            law=GridLaw(points[number], CHANCES, CHANCES, mean, finite(noise_std), finite(sampling_std)).with_tails(),
+            law=GridLaw(
+                points_of_group, CHANCES, CHANCES, mean, finite(noise_std), finite(sampling_std), has_tails=True
+            ),
             scale=finite(scale),
             missing=missing,
             smallest_visible=smallest,
-            contradictions=_contradictions(reading, sums, number),
+            contradictions=codes,
         )
 
 
@@ -246,17 +250,17 @@ def _with_uncertain_cells(points: Floats, cut: Cut, group: int, maybe: Bools, fa
     return mixed
 
 
-def _contradictions(reading: Reading, sums: Sums, number: int) -> tuple[str, ...]:
-    """Codes of what does not fit together in the released numbers of one group."""
-    total = float(sums.total[number])
-    present = float(sums.present[number])
-    codes: list[str] = [] if reading.finding == "found" else [reading.finding]
-    if float(sums.measured_far_weight[number]) > _MANY_FAR * present:
-        codes.append("far")
-    apart = abs(present + float(sums.missing.means[number]) - total)
-    if not sums.is_public and apart > _RARELY * math.hypot(float(sums.total_std[number]), _NOISE_OF_WEIGHT):
-        codes.append("total")
-    # |z| + (1 - z**2) / 2 is at most 1.
-    if abs(float(sums.values[number])) + float(sums.spread[number]) / 2 > present + _NOISE_OF_TWO:
-        codes.append("sums")
-    return tuple(codes)
+def _contradictions(readings: Sequence[Reading], sums: Sums) -> Iterator[tuple[str, ...]]:
+    """By group: codes of what does not fit together in the released numbers."""
+    present = sums.present
+    apart = np.abs(present + sums.missing.means - sums.total)
+    has_other_total = apart > _RARELY * np.hypot(sums.total_std, _NOISE_OF_WEIGHT)
+    contradictions = {
+        "far": sums.measured_far_weight > _MANY_FAR * present,
+        "total": has_other_total if not sums.is_public else np.zeros_like(has_other_total),
+        # |z| + (1 - z**2) / 2 is at most 1.
+        "sums": np.abs(sums.values) + sums.spread / 2 > present + _NOISE_OF_TWO,
+    }
+    for number, reading in enumerate(readings):
+        found = () if reading.finding == "found" else (reading.finding,)
+        yield (*found, *(code for code, holds in contradictions.items() if holds[number]))

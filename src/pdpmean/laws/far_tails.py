@@ -85,13 +85,17 @@ _PRIOR_IF_LEVELS_DIFFER = _Prior(octave_odds=2.5, like_family=(0.08, 0.6, 0.12),
 
 
 class _Tails(NamedTuple):
-    """By group, side and tail: contributions to the mean of what lies beyond the clip, in half widths of the clip."""
+    """By group, side and tail: contributions to the mean of what lies beyond the clip, in half widths of the clip.
+
+    The tail is the last axis of all arrays, since there are many more tails than far cells: NumPy is several times
+    slower if the last axis is short.
+    """
 
     gap: Floats
     """What clipping takes from values between the clip and the first far cell, which count as the clip's end."""
 
     cells: Floats
-    """By far cell: what its values add to the mean; the clipped sum counts them as the middle of the clip."""
+    """Also by far cell, before the tail: what its values add to the mean; the clipped sum counts them as the middle."""
 
     beyond: Floats
     """What values beyond the first `SEEN_CELLS` far cells add to the mean."""
@@ -126,7 +130,7 @@ def learn_tails(readings: Sequence[Reading], geometry: Geometry, far: Floats, pr
     varied = _variations(atoms, geometry, _seen_up_to(readings, geometry))
     starts = _starts(far)
     free = _free_tails(starts, geometry, present)
-    tails = _Tails(*(np.concatenate(pair, axis=2) for pair in zip(varied, free, strict=True)))
+    tails = _Tails(*(np.concatenate(pair, axis=-1) for pair in zip(varied, free, strict=True)))
     factors = np.array([reading.tail_factors for reading in readings])
     levels_differ = np.where(anchor_outside, factors[:, ::-1], factors) > _LEVELS_DIFFER
     prior = np.concatenate(
@@ -135,13 +139,13 @@ def learn_tails(readings: Sequence[Reading], geometry: Geometry, far: Floats, pr
     nats = in_nats(tails.cells, present)
     chances, empty = _posterior(prior, atoms.empty, nats, far)
     expected = np.zeros_like(far)
-    expected[..., :SEEN_CELLS] = (chances[..., None, :] @ nats)[..., 0, :]
+    expected[..., :SEEN_CELLS] = (nats @ chances[..., None])[..., 0]
     return FarTails(*tails, chances, empty, expected)
 
 
 def in_nats(cells: Floats, present: Floats) -> Floats:
-    """The nats that far cells would show if they added this much to the mean; groups are first and cells last."""
-    return present.reshape(-1, 1, 1, 1) * cells / _EDGES[1:]
+    """The nats that far cells would show if they added this much to the mean, by group, side, cell and tail."""
+    return cells * (present[:, None] / _EDGES[1:])[:, None, :, None]
 
 
 def _seen_up_to(readings: Sequence[Reading], geometry: Geometry) -> Floats:
@@ -166,27 +170,28 @@ def _variations(atoms: TailAtoms, geometry: Geometry, seen: Floats) -> _Tails:
         power = Beyond(*(np.where(anchor_outside, 0.0, outer) for outer in power))
     shapes = [*(_sloped(_beyond_clip(family), slope) for slope in (-_SLOPE, 0.0, _SLOPE))]
     shapes += [_sloped(_beyond_clip(power), slope) for slope in (0.0, _SLOPE)]
-    return _Tails(
-        *(
-            np.concatenate([factor * part for part in parts for factor in 2.0**_OCTAVES], axis=2)
-            for parts in zip(*shapes, strict=True)
-        )
-    )
+    return _Tails(*(_in_all_octaves(np.stack(parts, axis=-2)) for parts in zip(*shapes, strict=True)))
+
+
+def _in_all_octaves(shapes: Floats) -> Floats:
+    """All tails along the last axis, from their shapes and atoms along the last two: each with less and more weight."""
+    octaves: Floats = shapes[..., None, :] * (2.0**_OCTAVES)[:, None]
+    return octaves.reshape(*shapes.shape[:-2], -1)
 
 
 def _sloped(tails: _Tails, slope: float) -> _Tails:
     """The tails with ``2**slope`` times the content in the first far cell, ``4**slope`` times in the second, etc."""
-    return tails._replace(cells=tails.cells * 2.0 ** (slope * np.arange(1, SEEN_CELLS + 1)))
+    return tails._replace(cells=tails.cells * 2.0 ** (slope * np.arange(1, SEEN_CELLS + 1))[:, None])
 
 
 def _beyond_clip(tail: Beyond) -> _Tails:
     """Contributions to the mean, from the weight and the excess beyond the clip (first) and beyond each edge."""
-    weight, excess = tail
-    moment = excess[..., 1:] + weight[..., 1:] * _EDGES
+    weight, excess = (np.swapaxes(each, -1, -2) for each in tail)
+    moment = excess[..., 1:, :] + weight[..., 1:, :] * _EDGES[:, None]
     return _Tails(
-        gap=np.maximum(excess[..., 0] - excess[..., 1] - weight[..., 1] * (_EDGES[0] - 1), 0),
-        cells=np.maximum(moment[..., :-1] - moment[..., 1:], 0),
-        beyond=moment[..., -1],
+        gap=np.maximum(excess[..., 0, :] - excess[..., 1, :] - weight[..., 1, :] * (_EDGES[0] - 1), 0),
+        cells=np.maximum(moment[..., :-1, :] - moment[..., 1:, :], 0),
+        beyond=moment[..., -1, :],
     )
 
 
@@ -199,15 +204,15 @@ def _starts(far: Floats) -> Floats:
 
 def _free_tails(starts: Floats, geometry: Geometry, present: Floats) -> _Tails:
     """All free tails, by start, ratio and last cell; empty where no values can lie."""
-    cell = np.arange(SEEN_CELLS)
-    shape = _RATIOS[:, None, None] ** cell * (cell < _LASTS[:, None])
-    nats = (starts[..., None, None, None] * shape).reshape(*starts.shape[:2], -1, SEEN_CELLS)
-    nats *= _can_hold_values(geometry)[:, :, None]
-    in_gap = np.repeat(np.tile(1 / _RATIOS, _STARTS), _LASTS.size) * nats[..., 0]
+    cell = np.arange(SEEN_CELLS)[:, None, None]
+    shape = _RATIOS[:, None] ** cell * (cell < _LASTS)
+    nats = (starts[:, :, None, :, None, None] * shape[:, None]).reshape(*starts.shape[:2], SEEN_CELLS, -1)
+    nats *= _can_hold_values(geometry)[..., None]
+    in_gap = np.repeat(np.tile(1 / _RATIOS, _STARTS), _LASTS.size) * nats[:, :, 0]
     weight = present[:, None, None]
     return _Tails(
         gap=_MEAN_EXCESS_IN_GAP * in_gap / FAR_PLACE / weight,
-        cells=nats * _EDGES[1:] / weight[..., None],
+        cells=nats * (_EDGES[1:] / present[:, None])[:, None, :, None],
         beyond=np.zeros_like(in_gap),
     )
 
@@ -236,12 +241,18 @@ def _prior_of_free(atoms: TailAtoms, levels_differ: Bools, starts: Floats) -> Fl
 def _posterior(prior: Floats, prior_empty: Floats, nats: Floats, far: Floats) -> tuple[Floats, Floats]:
     """Posterior probabilities of the tails and of an empty side, given the far cells.
 
-    `nats` is what each tail predicts for the cells. The likelihood is Laplace, wider where a tail predicts more.
+    `nats` is what each tail predicts for the cells. The likelihood is Laplace, wider where a tail predicts more. The
+    largest arrays are changed in place, which is faster.
     """
-    released = far[:, :, None, :SEEN_CELLS]
-    scale = 1 + MISFIT * nats
-    log_density = np.maximum(-np.abs(released - nats) / scale, -np.abs(released) - _MOST_AGAINST) - np.log(scale)
-    log_ratio = log_density.sum(axis=-1) + np.abs(released).sum(axis=-1)  # over that of an empty side
+    released = far[..., :SEEN_CELLS, None]
+    scale = MISFIT * nats
+    scale += 1
+    against = released - nats  # the negative log density, by cell and tail
+    np.abs(against, out=against)
+    against /= scale
+    np.minimum(against, np.abs(released) + _MOST_AGAINST, out=against)
+    against += np.log(scale, out=scale)
+    log_ratio = np.abs(released).sum(axis=-2) - against.sum(axis=-2)  # over that of an empty side
     top = np.maximum(log_ratio.max(axis=-1), 0)
     weight = prior * np.exp(log_ratio - top[..., None])
     empty = prior_empty * np.exp(-top)

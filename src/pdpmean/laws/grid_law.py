@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -44,8 +45,8 @@ class GridLaw:
     sampling_std: float
     """Standard deviation of the sampling error."""
 
-    tails_std: float = 0.0
-    """Standard deviation of the rest of the error, due to tails that no released number could show."""
+    has_tails: bool = False
+    """Whether tails that no released number could show may add to the error."""
 
     @quietly
     def cdf(self, x: float) -> float:
@@ -64,12 +65,16 @@ class GridLaw:
         high = unit * float(np.interp((1 + level) / 2, self.high_chances, self.points / unit))
         return min(low, self.mean), max(high, self.mean)
 
+    @cached_property
     @quietly
-    def with_tails(self) -> GridLaw:
-        """The same law, with `tails_std` set to whatever error neither noise nor sampling explains."""
-        largest = max(self._error_std, self.noise_std, self.sampling_std) or 1.0
-        error, noise, sampling = (std / largest for std in (self._error_std, self.noise_std, self.sampling_std))
-        return replace(self, tails_std=largest * math.sqrt(max(error**2 - noise**2 - sampling**2, 0.0)))
+    def tails_std(self) -> float:
+        """Standard deviation of the error due to unseen tails: what neither noise nor sampling explains."""
+        if not self.has_tails:
+            return 0.0
+        stds = self._error_std, self.noise_std, self.sampling_std
+        largest = max(stds) or 1.0
+        error, noise, sampling = (std / largest for std in stds)
+        return largest * math.sqrt(max(error**2 - noise**2 - sampling**2, 0.0))
 
     @property
     def _error_std(self) -> float:
@@ -97,7 +102,7 @@ class GridLaw:
             mean=low + width * self.mean,
             noise_std=width * self.noise_std,
             sampling_std=width * self.sampling_std,
-            tails_std=width * self.tails_std,
+            has_tails=self.has_tails,
         )
 
     def __eq__(self, other: object) -> bool:

@@ -80,15 +80,15 @@ def mix(parts: Sequence[Part], bounds: tuple[float, float]) -> GridLaw:
         for error in (part.law.sampling_std, part.widening, part.mean - mean)
     ]
     noise_std = math.hypot(*(root * part.law.noise_std for root, part in zip(roots, parts, strict=True)))
-    mixed = GridLaw(
+    return GridLaw(
         points=np.clip(points, low, high),
         low_chances=low_chances,
         high_chances=high_chances,
         mean=mean,
         noise_std=finite(noise_std),
         sampling_std=finite(math.hypot(*errors)),
+        has_tails=any(grid.has_tails for grid in grids),
     )
-    return mixed.with_tails() if any(part.law.tails_std for part in parts) else mixed
 
 
 def _thinned(points: Floats) -> Floats:

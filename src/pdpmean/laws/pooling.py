@@ -17,6 +17,7 @@ cannot exclude. All means and errors are in standard deviations of the populatio
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -42,6 +43,7 @@ _AGREE_FOR_INTERVAL = 0.4
 
 _LEAST_PROBABILITY = 0.005  # sizes that are less likely are left out
 _LEAST_SPREAD = 1e-9  # of the scores of levels; avoids a division by zero where nearly everyone is in one
+_NOTHING_BUT_NOISE = 1e100  # the noise of a level that counts for nothing: its square is finite
 
 
 class Mixed(NamedTuple):
@@ -80,7 +82,7 @@ class _Sizes:
     """The covariance of the released means for every size of disagreement, and what follows from its inverse.
 
     The covariance is diagonal plus the outer product of a vector with itself, so its inverse has a formula (Sherman and
-    Morrison, 1950). In all arrays, rows are sizes and columns are levels.
+    Morrison, 1950). The last two axes of all arrays are sizes and levels; axes before them are several sets of levels.
     """
 
     squares: Floats
@@ -100,13 +102,13 @@ class _Sizes:
     @cached_property
     def _stretch(self) -> Floats:
         """By size: the determinant of the covariance over that of its diagonal."""
-        stretch: Floats = 1 + self.squares * (self._solved @ self.positions)
+        stretch: Floats = 1 + self.squares * np.vecdot(self._solved, self.positions)
         return stretch
 
     def solve(self, levels: Floats) -> Floats:
         """The inverse covariance times a vector, by size; `levels` is one vector for all sizes or one per size."""
-        along = self.squares / self._stretch * (self._solved * levels).sum(axis=1)
-        solved: Floats = levels / self.diagonal - self._solved * along[:, None]
+        along = self.squares / self._stretch * np.vecdot(self._solved, levels)
+        solved: Floats = levels / self.diagonal - self._solved * along[..., None]
         return solved
 
     @cached_property
@@ -117,33 +119,37 @@ class _Sizes:
     @cached_property
     def precision(self) -> Floats:
         """By size: one over the variance of the best estimate of a common mean."""
-        precision: Floats = self.row_sums.sum(axis=1)
+        precision: Floats = self.row_sums.sum(axis=-1)
         return precision
 
     def log_likelihoods(self, means: Floats) -> Floats:
         """By size: the log likelihood of the released means around an unknown common mean, up to a shared constant."""
-        chi_square = self.solve(means) @ means - (self.row_sums @ means) ** 2 / self.precision
-        log_determinant = np.log(self.diagonal).sum(axis=1) + np.log(self._stretch) + np.log(self.precision)
+        chi_square = np.vecdot(self.solve(means), means) - np.vecdot(self.row_sums, means) ** 2 / self.precision
+        log_determinant = np.log(self.diagonal).sum(axis=-1) + np.log(self._stretch) + np.log(self.precision)
         logs: Floats = -(log_determinant + chi_square) / 2
         return logs
 
     def shrunk(self, means: Floats) -> Floats:
         """By size and level: the posterior mean of the level's true mean, shrunk towards a common one."""
-        common = (self.row_sums @ means / self.precision)[:, None]
+        common = (np.vecdot(self.row_sums, means) / self.precision)[..., None]
         residual = self.solve(means) - self.row_sums * common
-        moved = self.positions * (residual @ self.positions)[:, None] + self.off_trend * residual
+        moved = self.positions * np.vecdot(residual, self.positions)[..., None] + self.off_trend * residual
         shrunk: Floats = common + self.squares[:, None] * moved
         return shrunk
 
     def variances(self, parts: Floats) -> Floats:
         """By size: the variance of a combination of the levels' true means; `parts` has one combination per size."""
-        variances: Floats = self.squares * ((parts @ self.positions) ** 2 + parts**2 @ self.off_trend)
+        on_trend = np.vecdot(parts, self.positions) ** 2
+        variances: Floats = self.squares * (on_trend + np.vecdot(parts**2, self.off_trend))
         return variances
 
 
 @dataclass(frozen=True, eq=False)
 class LevelErrors:
-    """How exact the mean of each level is, in standard deviations of the population, and who is in each level."""
+    """How exact the mean of each level is, in standard deviations of the population, and who is in each level.
+
+    The last axis of all arrays is the level; an axis before it is one of several sets of levels (`stacked`).
+    """
 
     noise_std: Floats
     """Standard deviation of the noise."""
@@ -162,6 +168,30 @@ class LevelErrors:
     own: float = 0.0
     """1 if the target is the mean of these very people: sampling is then no error, as far as all count the same."""
 
+    @classmethod
+    def stacked(cls, sets: Sequence[LevelErrors]) -> LevelErrors:
+        """Several sets of levels for the same target, to be compared; sets with fewer levels get some without people.
+
+        The added levels have so much noise that they count for nothing.
+        """
+        most = max(errors.share.size for errors in sets)
+
+        def column(name: str, of_added_levels: float) -> Floats:
+            rows = np.full((len(sets), most), of_added_levels)
+            for row, errors in zip(rows, sets, strict=True):
+                row[: errors.share.size] = getattr(errors, name)
+            return rows
+
+        return cls(
+            noise_std=column("noise_std", _NOTHING_BUT_NOISE),
+            effective=column("effective", 1.0),
+            share=column("share", 0.0),
+            ranked=column("ranked", 0.0),
+            weighed=column("weighed", 0.0),
+            unevenness=column("unevenness", 0.0),
+            own=sets[0].own,
+        )
+
     @cached_property
     def variances(self) -> Floats:
         """Variances of the levels' released means around their true ones."""
@@ -170,9 +200,10 @@ class LevelErrors:
     @cached_property
     def positions(self) -> Floats:
         """The x of each level, as its people are weighted; in standard deviations over all people."""
-        middle = float(self.share @ self.ranked)
-        spread = math.sqrt(float(self.share @ (self.ranked - middle) ** 2))
-        return (self.weighed - middle) / max(spread, _LEAST_SPREAD)
+        middle = np.vecdot(self.share, self.ranked)[..., None]
+        spread = np.sqrt(np.vecdot(self.share, (self.ranked - middle) ** 2))[..., None]
+        positions: Floats = (self.weighed - middle) / np.maximum(spread, _LEAST_SPREAD)
+        return positions
 
     @cached_property
     def off_trend(self) -> Floats:
@@ -186,20 +217,24 @@ class LevelErrors:
         variances: Floats = self.off_trend + (_BY_UNEVENNESS * self.unevenness) ** 2
         return variances
 
-    def std(self, parts: Floats) -> float:
-        """The standard error of everyone's mean, if levels agree and are combined with these weights."""
+    def variance(self, parts: Floats) -> Floats:
+        """The squared standard error of everyone's mean, if levels agree and are combined with these weights."""
         sampled_parts = parts - self.own * self.share
-        return math.sqrt(float(parts**2 @ self.noise_std**2 + sampled_parts**2 @ (1 / self.effective)))
+        variance: Floats = np.vecdot(parts**2, self.noise_std**2) + np.vecdot(sampled_parts**2, 1 / self.effective)
+        return variance
 
     @property
     def everyone_std(self) -> float:
         """The standard error of everyone's mean, if levels are combined by their numbers of people."""
-        return self.std(self.share)
+        return math.sqrt(self.variance(self.share))
 
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
-    """Combinations of the levels of one group, for every size of disagreement between them."""
+    """Combinations of the levels of one group, for every size of disagreement between them.
+
+    `costs` compares several sets of levels; all else is for one.
+    """
 
     errors: LevelErrors
 
@@ -207,8 +242,8 @@ class Pooled:
     def _sizes(self) -> _Sizes:
         squares = np.array(_SIZES) ** 2
         off_trend = self.errors.off_trend_weighted
-        diagonal = self.errors.variances + squares[:, None] * off_trend
-        return _Sizes(squares, diagonal, self.errors.positions, off_trend)
+        diagonal = self.errors.variances[..., None, :] + squares[:, None] * off_trend[..., None, :]
+        return _Sizes(squares, diagonal, self.errors.positions[..., None, :], off_trend[..., None, :])
 
     @cached_property
     def _parts(self) -> Floats:
@@ -218,31 +253,38 @@ class Pooled:
         """
         errors = self.errors
         sizes = self._sizes
-        covariance = self._with_everyone + errors.own * errors.share / errors.effective
-        for_common_mean = sizes.row_sums / sizes.precision[:, None]
+        covariance = self._with_everyone + (errors.own * errors.share / errors.effective)[..., None, :]
+        for_common_mean = sizes.row_sums / sizes.precision[..., None]
         for_deviations = sizes.solve(covariance)
-        parts: Floats = for_common_mean + for_deviations - for_deviations.sum(axis=1)[:, None] * for_common_mean
+        parts: Floats = for_common_mean + for_deviations - for_deviations.sum(axis=-1)[..., None] * for_common_mean
         return parts
 
     @cached_property
     def _with_everyone(self) -> Floats:
         """By size and level: the covariance of the level's true mean, around the trend, with the mean of everyone."""
-        with_everyone: Floats = self._sizes.squares[:, None] * self.errors.off_trend * self.errors.share
+        of_levels = (self.errors.off_trend * self.errors.share)[..., None, :]
+        with_everyone: Floats = self._sizes.squares[:, None] * of_levels
         return with_everyone
 
     @cached_property
     def _variances(self) -> Floats:
         """By size: the variance of the combination's error that is due to differences between levels."""
         with_everyone = self._with_everyone
-        share = self.errors.share
-        missed = with_everyone @ share - 2 * (self._parts * with_everyone).sum(axis=1)
+        share = self.errors.share[..., None, :]
+        missed = np.vecdot(with_everyone, share) - 2 * np.vecdot(self._parts, with_everyone)
         variances: Floats = np.maximum(missed + self._sizes.variances(self._parts), 0.0)
         return variances
 
-    def _std_if(self, size: float) -> float:
-        """The standard error of the combination for this size, if it is the true one."""
+    def _stds_if(self, size: float) -> Floats:
+        """The standard error of the combination for this size, if it is the true one; by set of levels."""
         number = _SIZES.index(size)
-        return math.hypot(self.errors.std(self._parts[number]), math.sqrt(float(self._variances[number])))
+        stds: Floats = np.sqrt(self.errors.variance(self._parts[..., number, :]) + self._variances[..., number])
+        return stds
+
+    @property
+    def costs(self) -> Floats:
+        """By set of levels: the product of the standard errors if levels agree and if they disagree strongly."""
+        return self._stds_if(_SIZES[0]) * self._stds_if(_LARGE_SIZE)
 
     @property
     def agreed(self) -> Floats:
@@ -253,12 +295,12 @@ class Pooled:
     @property
     def agreed_std(self) -> float:
         """The standard error if levels agree."""
-        return self._std_if(_SIZES[0])
+        return float(self._stds_if(_SIZES[0]))
 
     @property
     def disagreed_std(self) -> float:
         """The standard error if levels disagree strongly."""
-        return self._std_if(_LARGE_SIZE)
+        return float(self._stds_if(_LARGE_SIZE))
 
     def _likelihoods(self, means: Floats) -> Floats:
         """By size: the likelihood of the released means, relative to the largest."""

@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pdpmean.core.model import Model
 from pdpmean.core.profile import Profile
@@ -232,12 +231,14 @@ class LevelsFor:
             return self._levels(self._lowest, everyone=False)
         with_wider_bands = (replace(self, width=width) for width in _WIDER_BANDS)
         candidates = ((1.0, self), *((_WORTH_WIDENING, wider) for wider in with_wider_bands if wider.are_several))
-        costs = [
-            (factor * (_expected(levels, noise_std, of_these_people) + bias**2), levels)
-            for factor, candidate in candidates
-            for bias, levels in candidate._to_be_pooled()
-        ]
-        return min(costs, key=lambda cost: cost[0])[1]
+        factors, biases, levels = zip(
+            *((factor, bias, levels) for factor, candidate in candidates for bias, levels in candidate._to_be_pooled()),
+            strict=True,
+        )
+        expected = Pooled(LevelErrors.stacked([each.errors(noise_std, of_these_people) for each in levels])).costs
+        costs = np.array(factors) * (expected + np.array(biases) ** 2)
+        best: Levels = levels[int(np.argmin(costs))]
+        return best
 
     def _to_be_pooled(self) -> list[tuple[float, Levels]]:
         """Pairs of a bias and these levels, with weights that are more or less unequal within a level.
@@ -290,16 +291,17 @@ class LevelsFor:
         return Weighed(levels, price, agreed, efficiency, disagreed, tuple(pooled.agreed.tolist()))
 
     @cached_property
-    def _level_of(self) -> NDArray[np.intp]:
-        """The level of each allowance of the profile."""
-        return np.searchsorted(self._starts[1:], self._allowances, side="right")
+    def _slices(self) -> list[slice]:
+        """Where the allowances of each level are in the profile, which has them in ascending order."""
+        first = [0, *np.searchsorted(self._allowances, self._starts[1:]).tolist(), self._allowances.size]
+        return list(map(slice, first[:-1], first[1:]))
 
     @cached_property
     def _lowest(self) -> list[float]:
         """The smallest allowance of each level."""
         if not self.model.budgets_are_public:
             return [float(start) for start in self._starts]
-        return [float(self._allowances[self._level_of == level].min()) for level in range(self._starts.size)]
+        return [float(self._allowances[in_level.start]) for in_level in self._slices]
 
     @cached_property
     def _lower_ends(self) -> list[float]:
@@ -309,7 +311,7 @@ class LevelsFor:
     @cached_property
     def _highest(self) -> list[float]:
         """The largest allowance of each level."""
-        return [float(self._allowances[self._level_of == level].max()) for level in range(self._starts.size)]
+        return [float(self._allowances[in_level.stop - 1]) for in_level in self._slices]
 
     def _levels(self, allowances: list[float], *, everyone: bool) -> Levels:
         """The levels, if allowances in each count only up to the given one."""
@@ -350,7 +352,7 @@ class LevelsFor:
 
     def _holders(self, level: int) -> tuple[Floats, Floats]:
         """The allowances in a level, and the number of people at each."""
-        in_level = self._level_of == level
+        in_level = self._slices[level]
         allowances = self._allowances[in_level]
         counts = self.profile.counts[in_level]
         if not counts.sum() > 0:  # possible in a noisy census
@@ -368,8 +370,8 @@ class LevelsFor:
     def _budgets_of(self, level: int) -> tuple[float, float]:
         factor = self.model.budget_per_allowance
         if self.model.budgets_are_public:
-            allowances = self.profile.levels[self._level_of == level]
-            return float(allowances.min()) * factor, float(allowances.max()) * factor
+            allowances = self.profile.levels[self._slices[level]]
+            return float(allowances[0]) * factor, float(allowances[-1]) * factor
         ends = [*self._starts.tolist(), self.model.public_range[1]]
         return ends[level] * factor, ends[level if self._starts is self._tiers else level + 1] * factor
 
@@ -383,9 +385,3 @@ def _without_counted(sums: Sums, counted: float) -> Sums:
 def _error_std(noise_std: float, sums: Sums) -> float:
     """The error (std) of a mean with these weights, in standard deviations of the population."""
     return math.sqrt(noise_std**2 + sums.square) / sums.weight
-
-
-def _expected(levels: Levels, noise_std: float, of_these_people: float) -> float:
-    """The cost of pooled levels: the product of the errors if levels agree and if they disagree."""
-    pooled = Pooled(levels.errors(noise_std, of_these_people))
-    return pooled.agreed_std * pooled.disagreed_std

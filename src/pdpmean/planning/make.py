@@ -104,7 +104,7 @@ def make_plan(
         earlier.plan = near or plan
     if not planner.accepts(plan):
         raise _refusal(plan, options, earlier.needed(planner, options))
-    return replace(plan, nothing_missing=options.nothing_missing)
+    return replace(plan, nothing_missing=True) if options.nothing_missing else plan
 
 
 def _planner(census: Census, options: Options, room: int = LARGEST_SAMPLE, most_levels: int = MOST_LEVELS) -> Planner:

@@ -72,7 +72,7 @@ class Shares(dict[str, Fraction]):
     def __reduce__(self) -> tuple[Any, ...]:
         return Shares, (dict(self),)
 
-    @property
+    @cached_property
     def locating(self) -> Fraction:
         """The sum of the shares that `locate` may use: for a centre, a scale or a histogram."""
         return sum((self.get(name, Fraction(0)) for name in LOCATING_STEPS), Fraction(0))
@@ -478,7 +478,7 @@ class Plan(Forecast):
         assert self.bounds.anchor is not None
         return self.bounds.anchor
 
-    @property
+    @cached_property
     def center_part(self) -> float:
         """The part of a record's weight in `locate` that is spent on the centre."""
         return float(self.shares.get("center", Fraction(0)) / self.shares.locating)

@@ -7,6 +7,7 @@ anything that was not released.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from pdpmean.core.numbers import finite
@@ -60,7 +61,7 @@ class Location:
     reading: Reading | None = None
     """What the released histogram of the distances from the centre says, if there is one."""
 
-    @property
+    @cached_property
     def middle(self) -> float:
         """The middle of the clip."""
         return finite(self.center + self.offset)

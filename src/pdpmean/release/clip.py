@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
-from pdpmean.core.integers import STEPS, steps_per_unit, weight_shift
+from pdpmean.core.integers import LARGEST_SHIFT, STEPS, steps_per_unit, weight_shift
 from pdpmean.core.model import Model
 from pdpmean.core.rules import SumRule
 
@@ -33,6 +34,8 @@ class Clip:
 
     squares: ClassVar[bool]
     """Whether the extra sum is that of the squares; otherwise it is that of the tents."""
+    largest_shift: ClassVar[int] = LARGEST_SHIFT
+    """The largest `shift`, which limits the noise scale."""
     slack: ClassVar[Fraction]
     """Nats that adding one nat to the extra sum may cost: no more than the record then saves in the sum of values."""
 
@@ -51,10 +54,11 @@ class Clip:
         """See `SumRule.far_below` and `SumRule.far_above`: unless a shape says otherwise, no value is far."""
         return math.inf, math.inf
 
-    @property
+    @cached_property
     def shift(self) -> int:
         """The integer q such that weights are multiples of ``2**-q`` nats; it depends on public numbers alone."""
-        return weight_shift(min(self.cap, float(self.share) * self.model.largest_allowance))
+        largest = min(self.cap, float(self.share) * self.model.largest_allowance)
+        return min(weight_shift(largest), self.largest_shift)
 
     @property
     def unit(self) -> int:

@@ -49,12 +49,8 @@ class SquareClip(Clip):
     """A clip whose extra sum is that of the squares. Missing values are in none of the sums but their own."""
 
     squares = True
+    largest_shift = LARGEST_SHIFT - 1  # one less than elsewhere, as the noise scale, 4 H 2**q, is twice as large
     slack = Fraction(1, 2)  # 1 - z**2 is at most twice 1 - |z|, for z in half widths of the clip
-
-    @property
-    def shift(self) -> int:
-        """As in any clip, but at most one less: the noise scale, 4 H 2**q, is twice as large as elsewhere."""
-        return min(super().shift, LARGEST_SHIFT - 1)
 
 
 def noisy_sums(plan: Plan, clip: Clip, sums: ExactSums, randomness: Randomness) -> PublicTotalSums | PrivateTotalSums:
