@@ -40,6 +40,14 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.Fix
         return (yield)
 
 
+@pytest.fixture
+def remembered_plans() -> Iterator[None]:
+    import remembered  # only where it is needed: each planted bug imports all of this again
+
+    with remembered.remembered_plans():
+        yield
+
+
 # Where single tests take long: they begin first, so that none is left alone at the end.
 _FIRST = (
     "spark",
