@@ -16,7 +16,10 @@ from hypothesis import Phase, register_random, settings
 from repeatable import MAKER, repeatable_noise
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers, whichever test starts them first
+# Spark, whichever test starts it first: its workers, and Java that compiles quickly what soon ends.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+for variable in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"):
+    os.environ.setdefault(variable, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 settings.register_profile("patient", deadline=None, derandomize=True)
 settings.register_profile("no shrinking", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
