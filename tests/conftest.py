@@ -6,6 +6,7 @@ same in every run. How long an example takes decides nothing either: a busy mach
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -74,6 +75,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((number for number, part in enumerate(_FIRST) if part in item.nodeid), len(_FIRST))
 
     items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # thousands of tests stay until the end: no search for garbage need look at them
 
 
 class OneSpark(LoadScopeScheduling):  # type: ignore[misc]
