@@ -13,6 +13,7 @@ from remembered import content, remembered_plans
 from pdpmean import InsufficientBudgetError, plan_mean
 from pdpmean.core.choices import Choices
 from pdpmean.core.profile import Profile
+from pdpmean.laws.simplex import find_least
 from pdpmean.planning import gaussian
 
 OPTIONS: list[dict[str, Any]] = [
@@ -41,7 +42,7 @@ def test_plans_and_refusals_are_those_that_are_found_anew(options: dict[str, Any
 
 
 def test_nothing_is_searched_for_twice_and_nobody_shares_a_plan() -> None:
-    with remembered_plans(), mock.patch.object(gaussian, "find_least", wraps=gaussian.find_least) as search:
+    with remembered_plans(), mock.patch.object(gaussian, "find_least", wraps=find_least) as search:
         first = plan_mean({0.3: 7777}, shape="gaussian")
         searches = search.call_count
         second = plan_mean({0.3: 7777}, shape="gaussian")
