@@ -6,6 +6,7 @@ same in every run. How long an example takes decides nothing either: a busy mach
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,10 @@ from hypothesis import Phase, register_random, settings
 from repeatable import MAKER, repeatable_noise
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's workers, whichever test starts them first
+# Spark, whichever test starts it first: its workers, and Java that compiles quickly what soon ends.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+for variable in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"):
+    os.environ.setdefault(variable, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 settings.register_profile("patient", deadline=None, derandomize=True)
 settings.register_profile("no shrinking", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
@@ -38,6 +42,14 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.Fix
         return (yield)
     with repeatable_noise(f"{fixturedef.baseid}::{fixturedef.argname}[{getattr(request, 'param_index', 0)}]"):
         return (yield)
+
+
+@pytest.fixture
+def remembered_plans() -> Iterator[None]:
+    import remembered  # only where it is needed: each planted bug imports all of this again
+
+    with remembered.remembered_plans():
+        yield
 
 
 # Where single tests take long: they begin first, so that none is left alone at the end.
@@ -63,6 +75,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((number for number, part in enumerate(_FIRST) if part in item.nodeid), len(_FIRST))
 
     items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # thousands of tests stay until the end: no search for garbage need look at them
 
 
 class OneSpark(LoadScopeScheduling):  # type: ignore[misc]

@@ -19,7 +19,9 @@ from itertools import count
 from threading import Lock
 from unittest import mock
 
-from pdpmean.randomness import Randomness, _seeded_anywhere, _simulated_laplace
+from pdpmean.randomness import Randomness
+from pdpmean.randomness.single_draws import simulated_laplace
+from pdpmean.randomness.source import _seeded_anywhere
 
 
 @dataclass
@@ -41,7 +43,7 @@ class RepeatableSource(Randomness):
 
     def __init__(self, name: str) -> None:
         self._name, self._made = name, count()
-        super().__init__(partial(_key, name), _simulated_laplace, private=True)
+        super().__init__(partial(_key, name), simulated_laplace, private=True)
 
     def spawn(self) -> Randomness:
         """Another, named after this one: whatever other threads make meanwhile."""

@@ -21,6 +21,8 @@ from pdpmean.laws.error_law import noisy_normal_cdf, noisy_normal_density
 from pdpmean.laws.noisy_sums import _three_laplaces
 from pdpmean.laws.two_point import binomial
 
+pytestmark = pytest.mark.usefixtures("remembered_plans")
+
 RUNS = 400
 LEVELS = (0.01, 0.5, 0.8, 0.95, 0.999, 1 - 1e-15)
 RATINGS, OFTEN = np.array([0.0, 0.25, 0.5, 0.75, 1.0]), np.array([0.05, 0.05, 0.15, 0.35, 0.4])

@@ -22,7 +22,8 @@ from pages import ROOT, Block, Command, blocks, commands, is_shown
 import pdpmean
 import pdpmean.errors
 import pdpmean.paper
-from pdpmean.randomness import Randomness, _simulated_laplace
+from pdpmean.randomness import Randomness
+from pdpmean.randomness.single_draws import simulated_laplace
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEST_SOURCES = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
@@ -65,7 +66,7 @@ def repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def secure() -> Randomness:
         key = hashlib.sha256(str(next(number)).encode()).digest()
-        return Randomness(lambda: key, _simulated_laplace, private=True)
+        return Randomness(lambda: key, simulated_laplace, private=True)
 
     monkeypatch.setattr(Randomness, "secure", secure)
 

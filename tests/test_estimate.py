@@ -24,6 +24,8 @@ from pdpmean import (
 from pdpmean.core.types import Floats
 from pdpmean.laws import error_law as interval
 
+pytestmark = pytest.mark.usefixtures("remembered_plans")
+
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 2.0)}
 BUDGETS: Floats = np.random.default_rng(1).choice([0.2, 1.0, 2.0], 6000, p=[0.44, 0.46, 0.10])
 VALUES: Floats = np.random.default_rng(2).normal(50.0, 4.0, 6000)

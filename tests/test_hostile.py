@@ -41,6 +41,8 @@ from pdpmean.results.mean_estimate import MeanEstimate
 from pdpmean.sources.arrays import ArraySource
 from pdpmean.sources.private_columns import budgets_of_tiers
 
+pytestmark = pytest.mark.usefixtures("remembered_plans")
+
 Shape = Literal["gaussian", "any", "from a bound", "bounds"]
 
 PEOPLE = 72

@@ -29,7 +29,7 @@ from rules import (
     three,
 )
 
-from pdpmean import InvalidInputError, Randomness, estimate_mean, randomness
+from pdpmean import InvalidInputError, Randomness, estimate_mean
 from pdpmean.core import compiled as compiling
 from pdpmean.core.bounds import UNKNOWN, Bounds
 from pdpmean.core.integers import STEPS, WEIGHT_BITS
@@ -42,6 +42,7 @@ from pdpmean.passes import summing as passing
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.cells import Cells
 from pdpmean.passes.summing import Summing
+from pdpmean.randomness import source as drawing
 from pdpmean.release.any_shape import FarClip
 from pdpmean.release.average import summing_of
 from pdpmean.release.clip import Clip
@@ -575,5 +576,5 @@ def test_as_many_are_kept_however_large_a_batch_is(density: float, monkeypatch: 
     thinning = thinning_of(BOUNDED, 0.5, cap=2.0, density=density)
     batch = Batch(np.empty(0), np.random.default_rng(1).uniform(0.0, 3.0, 5000))
     plain = thinning.keep(batch, Randomness.seeded(1))
-    monkeypatch.setattr(randomness, "SMALLEST_BATCH", 1)
+    monkeypatch.setattr(drawing, "SMALLEST_BATCH", 1)
     assert thinning.keep(batch, Randomness.seeded(1)).tolist() == plain.tolist()

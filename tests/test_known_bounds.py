@@ -36,6 +36,8 @@ from pdpmean.release import squares
 from pdpmean.show.plots import plot_plan
 from pdpmean.study.what_if import what_if
 
+pytestmark = pytest.mark.usefixtures("remembered_plans")
+
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.05, 1.0)}
 MODELS: dict[str, dict[str, Any]] = {"bounded": {}, "unbounded": UNBOUNDED}
 both_models = pytest.mark.parametrize("model", MODELS)

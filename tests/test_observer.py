@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 import pickle
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -38,11 +37,10 @@ from observer import (
 from rude import boxed, rude_column
 
 from pdpmean import GroupedEstimate
-from pdpmean.core.options import Options
 from pdpmean.passes.thinning import Thinning
-from pdpmean.planning import make
-from pdpmean.planning.planner import Planner
 from pdpmean.sources import merge
+
+pytestmark = pytest.mark.usefixtures("remembered_plans")
 
 Hand = Callable[[str, str], Handed]
 CONTRADICTED = ("groups", "so many that few are located")  # what is released there is no bell
@@ -55,28 +53,6 @@ def handed(tmp_path_factory: pytest.TempPathFactory) -> Hand:
     return cache(lambda source, name: SOURCES[source](TABLES[name], tmp_path_factory.mktemp("people")))
 
 
-NEEDED: dict[tuple[bytes, bytes], Any] = {}
-
-
-@pytest.fixture
-def _needed_once() -> Iterator[None]:
-    """What a refused group would need is worked out once for the same plan and options: it takes longer than all else.
-
-    Anything else that it rested on would be part of one of them.
-    """
-    real = make._needed
-
-    def needed(planner: Planner, options: Options) -> Any:
-        key = pickle.dumps(planner), pickle.dumps(options)
-        if key not in NEEDED:
-            NEEDED[key] = real(planner, options)
-        return NEEDED[key]
-
-    with mock.patch.object(make, "_needed", needed):
-        yield
-
-
-@pytest.mark.usefixtures("_needed_once")
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("source", SOURCES)
 def test_unbounded_records(source: str, release: str, handed: Hand) -> None:
@@ -126,7 +102,6 @@ def test_unbounded_columns_of_objects(tmp_path: Path) -> None:
     assert all(one == lists[0] for one in lists)
 
 
-@pytest.mark.usefixtures("_needed_once")
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("source", SOURCES)
 def test_so_many_unbounded_records_that_loops_are_compiled(source: str, release: str, handed: Hand) -> None:

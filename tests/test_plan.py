@@ -585,6 +585,7 @@ def quartile_of_errors(tiers: dict[float, int], plan_options: dict[str, Any], ru
     return float(np.quantile(errors, 0.75))
 
 
+@pytest.mark.usefixtures("remembered_plans")
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
 @pytest.mark.parametrize(
     ("tiers", "options"),

@@ -34,8 +34,9 @@ from statistical.laws import (
     uniform,
 )
 
-from pdpmean import InvalidInputError, Randomness, randomness
-from pdpmean.randomness import LARGEST_SCALE, _Spare, laplace_scale
+from pdpmean import InvalidInputError, Randomness
+from pdpmean.randomness import LARGEST_SCALE, keystream, laplace_scale, single_draws, this_process
+from pdpmean.randomness.many_draws import Spare
 
 pytestmark = pytest.mark.real_noise
 
@@ -548,7 +549,7 @@ def test_unlimited_noise_has_exactly_its_law(limit: int, ratio: Fraction) -> Non
     while scripts:
         script, probability = scripts.pop()
         try:
-            outcome = randomness._unlimited(partial(next, iter(script)), limit)
+            outcome = single_draws._unlimited(partial(next, iter(script)), limit)
         except StopIteration:  # it asks for another draw
             if len(script) < 4:
                 scripts.extend(([*script, x], probability * p) for x, p in later.items())
@@ -566,7 +567,7 @@ def test_later_negative_draws_change_nothing(limit: int) -> None:
         for rejected in itertools.product(negative, repeat=3):
             for last in range(limit):
                 draws = iter([first, rejected[0], limit, *rejected[1:], last])
-                outcome = randomness._unlimited(partial(next, draws), limit)
+                outcome = single_draws._unlimited(partial(next, draws), limit)
                 assert outcome == math.copysign(2 * limit + last, first)
 
 
@@ -577,7 +578,7 @@ def test_unlimited_noise_follows_its_law() -> None:
         def draw() -> int:
             return saturate(source.add_laplace(0, scale), limit)
 
-        return [randomness._unlimited(draw, limit_told) for _ in range(8_000)]
+        return [single_draws._unlimited(draw, limit_told) for _ in range(8_000)]
 
     assert_accepts_and_rejects(
         lambda sample: chi_square(sample, discrete_laplace(scale)),
@@ -588,10 +589,10 @@ def test_unlimited_noise_follows_its_law() -> None:
 
 def test_secure_noise_goes_on_beyond_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     scale = 2.5
-    unsaturated = randomness._opendp_laplace(scale)
-    monkeypatch.setattr(randomness, "_WORD_LIMIT", 3)
+    unsaturated = single_draws._opendp_laplace(scale)
+    monkeypatch.setattr(single_draws, "_WORD_LIMIT", 3)
     monkeypatch.setattr(
-        randomness, "_opendp_laplace", lambda _: lambda values: [saturate(noisy, 3) for noisy in unsaturated(values)]
+        single_draws, "_opendp_laplace", lambda _: lambda values: [saturate(noisy, 3) for noisy in unsaturated(values)]
     )
     source = Randomness.secure()
     noise = [source.add_laplace(0, scale) for _ in range(4_000)]
@@ -619,19 +620,19 @@ def test_noise_drawn_ahead_has_its_law_and_is_used_once(source: Randomness) -> N
 
 def test_opendp_stops_at_the_ends_of_a_word() -> None:
     # What `_unlimited` builds on. At this scale 7 draws in 8 stop; 400 stop nowhere with probability < 1e-70.
-    drawn = randomness._opendp_laplace(2.0**66)([0] * 400)
-    assert max(drawn) == 2**63 - 1 == randomness._WORD_LIMIT
+    drawn = single_draws._opendp_laplace(2.0**66)([0] * 400)
+    assert max(drawn) == 2**63 - 1 == single_draws._WORD_LIMIT
     assert min(drawn) == -(2**63)
 
 
 def test_noise_wider_than_a_word_has_its_law() -> None:
     scale = 2.0**62
-    draw = partial(next, randomness._drawn_ahead(scale))
+    draw = partial(next, single_draws.drawn_ahead(scale))
     cdf = discrete_laplace_size_cdf(scale)
-    limit = randomness._WORD_LIMIT
+    limit = single_draws._WORD_LIMIT
     assert_accepts_and_rejects(
         lambda sample: kolmogorov([abs(x) for x in sample], cdf),
-        [randomness._unlimited(draw, limit) for _ in range(4_000)],
+        [single_draws._unlimited(draw, limit) for _ in range(4_000)],
         {"stops at the word's end": [draw() for _ in range(4_000)]},
     )
 
@@ -656,7 +657,7 @@ def test_a_forked_secure_source_draws_a_new_key() -> None:
         return source.words(4).tobytes()
 
     def four_words_as_if_not_forked() -> bytes:
-        source._process = (os.getpid(), randomness._forks)
+        source._process = (os.getpid(), keystream._forks)
         return four_words()
 
     def four_words_under_the_same_number() -> bytes:
@@ -687,7 +688,7 @@ def test_a_forked_secure_source_draws_other_noise(draw: Callable[[Randomness], l
         return repr(draw(source)).encode()
 
     def noise_as_if_not_forked() -> bytes:
-        source._process = randomness.this_process()
+        source._process = this_process()
         return noise()
 
     for _ in range(5):
@@ -859,7 +860,7 @@ def test_the_helper_wants_both() -> None:
 
 def test_threads_never_share_noise_that_was_drawn_ahead() -> None:
     numbers = itertools.count()
-    spare, taken = _Spare(), list[int]()
+    spare, taken = Spare(), list[int]()
 
     def draw(size: int) -> list[int]:
         return [next(numbers) for _ in range(size)]

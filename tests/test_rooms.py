@@ -31,7 +31,7 @@ def test_few_files_lie_flat() -> None:
 
 
 def test_the_rooms_are_these() -> None:
-    expected = "core inference laws ledger passes planning release results show sources study"
+    expected = "core inference laws ledger passes planning randomness release results show sources study"
     assert [room.name for room in ROOMS] == expected.split()
 
 

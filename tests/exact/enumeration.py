@@ -365,6 +365,7 @@ def collapsed(*steps: str, **overrides: dict[str, Any]) -> Iterator[None]:
             )
         median = importlib.import_module("pdpmean.release.private_median")
         stack.enter_context(mock.patch.object(median, "_segments", _remembered(median._segments)))
+        stack.enter_context(mock.patch.object(Lattice, "log_measures", _remembered(Lattice.log_measures)))
         for step in steps:
             module_name, function = step.split(":")
             module = importlib.import_module(f"pdpmean.{module_name}")

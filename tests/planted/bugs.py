@@ -155,7 +155,7 @@ BUGS = (
     ),
     Bug(
         name="noise for many numbers is 0 twice as often",
-        file="randomness.py",
+        file="randomness/many_draws.py",
         text="[(sizes != 0) | ~negative].tolist()",
         replacement=".tolist()",
         caught_by=("tests/test_randomness.py::test_noise_for_many_has_exactly_its_law",),

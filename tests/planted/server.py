@@ -6,6 +6,7 @@ JSON on its input asks for one run, and a line on its output tells what pytest e
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -40,8 +41,10 @@ PRELOADED = (
     "scipy.optimize",
     "scipy.special",
     "scipy.stats",
+    "sqlite3",
     "typer.testing",
     "unittest.mock",
+    "xdist.scheduler",
 )
 
 
@@ -80,6 +83,7 @@ def serve() -> None:
     for name in PRELOADED:
         importlib.import_module(name)
     assert not any(name.split(".")[0] == "pdpmean" for name in sys.modules)
+    gc.freeze()  # pytest collects garbage several times, and forks would each copy all that it looks at
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

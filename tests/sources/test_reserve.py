@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rules import batch_of, compiled, thinning_of
 from scipy.stats import binom
 
-from pdpmean import Randomness, estimate_mean, plan_mean, randomness
+from pdpmean import Randomness, estimate_mean, plan_mean
 from pdpmean.core.model import BOUNDED
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes import reserve
@@ -26,6 +26,7 @@ from pdpmean.passes.cells import Cells
 from pdpmean.passes.reserve import Part, Reserve
 from pdpmean.passes.source import BatchSource
 from pdpmean.passes.thinning import Thinning
+from pdpmean.randomness import keystream
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.opening import open_table
 
@@ -369,7 +370,7 @@ def test_a_forked_process_tosses_coins_of_its_own(
     name: str, read: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = prepared(name)
-    monkeypatch.setattr(randomness, "_forks", randomness._forks + 1)
+    monkeypatch.setattr(keystream, "_forks", keystream._forks + 1)
     kept = source.sample(thinning_of(BOUNDED, 1, cap=1.0, density=0.4), Randomness.seeded(2))
     assert read == {"income": 12_000, "epsilon": 12_000}
     assert 0 < kept.values.size < 6000

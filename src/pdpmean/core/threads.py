@@ -33,13 +33,12 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterato
     Only a few items are taken ahead of the results, so that a stream is never held in memory as a whole.
     """
     stream = iter(items)
-    workers = os.cpu_count() or 1
     with _closing([stream]):
         first = list(islice(stream, 2))
         if len(first) < 2:  # nothing to run in parallel
             yield from map(work, first)
         else:
-            yield from _mapped(work, chain(first, stream), workers)
+            yield from _mapped(work, chain(first, stream), os.cpu_count() or 1)
 
 
 def _mapped(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:

@@ -34,6 +34,7 @@ __all__ = [
     "LARGEST_WEIGHT",
     "LOCATING_STEPS",
     "NOBODY",
+    "ONE_IN_FOUR",
     "OUT_OF_REACH",
     "ClipEffect",
     "Forecast",
@@ -55,6 +56,8 @@ _DOUBTED_DEVIATIONS = 1.25
 _LEAST_CERTAIN = 0.05  # the smallest part of the weights in `locate` to rely on, however noisy the census
 OUT_OF_REACH = 2.0**100  # nats that no weight reaches; finite, since budgets may be infinite
 LOCATING_STEPS = ("center", "scale", "histogram")  # the steps of `locate`, each of which may have a share
+ONE_IN_FOUR = 0.75
+"""The quantile of the error at which the lower bound is stated: one run in four errs by more."""
 NOBODY = Sums(0.0, 0.0)  # the weights of a step that looks at no records
 
 

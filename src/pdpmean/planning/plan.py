@@ -2,7 +2,8 @@
 
 A plan is made from public numbers (or from a noisy census of private budgets) before any value is read. It is what a
 user prints to decide whether to go on, what the steps of a release read their parameters from, and what inference
-compares the released numbers with. `make.py` makes plans; this module says what follows from one.
+compares the released numbers with. `make.py` makes plans, this module says what follows from one, and
+`plan_in_words.py` how it prints.
 """
 
 from __future__ import annotations
@@ -29,32 +30,16 @@ from pdpmean.laws.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.laws.lower_bound import lower_bound
 from pdpmean.laws.reading import Counted
 from pdpmean.planning.census import Census
-from pdpmean.planning.forecast import KEEP_ALL, LOCATING_STEPS, Forecast, weighed
+from pdpmean.planning.forecast import KEEP_ALL, LOCATING_STEPS, ONE_IN_FOUR, Forecast, weighed
 from pdpmean.planning.levels import Levels, Weighed
 from pdpmean.planning.named_shapes import NAMED_SHAPES, expected_between, expected_error, shapes_between
+from pdpmean.planning.plan_in_words import error_in_words, rows_of, whose_mean
 from pdpmean.planning.prediction import BOUNDS_OCTAVES, Sums
 
-__all__ = ["CENTER_GRAIN", "ONE_IN_FOUR", "STEPS", "Plan", "Shares", "WhoCounts"]
+__all__ = ["CENTER_GRAIN", "Plan", "Shares", "WhoCounts"]
 
 WhoCounts = Literal["everyone", "pooled", "budgets"]
 """How much each person counts: everyone the same, in proportion to budgets, or pooled, between the two."""
-_WHO_COUNTS: dict[WhoCounts, str] = {
-    "everyone": "everyone counts the same",
-    "pooled": "everyone counts, and people with larger budgets count more as far as their values do not differ",
-    "budgets": "people count in proportion to their budgets, which is right only if values do not correlate with them",
-}
-STEPS = {
-    "census": "who holds which budget",
-    "weight_squares": "how even the weights are",
-    "center": "where the population lies",
-    "scale": "how wide it is",
-    "histogram": "how far it reaches",
-    "sum": "the sums of the values",
-}
-"""What each step of an estimate finds out, in words."""
-ONE_IN_FOUR = 0.75
-"""The quantile of the error at which the lower bound is stated: one run in four errs by more."""
-_WORTH_MENTIONING = 1e-6  # the smallest probability of a miss that is mentioned when a plan is printed
 _ROUNDING = 1e-9  # the relative difference below which two budgets are taken for equal
 CENTER_GRAIN = 2**26  # the largest number of neighbouring doubles that the search for a centre treats as one
 
@@ -138,60 +123,6 @@ class Plan(Forecast):
         """The unit of all errors of the plan, in words."""
         return "standard deviations" if self.in_deviations else "the values' unit"
 
-    def rows(self) -> list[tuple[str, str]]:
-        """The plan in words: one row per fact, with its name."""
-        limit, part = self.limited_by
-        return [
-            ("total budget", f"{self.total:,.6g}{self._what_counts}"),
-            ("expected error (std)", self._expected_in_words),
-            *self._rows_of_other_shapes(),
-            ("made of", f"noise {self.noise_std:.4g} and sampling {self._with_unit(self.sampling_std)}"),
-            ("limited by", f"{limit}, {100 * part:.0f} % of the squared error"),
-            ("95 % interval", f"the mean +- {self._with_unit(self.half_width())}"),
-            ("one run in four", self._one_in_four_in_words),
-            ("without privacy", f"the error (std) would be {self._with_unit(self.without_privacy)}"),
-            *self._rows_of_weighting(),
-            *self._rows_of_locating(),
-            ("shares of the budget", self._shares_in_words),
-        ]
-
-    @property
-    def _shares_in_words(self) -> str:
-        return ", ".join(f"{STEPS[name]} {_percent(share)}" for name, share in self.shares.items())
-
-    def _with_unit(self, error: float) -> str:
-        return f"{error:.4g} {'in ' * (not self.in_deviations)}{self.errors_in}"
-
-    @property
-    def _what_counts(self) -> str:
-        """The text after the total budget: whether all of it is used, or budgets above the saturation are cut."""
-        if not self.people_beyond_saturation:
-            return ", all of which counts"
-        most = self.saturation_in_words
-        return f"; budgets above {most} count as {most}, and {100 * self.people_beyond_saturation:.2g} % grant more"
-
-    @property
-    def _expected_in_words(self) -> str:
-        """The expected error, with its unit and the population for which it holds."""
-        population = " of the population" * self.in_deviations
-        shapes = list(self.expected_by_shape)
-        return self.error_in_words + population + (f", if {shapes[0]}" if shapes else "")
-
-    def _rows_of_other_shapes(self) -> list[tuple[str, str]]:
-        """The expected error for populations of other shapes, if there are any."""
-        others = list(self.expected_by_shape.items())[1:]
-        if not others:
-            return []
-        texts = [f"{error:.4g} if {name}" for name, error in others]
-        if not self.in_deviations and not self._is_largest:
-            texts[-1] = f"at most {texts[-1]}"
-        return [("for other values", ", ".join(texts))]
-
-    @property
-    def _is_largest(self) -> bool:
-        """Whether no values between the known bounds have a larger expected error."""
-        return not self.in_deviations and shapes_between(self.bounds)[0].is_widest
-
     @property
     def expected_by_shape(self) -> dict[str, float]:
         """The expected error for named shapes, in the plan's unit; first the shape that `expected_std` is for.
@@ -214,69 +145,27 @@ class Plan(Forecast):
         return ("noise", noise) if noise > 0.5 else ("sampling", 1 - noise)
 
     @property
-    def _one_in_four_in_words(self) -> str:
-        """The error that one run in four exceeds, next to the lower bound for all private methods."""
-        error = f"errs by more than {self._with_unit(self.half_width(ONE_IN_FOUR))}"
-        return f"{error} (any private method: {self.lower_bound:.4g})" if self.in_deviations else error
-
-    @property
     def weighting(self) -> WhoCounts:
         """How much each person counts, in one word."""
         if self.levels is None:
             return "budgets" if self.whose.weighting == "budgets" else "everyone"
         return "everyone" if self.levels.everyone else "pooled"
 
-    def whose_mean(self, weighting: WhoCounts) -> str:
-        """Whose mean an estimate with this weighting is, in words."""
-        group = "the people in the table" if self.whose.are_these_people else "the population they come from"
-        return f"{_WHO_COUNTS[weighting]}: the mean of {group}{self._without}"
-
-    @property
-    def _without(self) -> str:
-        """The people that the mean says nothing about, in words: those who grant no budget or, if private, too little.
-
-        Empty if there are none.
-        """
-        if not self.model.budgets_are_public:
-            least = budget_in_words(self.model.public_range[0])
-            return f"; nothing can be said about those who grant less than {least}"
-        left_out = self.census.left_out
-        return f"; nothing can be said about the {left_out:,.0f} who grant no budget" if left_out else ""
-
-    def _rows_of_weighting(self) -> list[tuple[str, str]]:
-        """How much each person counts, and the error under the other weightings."""
-        if self.weighting == "everyone":
-            by_budgets = f"by budgets, the error would be {1 / self.weighed.price:.3g} times as large"
-            return [("weighting", f"everyone the same; {by_budgets}")] if self.levels else []
-        everyone = ("everyone the same", f"the error would be {self.weighed.price:.3g} times as large")
-        if self.weighting == "budgets":
-            return [("weighting", "by budgets"), everyone]
-        differing = f"the expected error is {self._with_unit(self.expected_std * self.weighed.disagreed)}"
-        who = "pooled: people with larger budgets count more, as far as their values do not differ"
-        return [("weighting", who), ("if values differ", differing), everyone]
-
     @property
     def given_shape(self) -> GivenShape:
         """The shape that was asked for; between known bounds, planning may use another one internally."""
         return given_shape(self.shape)
 
-    def _rows_of_locating(self) -> list[tuple[str, str]]:
-        """The probability that the population is not found, unless it is negligible."""
-        chance = self.failure_probability(self.choices.max_ratio)
-        ratio = f"{self.choices.max_ratio:,.6g}"
-        if chance < _WORTH_MENTIONING:
-            return []
-        far_mean = f"a mean {ratio} standard deviations from 0"
-        case = f"bounds {ratio} standard deviations apart" if self.bounds.are_both_known else far_mean
-        return [("chance of a miss", f"{_percent(chance)} that the values are not found, for {case}")]
+    def rows(self) -> list[tuple[str, str]]:
+        """The plan in words: one row per fact, with its name."""
+        return rows_of(self)
 
-    @property
-    def error_in_words(self) -> str:
-        """The expected error with its unit."""
-        return "at most " * self._is_largest + self._with_unit(self.expected_std)
+    def whose_mean(self, weighting: WhoCounts) -> str:
+        """Whose mean an estimate with this weighting is, in words."""
+        return whose_mean(self, weighting)
 
     def __repr__(self) -> str:
-        return f"<Plan {self.model.name}, {self.given_shape}: expected error {self.error_in_words}>"
+        return f"<Plan {self.model.name}, {self.given_shape}: expected error {error_in_words(self)}>"
 
     def __str__(self) -> str:
         return as_facts(self.rows())
@@ -491,7 +380,3 @@ class Plan(Forecast):
         width = self.bounds.half
         low, high = keys_of(np.array([math.ldexp(width, -BOUNDS_OCTAVES), width])).tolist()
         return Lattice((low, high + 1), (1,))
-
-
-def _percent(part: Fraction | float) -> str:
-    return f"{100 * float(part):.3g} %"

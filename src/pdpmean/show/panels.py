@@ -16,8 +16,8 @@ import numpy as np
 from pdpmean.core.text import rounded, short
 from pdpmean.errors import MissingPackageError
 from pdpmean.laws.error_law import half_width
+from pdpmean.planning.forecast import ONE_IN_FOUR
 from pdpmean.planning.make import with_people
-from pdpmean.planning.plan import ONE_IN_FOUR
 from pdpmean.results.mean_estimate import LEVELS
 
 try:

@@ -21,7 +21,8 @@ from pdpmean.core.html import environment
 from pdpmean.core.text import rounded, short
 from pdpmean.core.version import VERSION
 from pdpmean.errors import InvalidInputError
-from pdpmean.planning.plan import ONE_IN_FOUR, STEPS
+from pdpmean.planning.forecast import ONE_IN_FOUR
+from pdpmean.planning.plan_in_words import STEPS
 from pdpmean.results.grouped_estimate import GroupedEstimate
 from pdpmean.results.mean_estimate import LEVELS, MeanEstimate
 from pdpmean.show.cost import cost_of, run_of
