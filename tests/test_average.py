@@ -253,12 +253,12 @@ def test_without_noise_it_is_the_weighted_clipped_mean(unbounded: bool) -> None:
 
 
 def far_cells(distances: Floats, weights: Floats) -> Floats:
-    """By hand, from halves of the clip: cells from 2**(1/2), 2**(2/2), ... on, the last one without an end."""
+    """By hand, from halves of the clip: cells from 2**(3/2), 2**(4/2), ... on, the last one without an end."""
     cells = np.zeros(FAR_CELLS)
     for distance, weight in zip(distances.tolist(), weights.tolist(), strict=True):
-        if distance >= math.sqrt(2):
-            cell = min(math.floor(2 * math.log2(distance)) - 1, FAR_CELLS - 1)
-            cells[cell] += weight * min(distance / 2 ** ((cell + 2) / 2), 1.0)
+        if distance >= math.sqrt(8):
+            cell = min(math.floor(2 * math.log2(distance)) - 3, FAR_CELLS - 1)
+            cells[cell] += weight * min(distance / 2 ** ((cell + 4) / 2), 1.0)
     return cells
 
 
@@ -270,7 +270,7 @@ def test_without_noise_any_shape_is_sums_and_cells(unbounded: bool) -> None:
     values[7:9], values[9], values[10] = math.nan, 1e9, -1e200
     released = released_at(ArraySource(values, BUDGETS), plan, Location(0.0, 3.0, half=3.0, offset=0.5), quiet())
     weights, z = weights_in(plan), (values - 0.5) / 3.0
-    inside = np.abs(z) < math.sqrt(2)
+    inside = np.abs(z) < math.sqrt(8)
     clipped = np.clip(z, -1.0, 1.0)[inside]
     own = weights[inside]
     assert isinstance(released, PrivateTotalSums if unbounded else PublicTotalSums)
@@ -390,7 +390,7 @@ def test_missing_and_far_values_are_in_no_other_sum() -> None:
     clip = clip_of(BOUNDED, Fraction(1), 1.0, 0.0, 1.0, None, far=True)
     assert isinstance(clip, FarClip)
     weight = int(clip_weights(clip, np.array([1.0]))[0])
-    missing, far, inside = (exact_sums(clip, [value], [1.0]) for value in (math.nan, -1.5, 1.4))
+    missing, far, inside = (exact_sums(clip, [value], [1.0]) for value in (math.nan, -3.0, 2.8))
     assert (missing.values, missing.counted, missing.extra, missing.missing) == (0, 0, 0, weight)
     assert (far.values, far.counted, far.extra, far.missing, far.far_weight) == (0, 0, 0, 0, weight)
     assert (inside.values, inside.counted, inside.extra) == (weight * STEPS, weight, weight * STEPS)

@@ -271,7 +271,7 @@ def test_gaussian_samples_are_located(mu: float, sigma: float) -> None:
     ("bounds", "lowest"), [(None, -3.0), ((0.0, None), 0.0), ((-1.0, None), -1.0)], ids=["none", "0", "-1"]
 )
 def test_any_shape_is_located(bounds: Any, lowest: float) -> None:
-    people = 700 if bounds else 6000  # so few that a bound has to do instead of a centre
+    people = 600 if bounds else 6000  # so few that a bound has to do instead of a centre
     plan = plan_mean({1.0: people}, shape="any", bounds=bounds)
     values = np.random.default_rng(6).exponential(size=people)
     weights = np.full(people, 0.5) * float(plan.shares.locating)

@@ -529,7 +529,7 @@ def test_extreme_units_only_scale(unit: float, plan: Plan) -> None:
 @pytest.mark.parametrize("power", [-8, 100, 600, 990])
 def test_extreme_units_of_any_shape_only_scale(power: int) -> None:
     """Few people, so that it is from the bound; and that is not next to 0, where cells have a size of their own."""
-    values = np.random.default_rng(5).normal(10.0, 2.0, 700)
+    values = np.random.default_rng(5).normal(10.0, 2.0, 600)
     small, large = (
         estimate_mean(np.ldexp(values, by), 1.0, bounds=(math.ldexp(1.0, by), None), randomness=Randomness.seeded(1))
         for by in (0, power)

@@ -887,6 +887,7 @@ def test_modules_in_an_archive_have_the_fingerprint_of_those_in_a_folder(
     assert handshake.fingerprint() == own
 
 
+@pytest.mark.filterwarnings("ignore:next to nothing is known about people")  # a few nats per group and level
 @pytest.mark.parametrize("ids", [pa.string(), pa.int64()], ids=["text", "whole numbers"])
 def test_people_are_looked_up_and_records_have_the_budgets_reserved_for_them(
     session: SparkSession, ids: pa.DataType, tmp_path: Path

@@ -31,6 +31,10 @@ MISFIT = 0.25
 """The fraction by which the weight of a far cell may differ from what its tail predicts."""
 
 _EDGES = FAR_EDGES[: SEEN_CELLS + 1]
+# The histogram's posterior over tails is raised to this power. All families are wrong, and what tells them apart is
+# mostly the bulk: the gaps between whole numbers, say, are no evidence of how the tail falls.
+_FLATTENING = 0.6
+
 _LIKELIEST = 12  # atoms of the histogram's posterior that are varied; the others hardly matter together
 _MOST_AGAINST = 6.0  # nats: the most that a single far cell may say against a tail
 
@@ -80,7 +84,7 @@ class _Prior:
         return chances
 
 
-_USUAL_PRIOR = _Prior(octave_odds=3.5, like_family=(0.06, 0.7, 0.07), like_power=(0.12, 0.03), free=0.03)
+_USUAL_PRIOR = _Prior(octave_odds=5.5, like_family=(0.06, 0.7, 0.04), like_power=(0.07, 0.01), free=0.015)
 _PRIOR_IF_LEVELS_DIFFER = _Prior(octave_odds=2.5, like_family=(0.08, 0.6, 0.12), like_power=(0.14, 0.06), free=0.06)
 
 
@@ -126,7 +130,7 @@ def learn_tails(readings: Sequence[Reading], geometry: Geometry, far: Floats, pr
     """
     anchor_outside = geometry.ends < 0
     all_atoms = stack_atoms(readings, geometry.log_unit, geometry.limit)
-    atoms = all_atoms.likeliest(_LIKELIEST).from_other_side(anchor_outside)
+    atoms = all_atoms.flattened(_FLATTENING).likeliest(_LIKELIEST).from_other_side(anchor_outside)
     varied = _variations(atoms, geometry, _seen_up_to(readings, geometry))
     starts = _starts(far)
     free = _free_tails(starts, geometry, present)

@@ -147,8 +147,12 @@ class AnyShapePlanner(Locating, Planner):
         return expected_error(BELL, sums, self.noise_of_sums)
 
     def noise_in_deviations(self, forecast: Forecast) -> float:
-        """The noise (std) of a sum of one nat, in standard deviations of a bell, even if bounds are known."""
-        return math.sqrt(2) * self.noise_of_sums * BELL.best_width(forecast.mean.weight / self.noise_of_sums)
+        """The noise (std) of a sum of one nat, in standard deviations of a skewed population, even if bounds are known.
+
+        Levels are weighed by it. A bell would have less noise, so that counting everyone the same would seem cheaper
+        than it is for most columns.
+        """
+        return math.sqrt(2) * self.noise_of_sums * SKEWED.best_width(forecast.mean.weight / self.noise_of_sums)
 
     def noise_per_variance(self, nats: float) -> float:
         """The variance of the noise in a sum of one nat, relative to that of the values, if the total is `nats`."""
