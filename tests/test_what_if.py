@@ -43,8 +43,8 @@ def test_each_change_is_planned_as_if_it_were_so() -> None:
 
 def test_who_counts_how_much_stays_as_it_is() -> None:
     """Twice as many people would make it cheap that everyone counts the same: a larger error, for another mean."""
-    plan = plan_mean(TIERS)
-    twice = plan_mean({budget: 2 * people for budget, people in TIERS.items()})
+    plan = plan_mean({budget: 4 * people for budget, people in TIERS.items()})
+    twice = plan_mean({budget: 8 * people for budget, people in TIERS.items()})
     assert (plan.weighting, twice.weighting) == ("pooled", "everyone")
     (compared,) = [one.plan for one in what_if(plan) if one.name == "twice as many people"]
     assert compared is not None
