@@ -874,3 +874,23 @@ def test_threads_never_share_noise_that_was_drawn_ahead() -> None:
     finally:
         sys.setswitchinterval(interval)
     assert len(taken) == len(set(taken)) == 60 * 2000
+
+
+def test_a_fork_uses_nothing_inherited_even_if_its_key_fails_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was drawn ahead is dropped before the new process is noted, and the old keystream is never used again."""
+    keys = iter([b"1" * 32, None, b"2" * 32])
+
+    def new_key() -> bytes:
+        key = next(keys)
+        if key is None:
+            raise OSError("no entropy yet")
+        return key
+
+    source = Randomness(new_key, single_draws.simulated_laplace, private=True)
+    for _ in range(3):
+        source.add_laplace_to_each([0] * 5, 3)
+    monkeypatch.setattr(keystream, "_forks", keystream._forks + 1)
+    with pytest.raises(OSError, match="no entropy yet"):
+        source.add_laplace_to_each([0] * 2, 3)
+    new = Randomness(lambda: b"2" * 32, single_draws.simulated_laplace, private=True)
+    assert source.add_laplace_to_each([0] * 9, 3) == new.add_laplace_to_each([0] * 9, 3)

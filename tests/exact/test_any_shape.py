@@ -241,7 +241,7 @@ def documented_cost(value: float, model: Model, bounds: Bounds) -> float:
     z = (value - MIDDLE) / HALF
     if math.isnan(z):
         return 1.0
-    if abs(z) > FAR_FROM / STEPS and math.isinf(bounds.high if z > 0 else bounds.low):
+    if abs(z) > 2 * math.sqrt(2) and math.isinf(bounds.high if z > 0 else bounds.low):
         cell_end = next((end for end in FAR_EDGES if abs(z) * STEPS < end), FAR_EDGES[-1]) / STEPS
         return min(abs(z) / cell_end, 1.0)
     z = min(max(z, -1.0), 1.0)
@@ -372,7 +372,7 @@ def test_a_record_is_inside_or_missing_or_in_one_far_cell(model: Model) -> None:
         sums = exact_sums(clip, [value], [3.0])
         assert sum(number > 0 for number in (sums.counted, sums.missing, sums.far_weight)) == 1
         assert (sums.counted == 0) <= (sums.values == sums.extra == 0)
-        is_far = abs(value - MIDDLE) > HALF * FAR_FROM / STEPS
+        is_far = abs(value - MIDDLE) > 2 * math.sqrt(2) * HALF
         assert (sums.far_weight > 0) == (sum(number > 0 for number in sums.far) == 1) == is_far
         assert all(0 <= number <= sums.far_weight * STEPS for number in sums.far)
         assert sums.everybody == exact_sums(clip, [MIDDLE], [3.0]).counted

@@ -73,10 +73,10 @@ class SumRule(NamedTuple):
 # Far cells, on each side of the clip: half octaves of the distance from its middle.
 FAR_CELLS = 24
 FAR_FROM = 2 * math.sqrt(2) * STEPS
-"""The distance from the middle, in steps, from which a value is far: sqrt(8) half widths of the clip.
+"""The distance from the middle, in steps, from which a value is far: 2 sqrt(2), or 2.83, half widths of the clip.
 
-Nearer ones count as the end of the clip. Far values are not in the clipped sum, so that a nearer limit would lose more
-from the mean than far cells, with their noise, can restore.
+Values between the clip and this limit count as the end of the clip. A far value leaves the clipped sum, and noisy far
+cells restore less than that; so the limit is not too near.
 """
 FAR_EDGES = tuple(FAR_FROM * 2 ** ((cell + 1) / 2) for cell in range(FAR_CELLS))
 """The end of each far cell, in steps; the last cell also holds everything beyond."""

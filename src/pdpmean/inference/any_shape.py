@@ -15,7 +15,7 @@ import numpy as np
 
 from pdpmean.core.bounds import Bounds
 from pdpmean.core.numbers import finite
-from pdpmean.inference.known_bounds import MANY_MISSING, KnownBoundsInference
+from pdpmean.inference.known_bounds import MANY_MISSING, TOO_FEW_LEFT, KnownBoundsInference, is_none_left
 from pdpmean.inference.missing import MissingShare
 from pdpmean.inference.population import Evidence, Population, ShapeInference
 from pdpmean.laws.far_mean import FarMean, PrivateTotal, PublicTotal, conclude_means
@@ -28,10 +28,6 @@ __all__ = ["AnyShapeInference"]
 
 _MANY_MISSING = 0.5  # the share of missing values above which there is a warning
 _ROUNDED = 2.0**-20  # how much narrower than its bounds, relatively, rounding may make a clip
-_TOO_FEW_LEFT = (
-    "more than half of the values seem to be missing or not numbers, and the rest reveal too little; convert text to "
-    "numbers, or use equals='yes' for the share of an entry such as yes"
-)
 _CONTRADICTIONS = {
     "nothing": "only one value can be seen: all values are equal, or those that differ are too few to be seen",
     "unseen": "much of the weight cannot be seen: the values are spread too widely for this budget",
@@ -120,8 +116,10 @@ class AnyShapeInference(ShapeInference):
 
     def contradictions(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
         """Where histogram and sums do not fit together; if most values are missing, that alone is said."""
+        if _is_between_bounds(released) and is_none_left(released, population):
+            return (TOO_FEW_LEFT,)
         mostly_missing = population.missing_share > _MANY_MISSING
-        return (_TOO_FEW_LEFT,) if population.contradictions and mostly_missing else population.contradictions
+        return (TOO_FEW_LEFT,) if population.contradictions and mostly_missing else population.contradictions
 
 
 def _is_between_bounds(released: Released) -> bool:

@@ -19,7 +19,7 @@ from pdpmean.inference.any_shape import AnyShapeInference
 from pdpmean.inference.at_bounds import warn_of_bounds
 from pdpmean.inference.gaussian import GaussianInference
 from pdpmean.inference.known_bounds import KnownBoundsInference
-from pdpmean.inference.levels import Levelled, UnknownLevels
+from pdpmean.inference.levels import Levelled
 from pdpmean.inference.population import Population, ShapeInference
 from pdpmean.laws.missing_weight import NOTHING_MISSING
 from pdpmean.laws.pooling import Difference
@@ -38,8 +38,8 @@ INFERENCES: dict[ShapeName, ShapeInference] = {
 _RISING = "people with smaller budgets have lower values than people with larger ones"
 _FALLING = "people with smaller budgets have higher values than people with larger ones"
 _UNKNOWN = (
-    "next to nothing is known about people with budgets up to {}, who may be {:.2g} % of all: if their values differ, "
-    "the interval may be too narrow"
+    "next to nothing is known about people with budgets up to {}, who may be a quarter of all or more: if their values "
+    "differ, the interval may be too narrow"
 )
 _NO_BELL = (
     "{}: together they are not bell-shaped, and larger budgets decided where the bell was located: use shape='any'"
@@ -111,7 +111,7 @@ def _estimate(group: _Candidates, populations: Sequence[Population], promise: Pr
     differs = _in_words(levelled.difference(part)) if levelled and not contradictions else None
     if differs and levelled and levelled.is_bell:
         contradictions = (_NO_BELL.format(differs),)
-    unknown = _unknown_in_words(levelled.unknown(population)) if levelled else None
+    unknown = _unknown_in_words(levelled.unknown_up_to(population)) if levelled else None
     of_levels = [text for text in (differs, unknown) if text]
     at_bounds = warn_of_bounds(population, group.released.plan.bounds, asked)
     missing = None if group.released.plan.nothing_missing else population.missing
@@ -140,6 +140,6 @@ def _in_words(difference: Difference | None) -> str | None:
     return difference and (_RISING if difference.rising else _FALLING)
 
 
-def _unknown_in_words(unknown: UnknownLevels | None) -> str | None:
+def _unknown_in_words(budget: float | None) -> str | None:
     """About whom nothing is known, as a warning says it; None if they are few."""
-    return unknown and _UNKNOWN.format(budget_in_words(unknown.budget), 100 * unknown.share)
+    return None if budget is None else _UNKNOWN.format(budget_in_words(budget))

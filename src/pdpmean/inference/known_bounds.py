@@ -18,15 +18,22 @@ from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import PrivateTotalSums, PublicTotalSums, Released
 
-__all__ = ["MANY_MISSING", "KnownBoundsInference"]
+__all__ = ["MANY_MISSING", "TOO_FEW_LEFT", "KnownBoundsInference", "is_none_left"]
 
 _MANY_MISSING = 0.5  # the share of missing values above which there is a warning
+_NOISE_NATS = 8.0  # the noise of a weight hardly ever exceeds this
 
 MANY_MISSING = (
     "more than half of the values seem to be missing or not numbers; the mean is that of the rest. If there is text, "
     "convert it to numbers, or use equals='yes' for the share of an entry such as yes"
 )
 """The warning if most values are missing, but there is an answer."""
+
+TOO_FEW_LEFT = (
+    "more than half of the values seem to be missing or not numbers, and the rest reveal too little; convert text to "
+    "numbers, or use equals='yes' for the share of an entry such as yes"
+)
+"""Why there is no answer if hardly any value is left."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +86,21 @@ class KnownBoundsInference(ShapeInference):
             for group, mean, share in zip(released, means, missing, strict=True)
         ]
 
+    def contradictions(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
+        """That there is no answer, if hardly any value is left."""
+        return (TOO_FEW_LEFT,) if is_none_left(released, population) else ()
+
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
         """A warning if most values seem to be missing."""
         return (MANY_MISSING,) if population.missing_share > _MANY_MISSING else ()
+
+
+def is_none_left(released: Released, population: Population) -> bool:
+    """Whether most values seem to be missing, and the weight of all others may be nothing but noise."""
+    sums = released.averaged
+    assert isinstance(sums, PublicTotalSums | PrivateTotalSums)
+    present = sums.weight - max(sums.missing, 0.0) if isinstance(sums, PublicTotalSums) else sums.weight
+    return population.missing_share > _MANY_MISSING and present < _NOISE_NATS
 
 
 def _of_public_totals(released: Sequence[Released]) -> list[BoundedMean]:

@@ -12,7 +12,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -39,7 +38,7 @@ from pdpmean.planning.plan import Plan, WhoCounts
 from pdpmean.planning.released import Average, LevelSums, Location, Released, SumsOfOne
 from pdpmean.results.mean_estimate import LevelMean
 
-__all__ = ["Levelled", "UnknownLevels"]
+__all__ = ["Levelled"]
 
 _FALSE_ALARM = 0.006  # the probability that levels with equal means are said to differ, over all groups
 _ONE_SIDED = 1.64  # standard deviations above which noise is 5 % of the time
@@ -48,15 +47,6 @@ _FAR_OUT = 2.0  # half widths of the interval by which such people may move the 
 _TAIL_PLACE = 1.4  # half widths from the middle of the clip: where a tail beyond it is compared between levels
 _LARGEST_TILT = 20.0  # limits a ratio of tails to exp(20), so that it does not overflow
 _LEAST_VARIANCE = 2.0  # the smallest variance of z times the weight in nats: about the variance of the noise
-
-
-class UnknownLevels(NamedTuple):
-    """The people who grant so little that nothing is known about their values."""
-
-    share: float
-    """Their share of all people, at most."""
-    budget: float
-    """The largest budget among them."""
 
 
 @dataclass(frozen=True)
@@ -344,24 +334,25 @@ class Levelled:
         """How the levels differ, if by more than chance; `part` is this group's part of all false alarms."""
         return self.pooled.difference(self.means, _FALSE_ALARM * part)
 
-    def unknown(self, population: Population) -> UnknownLevels | None:
-        """The lowest levels, if nothing is known about them and they may move the mean far out of its interval.
+    def unknown_up_to(self, population: Population) -> float | None:
+        """The largest budget of the lowest levels, if they are unknown and may move the mean far out of its interval.
 
         How many people they may hold follows from the released weights alone, whatever the other levels hold. How far
         their values may lie from the others follows from the trend of those, as far as it is known.
         """
-        number = int(np.argmin(np.append(~self._is_known, False)))
-        people = float(self.people[:number].sum())
+        unknown_levels = int(np.argmin(np.append(~self._is_known, False)))  # from the lowest on
+        people = float(self.people[:unknown_levels].sum())
         if self._sizes is not None:
-            people = float(self._released_people[:number].sum()) + _ONE_SIDED * math.hypot(*self._people_std[:number])
+            people = float(self._released_people[:unknown_levels].sum())
+            people += _ONE_SIDED * math.hypot(*self._people_std[:unknown_levels])
         at_most = min(max(people / float(self.people.sum()), 0.0), 1.0)
         if at_most <= _MANY_UNKNOWN:
             return None
         trend = self.pooled.trend(self.means)
-        away = float(np.abs(self.errors.positions[:number]).max()) * (abs(trend.slope) + _ONE_SIDED * trend.std)
+        away = float(np.abs(self.errors.positions[:unknown_levels]).max()) * (abs(trend.slope) + _ONE_SIDED * trend.std)
         low, high = population.law.interval(0.95)
         is_covered = at_most * away * population.scale <= _FAR_OUT * (high / 2 - low / 2)
-        return None if is_covered else UnknownLevels(at_most, self.planned.budgets[number - 1][1])
+        return None if is_covered else self.planned.budgets[unknown_levels - 1][1]
 
     @cached_property
     def _is_known(self) -> Bools:

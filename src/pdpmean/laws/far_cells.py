@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from pdpmean.core import rules
+from pdpmean.core.integers import STEPS
 from pdpmean.core.types import Floats
 from pdpmean.laws.histogram import CELLS
 from pdpmean.laws.outliers import evidence, sums_of_runs
@@ -21,10 +23,10 @@ from pdpmean.laws.tail_atoms import half_octaves
 
 __all__ = ["FAR_CELLS", "FAR_EDGES", "FAR_PLACE", "Geometry", "occupied_probabilities"]
 
-FAR_CELLS = 24
+FAR_CELLS = rules.FAR_CELLS
 """Far cells per side."""
 
-FAR_EDGES = 2.0 ** ((np.arange(FAR_CELLS + 1) + 3) / 2)
+FAR_EDGES = np.array([rules.FAR_FROM, *rules.FAR_EDGES]) / STEPS
 """Edges of the far cells, as distances from the middle of the clip in half widths of the clip (`core/rules.py`)."""
 
 FAR_PLACE = 0.85

@@ -35,7 +35,7 @@ _EDGES = FAR_EDGES[: SEEN_CELLS + 1]
 # mostly the bulk: the gaps between whole numbers, say, are no evidence of how the tail falls.
 _FLATTENING = 0.6
 
-_LIKELIEST = 12  # atoms of the histogram's posterior that are varied; the others hardly matter together
+_LIKELIEST = 12  # atoms of the histogram's posterior that are varied; the others hold some 2 % together
 _MOST_AGAINST = 6.0  # nats: the most that a single far cell may say against a tail
 
 # Variations of a tail. Columns of money and counts often fall like this power of the distance, after a bulk that falls
@@ -53,7 +53,9 @@ _STARTS = 6
 _LEAST_START = 0.25
 _MOST_START = 8.0
 
-_MEAN_EXCESS_IN_GAP = 0.8  # half widths: how far values between the clip and the first far cell exceed the clip
+# Between the clip and the first far cell, a free tail holds as much as one more cell would: the histogram shows that
+# part better than the rest. This is how far those values exceed the clip on average, in half widths.
+_MEAN_EXCESS_IN_GAP = 0.8
 
 # If a tail holds more than this many times what was read (`Reading.tail_factors`), levels differ.
 _LEVELS_DIFFER = 1.15

@@ -81,6 +81,7 @@ def _grid(noisy: float, std: float) -> _Grid:
     people = np.unique([*np.geomspace(_FEWEST, most, _EVEN_NODES), *near[(near > _FEWEST) & (near < most)]])
     logs = np.log(people)
     distances = np.abs(people - noisy) / std * _LOGISTIC_STD
-    # The noise is a sum of Laplace variables, to which a logistic density is close; relative to its largest value.
-    likelihood = 4 * np.exp(-distances) / (1 + np.exp(-distances)) ** 2
+    # The noise is a sum of Laplace variables, to which a logistic density is close. It is relative to about its largest
+    # value on the grid, which would otherwise be 0 for a number far below 0.
+    likelihood = 4 * np.exp(distances.min() - distances) / (1 + np.exp(-distances)) ** 2
     return _Grid(people, logs, likelihood * np.gradient(logs))

@@ -42,7 +42,9 @@ _AGREE_FOR_ESTIMATE = 0.8
 _AGREE_FOR_INTERVAL = 0.4
 
 _LEAST_PROBABILITY = 0.005  # sizes that are less likely are left out
-_LEAST_SPREAD = 1e-9  # of the scores of levels; avoids a division by zero where nearly everyone is in one
+_LEAST_SPREAD = 1e-9  # avoids a division by zero
+# Scores are divided by at least this: where nearly everyone is in one level, the others are no farther away for that.
+_LEAST_SPREAD_OF_SCORES = 0.3
 _NOTHING_BUT_NOISE = 1e100  # the noise of a level that counts for nothing: its square is finite
 
 
@@ -202,7 +204,7 @@ class LevelErrors:
         """The x of each level, as its people are weighted; in standard deviations over all people."""
         middle = np.vecdot(self.share, self.ranked)[..., None]
         spread = np.sqrt(np.vecdot(self.share, (self.ranked - middle) ** 2))[..., None]
-        positions: Floats = (self.weighed - middle) / np.maximum(spread, _LEAST_SPREAD)
+        positions: Floats = (self.weighed - middle) / np.maximum(spread, _LEAST_SPREAD_OF_SCORES)
         return positions
 
     @cached_property

@@ -67,6 +67,9 @@ class Keystream:
         return self.words(size) >> np.uint64(64 - bits) if bits else np.zeros(size, dtype=np.uint64)
 
     def _start(self) -> None:
-        """Begin with a new key: at first, and in a process that was forked."""
-        self._process = this_process()
+        """Begin with a new key: at first, and in a process that was forked.
+
+        The process is noted last. Whatever fails or looks before, nothing that was inherited is used.
+        """
         self._keystream: Any = Cipher(AES(self._new_key()), CTR(bytes(16))).encryptor()
+        self._process = this_process()

@@ -30,8 +30,8 @@ class ManyDraws(Keystream):
 
     def _start(self) -> None:
         """Begin with a new key, and nothing drawn ahead."""
-        super()._start()
         self._spare: dict[int, Spare] = {}
+        super()._start()
 
     def _laplaces(self, size: int, bits: int) -> list[int]:
         """`size` draws of X with P(X = x) proportional to ``exp(-|x| / 2**bits)``, exactly.
@@ -103,7 +103,7 @@ class Spare:
     """Noise that was drawn ahead, each number to be used once, since large batches are faster per draw.
 
     Each new batch is as large as everything taken before. So a single release draws hardly more than it needs, and
-    noise for a thousand groups is drawn in about ten batches.
+    noise for a thousand groups is drawn in about ten batches. After a fork, the child's source drops all of it.
     """
 
     def __init__(self) -> None:

@@ -170,8 +170,8 @@ class Randomness(ManyDraws):
 
     def _start(self) -> None:
         """Begin with a new key, and nothing drawn ahead."""
-        super()._start()
         self._ahead: dict[float, Iterator[int]] = {}
+        super()._start()
 
 
 def _secure_laplace(source: Randomness, scale: float) -> int:

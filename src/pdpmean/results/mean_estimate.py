@@ -233,16 +233,16 @@ class MeanEstimate:
         if not self.levels_differ:
             return []
         return [
-            (f"budget {level.in_words}", f"{level.mean_in_words}, {100 * level.share:.2g} % of the people")
+            (f"budget {level.in_words}", f"{level.mean_in_words}, {short(100 * level.share, 2)} % of the people")
             for level in self.levels
         ]
 
     def _missing_in_words(self, missing: float) -> str:
         """About how many values are missing or, if noise alone may explain what was released, how many at most."""
         if self.missing_is_seen:
-            return f"about {100 * missing:.2g} % of the values"
+            return f"about {short(100 * missing, 2)} % of the values"
         most = missing if self.missing_at_most is None else self.missing_at_most
-        return f"less than {100 * most:.2g} % of the values"
+        return f"less than {short(100 * most, 2)} % of the values"
 
     def _rows(self, level: float = 0.95) -> list[tuple[str, str]]:
         """The whole estimate as rows of text, each with its name."""
