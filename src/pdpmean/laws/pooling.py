@@ -43,8 +43,7 @@ _AGREE_FOR_INTERVAL = 0.4
 
 _LEAST_PROBABILITY = 0.005  # sizes that are less likely are left out
 _LEAST_SPREAD = 1e-9  # avoids a division by zero
-# Scores are divided by at least this: where nearly everyone is in one level, the others are no farther away for that.
-_LEAST_SPREAD_OF_SCORES = 0.3
+_LEAST_SPREAD_OF_SCORES = 0.3  # where nearly everyone is in one level, the others are no farther away for that
 _NOTHING_BUT_NOISE = 1e100  # the noise of a level that counts for nothing: its square is finite
 
 
@@ -384,8 +383,7 @@ class Pooled:
 def normal_scores(counts: Floats) -> Floats:
     """The mean normal score of each of several classes of people, in ascending order of their ranks.
 
-    A score is the quantile of the standard normal distribution at a person's rank; `counts` are the sizes of the
-    classes.
+    A score is the standard normal quantile at a person's rank; `counts` are the sizes of the classes.
     """
     shares = counts / counts.sum()
     edges = ndtri(np.clip(np.cumsum(shares), 0.0, 1.0)[:-1])
