@@ -29,18 +29,24 @@ from pdpmean.planning.prediction import Sums
 
 __all__ = ["AnyShapePlanner"]
 
-# The shares of the centre and of the histogram, by simulation; the optimum is flat. With a total of T nats, the centre
-# gets 40 (T / 250)**0.4 nats, but at most a quarter of T; the histogram gets 0.32 (250 / T)**0.33 of T, but at most
-# 0.38 of T. The larger the total, the more the sums are worth, so that both grow more slowly than T.
-_CENTER_NATS, _CENTER_AT, _CENTER_POWER = 40.0, 250.0, 0.4
-_HISTOGRAM_PART, _HISTOGRAM_AT, _HISTOGRAM_POWER = 0.32, 250.0, 0.42
-_LARGEST_PART = 0.38
+# The shares of the centre and of the histogram, by simulation; the optimum is flat. With a total of T nats:
+# centre: _CENTER_NATS * (T / _TYPICAL_NATS)**_CENTER_POWER nats, but at most _LARGEST_CENTER_PART of T;
+# histogram: _HISTOGRAM_PART * (_TYPICAL_NATS / T)**_HISTOGRAM_POWER of T, but at most _LARGEST_HISTOGRAM_PART of T.
+# The larger the total, the more the sums are worth, so that both grow more slowly than T.
+_TYPICAL_NATS = 250.0
+_CENTER_NATS = 48.0
+_CENTER_POWER = 0.3
+_LARGEST_CENTER_PART = 0.32
+_HISTOGRAM_PART = 0.32
+_HISTOGRAM_POWER = 0.42
+_LARGEST_HISTOGRAM_PART = 0.38
 # The part of the budget that `locate` usually gets. It decides where the weights of a few very large budgets are
 # capped, before the shares are known.
 _USUAL_PART = 0.25
-# Nats below which a histogram hardly ever shows how far a population reaches: around a centre, and from a known bound.
-# They correspond to total budgets of about 500 and, since a known bound costs nothing, 250.
-_LEAST_HISTOGRAM, _LEAST_FROM_BOUND = 72.0, 44.0
+# Nats below which a histogram does not show reliably how far a population reaches: around a centre, and from a known
+# bound. For equal budgets in the bounded model, they correspond to total budgets of about 210 and 200.
+_LEAST_HISTOGRAM = 40.0
+_LEAST_FROM_BOUND = 38.0
 # Nats above which a centre is worth its price even if a bound is known, since few populations begin at their bound. By
 # simulation: at 250 nats the bound is still slightly better, at 500 the centre is.
 _ENOUGH_FOR_CENTER = 350.0
@@ -78,7 +84,8 @@ class AnyShapePlanner(Locating, Planner):
     def _around_center(self) -> Plan:
         """The plan that locates a centre, and counts distances from it in the histogram."""
         nats = self.left * self.locatable_total
-        center = min(_CENTER_NATS * (nats / _CENTER_AT) ** _CENTER_POWER / nats, 0.25) * self.left
+        part = _CENTER_NATS * (nats / _TYPICAL_NATS) ** _CENTER_POWER / nats
+        center = min(part, _LARGEST_CENTER_PART) * self.left
         return self._with_shares({"center": center, "histogram": self._histogram_share})
 
     def _from_bound(self) -> Plan:
@@ -88,8 +95,8 @@ class AnyShapePlanner(Locating, Planner):
     @property
     def _histogram_share(self) -> float:
         nats = self.left * self.locatable_total
-        part: float = _HISTOGRAM_PART * (_HISTOGRAM_AT / nats) ** _HISTOGRAM_POWER
-        return min(part, _LARGEST_PART) * self.left
+        part: float = _HISTOGRAM_PART * (_TYPICAL_NATS / nats) ** _HISTOGRAM_POWER
+        return min(part, _LARGEST_HISTOGRAM_PART) * self.left
 
     def _with_shares(self, locating: Mapping[str, float]) -> Plan:
         """The plan with these shares for `locate`; the census and the sums get the rest."""

@@ -29,7 +29,7 @@ _CAP_CONSTANT, _CAP_CONSTANT_UNBOUNDED = 4.0, 8.0
 # bounds at most 10 apart, such as shares, ratings and grades, mostly fill them, so the factor may be only 1.02. Hours a
 # week, ages or wages do not fill theirs: locating makes their error two to four times smaller, by simulation.
 _WIDEST_SCALE = 10.0
-_NEXT_TO_NOTHING, _WORTH_LOCATING = 1.02, 1.14
+_NEXT_TO_NOTHING, _WORTH_LOCATING = 1.02, 1.2
 
 
 @dataclass(frozen=True)
