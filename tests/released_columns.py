@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pdpmean.core.types import Floats
 from pdpmean.laws.clip_ends import choose_clips
+from pdpmean.laws.far_cells import FAR_EDGES
 from pdpmean.laws.far_mean import FAR_CELLS, FarMean, PrivateTotal, PublicTotal, conclude_means
 from pdpmean.laws.histogram import CELLS, Histogram
 from pdpmean.laws.reading import Counted, Reading, read_histograms
@@ -82,12 +83,12 @@ def sums(
     z = (values - middle) / half
     missing = float(weight * np.isnan(z).sum() + noise * rng.laplace())
     z = z[~np.isnan(z)]
-    is_far = np.abs(z) >= math.sqrt(2)
+    is_far = np.abs(z) >= FAR_EDGES[0]
 
     def far(sign: int) -> Floats:
         mine = np.abs(z[is_far & (sign * z > 0)])
-        cell = np.minimum(np.floor(2 * np.log2(mine)).astype(int) - 1, FAR_CELLS - 1)
-        parts = np.minimum(mine / 2.0 ** ((cell + 2) / 2), 1)
+        cell = np.minimum(np.searchsorted(FAR_EDGES, mine, side="right") - 1, FAR_CELLS - 1)
+        parts = np.minimum(mine / FAR_EDGES[cell + 1], 1)
         return weight * np.bincount(cell, parts, FAR_CELLS) + noise * rng.laplace(size=FAR_CELLS)
 
     inside = np.clip(z[~is_far], -1, 1)

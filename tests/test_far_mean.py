@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import replace
 
@@ -89,11 +90,16 @@ def test_missing_values_are_left_out_and_told() -> None:
 
 
 def test_a_far_population_is_seen_from_what_is_said_to_be_visible_on() -> None:
-    """Of a tenth of the weight, thirty standard deviations away."""
-    far = Column(lambda rng, n: rng.standard_normal(n) + 30 * (rng.random(n) < 0.1), anchor=0.02)
-    runs = run(far, 40, 5)
-    assert max(mean.smallest_visible for mean in runs.means) < 0.1
-    assert runs.coverage(3.0, 0.95) >= 0.85
+    """Of a tenth of the weight, thirty or a thousand standard deviations away."""
+    for distance in (30.0, 1000.0):
+        far = Column(functools.partial(with_some_far, distance), anchor=0.02)
+        runs = run(replace(far, summed_nats=600.0), 40, 5)
+        assert max(mean.smallest_visible for mean in runs.means) < 0.1
+        assert runs.coverage(distance / 10, 0.95) >= 0.85
+
+
+def with_some_far(distance: float, rng: np.random.Generator, size: int) -> Floats:
+    return rng.standard_normal(size) + distance * (rng.random(size) < 0.1)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.03])
@@ -175,6 +181,13 @@ def test_a_far_cell_that_may_be_noise_is_in_the_error_as_it_is_in_the_interval()
         assert error_std(law) == pytest.approx(standard_width(law), rel=0.2)
     assert doubtful.tails_std > 2 * empty.tails_std
     assert (doubtful.noise_std, doubtful.sampling_std) == pytest.approx((empty.noise_std, empty.sampling_std), rel=0.1)
+
+
+@pytest.mark.parametrize("nats", [9.5, 400.0])
+def test_what_lies_beyond_all_far_cells_cannot_be_averaged(nats: float) -> None:
+    """The last cell holds everything beyond it, at its end: what that adds to the mean is unknown."""
+    assert "beyond" in concluded(read_bell(), [0.0] * (FAR_CELLS - 1) + [nats]).contradictions
+    assert "beyond" not in concluded(read_bell(), [0.0] * (FAR_CELLS - 1) + [8.0]).contradictions
 
 
 def released(values: float, far: float, *, private: bool) -> PublicTotal | PrivateTotal:

@@ -10,6 +10,7 @@ from recorder import Recorder
 from statistical.laws import assert_accepts_and_rejects, discrete_laplace_size_cdf, kolmogorov
 
 from pdpmean import Randomness
+from pdpmean.core.bounds import UNKNOWN, Bounds
 from pdpmean.core.types import Floats
 from pdpmean.core.weights import WEIGHT_UNIT
 from pdpmean.laws.histogram import CELLS, Histogram
@@ -19,11 +20,13 @@ from pdpmean.release.private_median import integer_weights
 FURTHEST = 1.7e308
 
 
-def histogram(values: list[float], anchor: float = 0.0, nats: float | list[float] = 1.0) -> Histogram:
+def histogram(
+    values: list[float], anchor: float = 0.0, nats: float | list[float] = 1.0, bounds: Bounds = UNKNOWN
+) -> Histogram:
     """Of one group, without noise."""
     weights = integer_weights(np.broadcast_to(np.asarray(nats, dtype=np.float64), (len(values),)))
     (found,) = noisy_histograms(
-        np.array(values, dtype=np.float64), weights, np.array([len(values)]), [anchor], Recorder()
+        np.array(values, dtype=np.float64), weights, np.array([len(values)]), [anchor], Recorder(), bounds
     )
     return found
 
@@ -35,7 +38,8 @@ def filled(found: Histogram) -> dict[str | tuple[str, int], float]:
         for side, row in (("below", found.below), ("above", found.above))
         for place in np.flatnonzero(row)
     }
-    others = {name: getattr(found, name) for name in ("far_below", "far_above", "center", "missing")}
+    names = ("far_below", "far_above", "center", "missing", "below_bound", "above_bound")
+    others = {name: getattr(found, name) for name in names}
     return cells | {name: weight for name, weight in others.items() if weight}
 
 
@@ -125,3 +129,38 @@ def test_each_number_has_noise_of_scale_one() -> None:
         noise.tolist(),
         {"times 0.7": mutant(0.7), "times 1.3": mutant(1.3)},
     )
+
+
+BETWEEN = Bounds(0.0, 64.0)
+
+
+def test_values_beyond_a_bound_have_a_cell_of_their_own() -> None:
+    values = [-1.0, -math.inf, 0.0, 1.0, 64.0, math.nextafter(64.0, 65.0), FURTHEST, math.inf, math.nan]
+    assert filled(histogram(values, bounds=BETWEEN)) == {
+        "below_bound": 2.0,
+        "center": 1.0,
+        ("above", 0): 1.0,
+        ("above", 12): 1.0,
+        "above_bound": 3.0,
+        "missing": 1.0,
+    }
+    assert "below_bound" not in filled(histogram(values, bounds=Bounds(high=64.0)))
+
+
+def test_they_are_counted_at_the_bound_unless_they_may_be_noise() -> None:
+    many = histogram([-1.0, 1.0, 100.0], nats=[9.0, 5.0, 20.0], bounds=BETWEEN)
+    counted = {"below_bound": 9.0, "center": 9.0, ("above", 0): 5.0, ("above", 12): 20.0, "above_bound": 20.0}
+    assert filled(many.counted_at(BETWEEN)) == counted
+    assert filled(many) == {"below_bound": 9.0, ("above", 0): 5.0, "above_bound": 20.0}  # itself unchanged
+    few = histogram([-1.0, 1.0, 100.0], nats=[7.0, 5.0, 7.0], bounds=BETWEEN)
+    assert filled(few.counted_at(BETWEEN)) == {("above", 0): 5.0}
+
+
+@pytest.mark.parametrize(
+    ("bound", "anchor", "where"),
+    [(2.0**200, 0.0, "far_above"), (8.0, 7.0, ("above", 0)), (8.0, 9.0, ("below", 0)), (8.0, 8.0, "center")],
+)
+def test_the_cell_of_a_bound_depends_on_the_anchor(bound: float, anchor: float, where: str | tuple[str, int]) -> None:
+    bounds = Bounds(high=bound)
+    found = histogram([math.inf], anchor, nats=50.0, bounds=bounds).counted_at(bounds)
+    assert filled(found) == {where: 50.0, "above_bound": 50.0}

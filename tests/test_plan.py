@@ -344,9 +344,9 @@ def test_a_refusal_of_any_shape_gives_its_true_reason() -> None:
 
 # A total budget from which on there is an answer, in either model; between two bounds nothing is located.
 LEAST: dict[str, tuple[dict[str, Any], float]] = {
-    "no bounds": ({}, 500),
-    "a lower bound": ({"bounds": (0.0, None)}, 250),
-    "an upper bound": ({"bounds": (None, 0.0)}, 250),
+    "no bounds": ({}, 265),
+    "a lower bound": ({"bounds": (0.0, None)}, 205),
+    "an upper bound": ({"bounds": (None, 0.0)}, 205),
     "both bounds": ({"bounds": (0.0, 1.0)}, 16),
 }
 

@@ -98,22 +98,32 @@ def columns_of(placed: Sequence[Placed]) -> tuple[Any, Any, Any]:
     return values, np.array([weight for _, weight in placed], dtype=np.int64), np.array([values.size])
 
 
-def histogram_law(placed: Sequence[Placed], anchor: float = ANCHOR) -> Law:
+# Bounds between which some of the places lie, and beyond which others do.
+SOME_BOUNDS = {
+    "no bounds": UNKNOWN,
+    "a lower bound": Bounds(low=8.0),
+    "an upper bound": Bounds(high=9.0),
+    "two bounds": Bounds(-1e3, 1e20),
+}
+
+
+def histogram_law(placed: Sequence[Placed], anchor: float = ANCHOR, bounds: Bounds = UNKNOWN) -> Law:
     with everything_released():
-        return law(lambda r: noisy_histograms(*columns_of(placed), [anchor], r), released=True)
+        return law(lambda r: noisy_histograms(*columns_of(placed), [anchor], r, bounds), released=True)
 
 
-def cell_losses(weight: float = 1.3) -> list[float]:
+def cell_losses(weight: float = 1.3, bounds: Bounds = UNKNOWN) -> list[float]:
     """What a record costs at each place, where it joins some others."""
     others = [(9.0, nats(0.7)), (MISSING, nats(2.0)), (FAR, nats(0.1))]
-    without = histogram_law(others)
-    return [loss(without, histogram_law([*others, (place, nats(weight))])) for place in PLACES]
+    without = histogram_law(others, bounds=bounds)
+    return [loss(without, histogram_law([*others, (place, nats(weight))], bounds=bounds)) for place in PLACES]
 
 
+@pytest.mark.parametrize("bounds", SOME_BOUNDS.values(), ids=SOME_BOUNDS)
 @pytest.mark.parametrize("weight", [0.1, 1.0, 2.3])
-def test_a_record_costs_its_weight_wherever_it_lies(weight: float) -> None:
-    """Also if it is missing, infinite, or at the anchor: it is in one cell, whichever, and in no other."""
-    assert cell_losses(weight) == pytest.approx([weight] * len(PLACES), abs=1e-9)
+def test_a_record_costs_its_weight_wherever_it_lies(weight: float, bounds: Bounds) -> None:
+    """Also if it is missing, infinite, at the anchor or beyond a bound: it is in one cell, and in no other."""
+    assert cell_losses(weight, bounds) == pytest.approx([weight] * len(PLACES), abs=1e-9)
 
 
 def test_a_record_that_changes_its_value_costs_its_weight_twice() -> None:

@@ -214,9 +214,9 @@ def test_any_shape_by_the_compiled_loops_costs_the_same() -> None:
         assert joining_losses(people, plans_of(UNBOUNDED, "any")) == plain
 
 
-def one_histogram(values: Any, weights: Any, sizes: Any, anchors: Any, randomness: Any) -> Any:
+def one_histogram(values: Any, weights: Any, sizes: Any, anchors: Any, *others: Any) -> Any:
     """Every group has the histogram of all."""
-    everybody = [noisy_histograms(values, weights, np.array([values.size]), [at], randomness)[0] for at in anchors]
+    everybody = [noisy_histograms(values, weights, np.array([values.size]), [at], *others)[0] for at in anchors]
     assert len(everybody) == len(sizes)
     return everybody
 

@@ -33,6 +33,9 @@ _CONTRADICTIONS = {
     "unseen": "much of the weight cannot be seen: the values are spread too widely for this budget",
     "too far": "many values are infinite, or larger than about 1e16 times the median (or than 1e16, if that is near 0)",
     "far": "many values lie far beyond the range that the histogram showed",
+    "beyond": "some values lie about ten thousand times as far out as the others, or farther: too far to be averaged "
+    "with them. Codes such as 999999 for a missing value do; otherwise, bounds would say how far values may lie",
+    "coarse": "the values differ only from about the eighth digit on: subtract a public number from all of them first",
     "total": "the released weights do not add up to the expected total",
     "sums": "the released sums are inconsistent",
 }
@@ -118,8 +121,16 @@ class AnyShapeInference(ShapeInference):
         """Where histogram and sums do not fit together; if most values are missing, that alone is said."""
         if _is_between_bounds(released) and is_none_left(released, population):
             return (TOO_FEW_LEFT,)
-        mostly_missing = population.missing_share > _MANY_MISSING
-        return (TOO_FEW_LEFT,) if population.contradictions and mostly_missing else population.contradictions
+        if population.contradictions:
+            mostly_missing = population.missing_share > _MANY_MISSING
+            return (TOO_FEW_LEFT,) if mostly_missing else population.contradictions
+        return (_CONTRADICTIONS["coarse"],) if _is_coarse(released) else ()
+
+
+def _is_coarse(released: Released) -> bool:
+    """Whether the located values are closer together than the centres that `locate` can tell apart."""
+    location = released.location
+    return "center" in released.plan.shares and location.half < released.plan.center_cell(location.center)
 
 
 def _is_between_bounds(released: Released) -> bool:

@@ -1,16 +1,20 @@
-"""Warnings about a mean that lies at a known bound, as it does if the bound is wrong and most values lie beyond it.
+"""Warnings about known bounds that may be wrong: values lie beyond one, or the mean lies at one.
 
-Values beyond a bound count as the bound, so a bound that is not true biases the mean. Only released numbers are used.
+Values beyond a bound count as the bound, so a bound that is not true biases the mean. If the population was located,
+the histogram says how many values lie beyond each bound. Otherwise, only a mean next to a bound is suspicious. Only
+released numbers are used.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from pdpmean.core.asked import Asked
 from pdpmean.core.bounds import Bounds
 from pdpmean.core.text import short
 from pdpmean.inference.population import Population
+from pdpmean.laws.reading import Reading
 
 __all__ = ["warn_of_bounds"]
 
@@ -19,24 +23,60 @@ _CLOSE = 0.05  # the distance of the mean from a bound, relative to the width be
 # The mean of values that are spread evenly, or fall off from the bound, is further away.
 _PILED = 0.5
 _BY_CHANCE = 2.0  # the distance, in standard deviations of the error, that chance explains: about a 95 % interval
+# Nats beyond a bound that noise reaches once in 5,000 times; if there are several groups, once over all of them.
+_MORE_THAN_NOISE = 8.0
 _YES_AND_NO = Bounds(0.0, 1.0)
 _RARE = (0.0, _YES_AND_NO)  # the bound and bounds that never raise a warning: a share may well be next to 0
 
 
-def warn_of_bounds(population: Population, bounds: Bounds, asked: Asked) -> tuple[str, ...]:
-    """Warnings if the mean lies at a bound: values beyond it count as the bound, or an entry may not occur at all."""
+def warn_of_bounds(
+    population: Population, bounds: Bounds, asked: Asked, reading: Reading | None, part: float
+) -> tuple[str, ...]:
+    """Warnings if values lie beyond a bound, or if the mean lies at one; or if an entry may not occur at all.
+
+    `part` is the part of all false alarms that this group may raise.
+    """
     if asked.yes_or_no:
         return ()  # nothing can lie beyond these bounds
     if asked.is_share:
         return (_NOWHERE.format(asked.equals),) if _is_by_chance(population, population.mean) else ()
-    sides = (("lower", bounds.low, "smaller", "high"), ("upper", bounds.high, "larger", "low"))
-    return tuple(
-        _AT_BOUND.format(side=side, bound=short(bound, 6), others=others, wrong=wrong)
-        for side, bound, others, wrong in sides
-        if math.isfinite(bound)
-        and (bound, bounds) != _RARE
-        and _is_at(population, abs(population.mean - bound), bounds)
-    )
+    shares_beyond = _shares_beyond(reading, part) if reading else (0.0, 0.0)
+    lower = _warning_of(_LOWER, population, bounds.low, bounds, shares_beyond[0])
+    upper = _warning_of(_UPPER, population, bounds.high, bounds, shares_beyond[1])
+    return tuple(text for text in (lower, upper) if text)
+
+
+class _Side(NamedTuple):
+    """The words for one of the two bounds."""
+
+    name: str
+    beyond: str
+    others: str
+    wrong: str
+
+
+_LOWER = _Side("lower", "below", "smaller", "high")
+_UPPER = _Side("upper", "above", "larger", "low")
+
+
+def _warning_of(side: _Side, population: Population, bound: float, bounds: Bounds, share_beyond: float) -> str | None:
+    """The warning about one bound, if there is any."""
+    if not math.isfinite(bound):
+        return None
+    number = short(bound, 6)
+    if share_beyond:
+        about = short(100 * share_beyond, 2)
+        return _BEYOND.format(about=about, beyond=side.beyond, name=side.name, bound=number, wrong=side.wrong)
+    if (bound, bounds) != _RARE and _is_at(population, abs(population.mean - bound), bounds):
+        return _AT_BOUND.format(name=side.name, bound=number, others=side.others, wrong=side.wrong)
+    return None
+
+
+def _shares_beyond(reading: Reading, part: float) -> tuple[float, float]:
+    """The fraction of the weight below the lower and above the upper bound, by the histogram; 0 if it may be noise."""
+    least = _MORE_THAN_NOISE - math.log(part)
+    below, above = (min(nats / reading.nats, 1.0) if nats > least else 0.0 for nats in reading.beyond_bounds)
+    return below, above
 
 
 def _is_at(population: Population, distance: float, bounds: Bounds) -> bool:
@@ -62,6 +102,10 @@ def _is_by_chance(population: Population, distance: float) -> bool:
 
 _NOWHERE = "there may be no {!r} in the data: is it spelled as there? Upper and lower case differ"
 _AT_BOUND = (
-    "nearly all values seem to lie at the {side} bound {bound}. Values beyond it count as {bound}: if {others} values "
+    "nearly all values seem to lie at the {name} bound {bound}. Values beyond it count as {bound}: if {others} values "
     "are possible, the mean is too {wrong}"
+)
+_BEYOND = (
+    "about {about} % of the values lie {beyond} the {name} bound {bound}, and count as {bound}: unless that is "
+    "intended, the bound is wrong and the mean too {wrong}"
 )

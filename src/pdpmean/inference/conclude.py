@@ -113,7 +113,8 @@ def _estimate(group: _Candidates, populations: Sequence[Population], promise: Pr
         contradictions = (_NO_BELL.format(differs),)
     unknown = _unknown_in_words(levelled.unknown_up_to(population)) if levelled else None
     of_levels = [text for text in (differs, unknown) if text]
-    at_bounds = warn_of_bounds(population, group.released.plan.bounds, asked)
+    reading = group.released.location.reading
+    at_bounds = warn_of_bounds(population, group.released.plan.bounds, asked, reading, part)
     missing = None if group.released.plan.nothing_missing else population.missing
     return MeanEstimate(
         mean=population.mean,

@@ -37,11 +37,13 @@ _LEAST_VARIANCE = 2.0  # least variance of z, times the weight in nats: about th
 # Factor on the sampling variance, which is itself seen through noise; and sums of skewed values are not quite normal.
 _SLACK = 1.1
 
-_SEEN = 8.2  # nats: a separate population of this weight in a far cell is seen more often than not
+# Nats: a separate population of this weight is seen more often than not, even if it lies far out and across two cells.
+_SEEN = 16.0
 _UNLIKELY = 0.02  # far cells that are occupied with a smaller probability are taken for empty
 
 # Limits beyond which released numbers contradict each other.
 _MANY_FAR = 0.15  # share of the weight in far cells: the histogram should have shown it
+_IN_LAST_CELL = 9.0  # nats in the last far cell, which holds everything beyond; noise reaches it once in 10^4 times
 _NOISE_OF_WEIGHT = 3.5  # nats: standard deviation of the sum of three sums, the missing weight and some far cells
 _RARELY = 5.0  # standard deviations by which two releases of one number may differ
 _NOISE_OF_TWO = 12.0  # nats by which two noisy sums exceed what is possible once in 10^5 times
@@ -257,6 +259,7 @@ def _contradictions(readings: Sequence[Reading], sums: Sums) -> Iterator[tuple[s
     has_other_total = apart > _RARELY * np.hypot(sums.total_std, _NOISE_OF_WEIGHT)
     contradictions = {
         "far": sums.measured_far_weight > _MANY_FAR * present,
+        "beyond": sums.far[..., -1].max(axis=1) > _IN_LAST_CELL,
         "total": has_other_total if not sums.is_public else np.zeros_like(has_other_total),
         # |z| + (1 - z**2) / 2 is at most 1.
         "sums": np.abs(sums.values) + sums.spread / 2 > present + _NOISE_OF_TWO,

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pdpmean.core.bounds import Bounds
 from pdpmean.core.memory import keep_freed_memory
 from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
@@ -130,6 +131,9 @@ class Reading:
     nats: float
     """Total weight of the histogram in nats."""
 
+    beyond_bounds: tuple[float, float] = (0.0, 0.0)
+    """Weight in nats below the lower and above the upper bound, if it is more than noise; otherwise 0."""
+
     tail_factors: tuple[float, float] = (1.0, 1.0)
     """By side: how many times more weight the population of interest has there than the one in the histogram.
 
@@ -153,6 +157,7 @@ def read_histograms(
 ) -> list[Reading]:
     """One reading per histogram; `located` has the total weight behind each."""
     keep_freed_memory()
+    histograms = [histogram.counted_at(Bounds(*bounds)) for histogram in histograms]
     closed = closed_sides([histogram.anchor for histogram in histograms], bounds)
     readings: list[Reading] = []
     for start in range(0, len(histograms), TOGETHER):
@@ -205,6 +210,7 @@ def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: B
             center=histogram.center,
             missing=histogram.missing,
             nats=float(nats[number]),
+            beyond_bounds=(histogram.below_bound, histogram.above_bound),
         )
 
 

@@ -72,7 +72,7 @@ class AnyShapeRelease:
         """None: the population must be located."""
 
     def located_values(self, plan: Plan, values: Floats) -> Floats:
-        """The values, with those beyond a known bound moved to it."""
+        """The values as they count: those beyond a known bound are moved to it."""
         return np.clip(values, *plan.bounds)
 
     def center_lattice(self, plan: Plan) -> Lattice:
@@ -82,7 +82,7 @@ class AnyShapeRelease:
     def extents(self, kept: KeptGroups, randomness: Randomness) -> list[Location]:
         """The location of each group: its centre, and the clip that its noisy histogram suggests."""
         bounds = kept.plans[0].bounds  # the same in all plans
-        histograms = noisy_histograms(kept.values, kept.weights, kept.sizes, kept.centers, randomness)
+        histograms = noisy_histograms(kept.values, kept.weights, kept.sizes, kept.centers, randomness, bounds)
         readings = read_histograms(histograms, [plan.behind_histogram for plan in kept.plans], bounds)
         behind_sums = [plan.behind_sums for plan in kept.plans]
         clips = choose_clips(readings, behind_sums, bounds, list(map(_tail_factor, kept.plans)))

@@ -112,13 +112,14 @@ def _locate_some(
     """
     plan = plans[0]  # bounds, lattice and anchor are the same in all of them
     shape = LOCATING[plan.shape]
-    values = shape.located_values(plan, values)
+    values_for_center = shape.located_values(plan, values)
     parts = np.repeat([group_plan.center_part for group_plan in plans], sizes)
     # What a record may cost is divided between the two releases; both parts are rounded down.
     center_weights, width_weights = (integer_weights(round_down(weights * part)) for part in (parts, 1 - parts))
     if "center" in plan.shares:
+        lattice = shape.center_lattice(plan)
         centers = private_median.private_medians(
-            values, center_weights, shape.center_lattice(plan), randomness, grain=plan.center_grain, sizes=sizes
+            values_for_center, center_weights, lattice, randomness, grain=plan.center_grain, sizes=sizes
         )
     else:
         centers = [plan.anchor] * len(plans)

@@ -84,7 +84,7 @@ class LocatingRelease(ShapeRelease, Protocol):
     """How a population of some shape is located and released."""
 
     def located_values(self, plan: Plan, values: Floats) -> Floats:
-        """The values as `locate` sees them, in the same order."""
+        """The values whose median is the centre, in the same order."""
 
     def center_lattice(self, plan: Plan) -> Lattice:
         """The candidates for the centre, with their prior measure."""
