@@ -25,7 +25,7 @@ class Runs:
 
     def add(self, estimate: MeanEstimate, truth: float) -> None:
         """Record one answer."""
-        self.all_errors.append(abs(estimate.mean - truth))
+        self.all_errors.append(abs(estimate.released_mean - truth))
         self.places.append(estimate.law.cdf(truth))
         self.warned += bool(estimate.contradictions or estimate.warnings)
 

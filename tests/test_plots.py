@@ -236,7 +236,7 @@ def test_groups_that_are_all_refused_are_named(grouped: GroupedEstimate) -> None
 @pytest.mark.parametrize("unit", [1e-300, 1e-12, 1e12, 1e306, 0.0])
 def test_groups_of_any_size_can_be_drawn(grouped: GroupedEstimate, unit: float) -> None:
     law = ErrorLaw(np.array([38.0 * unit]), np.array([0.01 * unit]), np.array([0.04 * unit]))
-    found = dataclasses.replace(grouped["north"], mean=38.0 * unit, law=law)
+    found = dataclasses.replace(grouped["north"], released_mean=38.0 * unit, law=law)
     figure = plot(dataclasses.replace(grouped, estimates={"north": found}, groups=("north",)))
     assert png(figure)
     shown = f", times {10 * unit:g}" if unit else ""

@@ -117,7 +117,7 @@ def _estimate(group: _Candidates, populations: Sequence[Population], promise: Pr
     at_bounds = warn_of_bounds(population, group.released.plan.bounds, asked, reading, part)
     missing = None if group.released.plan.nothing_missing else population.missing
     return MeanEstimate(
-        mean=population.mean,
+        released_mean=population.mean,
         center=group.released.location.center,
         scale=population.scale,
         law=population.law,

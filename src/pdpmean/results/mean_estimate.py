@@ -25,6 +25,8 @@ __all__ = ["LEVELS", "LevelMean", "MeanEstimate"]
 
 LEVELS = (0.8, 0.95, 0.99)  # the confidence levels of the intervals that pictures and reports show together
 
+_ASSUMED_BELL = "the population is bell-shaped. If it is skewed, as wages are, the interval is wrong"
+
 
 class LevelMean(NamedTuple):
     """The mean of the people at one level of budgets, and its error (std); approximate at levels with little budget."""
@@ -58,8 +60,8 @@ class LevelMean(NamedTuple):
 class MeanEstimate:
     """An estimate of a population's mean. Prints itself; `to_dict` gives it as plain numbers and words."""
 
-    mean: float
-    """The estimate."""
+    released_mean: float
+    """The number that was released as the mean: the estimate, unless there is no answer."""
     center: float
     """Where the population was located: a private median, or the middle of known bounds."""
     scale: float
@@ -91,9 +93,18 @@ class MeanEstimate:
     levels_differ: bool = False
     """Whether the means of the levels differ by more than chance explains."""
 
+    @property
+    def mean(self) -> float:
+        """The estimate; NaN if the released numbers contradict the assumptions, so that there is no answer."""
+        return math.nan if self.contradicted else self.released_mean
+
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The interval that contains the population's mean with probability `level`, if the assumptions hold."""
-        return self.law.interval(check_probability("level", level))
+        """The interval that contains the population's mean with probability `level`, if the assumptions hold.
+
+        Both ends are NaN if there is no answer.
+        """
+        level = check_probability("level", level)
+        return (math.nan, math.nan) if self.contradicted else self.law.interval(level)
 
     @property
     def contradicted(self) -> bool:
@@ -176,7 +187,7 @@ class MeanEstimate:
             "interval": None if self.contradicted else interval_content(*self.interval(level), level),
             "contradicted": self.contradicted,
             "contradictions": list(self.contradictions),
-            "released_mean": self.mean,
+            "released_mean": self.released_mean,
             "std": self.std,
             "noise_std": self.noise_std,
             "sampling_std": self.sampling_std,
@@ -222,11 +233,12 @@ class MeanEstimate:
         return [] if self.missing is None else [("missing", self._missing_in_words(self.missing))]
 
     def assumed_rows(self) -> list[tuple[str, str]]:
-        """Rows of text: what known bounds do to values beyond them, and what the interval assumes about tails."""
+        """Rows of text: what known bounds do to values beyond them, and what the interval assumes about the values."""
         bounds = self.plan.bounds
         has_bounds_to_show = bounds.are_given and not self.asked.is_share
         rows = [("bounds", bounds.clipping_in_words)] if has_bounds_to_show else []
-        return [*rows, ("assumed", str(self.assumed))] if self.assumed else rows
+        assumed = _ASSUMED_BELL if self.plan.given_shape == "gaussian" else self.assumed
+        return [*rows, ("assumed", str(assumed))] if assumed else rows
 
     def level_rows(self) -> list[tuple[str, str]]:
         """Rows of text: the mean by level of budgets, if the levels differ."""
@@ -257,7 +269,7 @@ class MeanEstimate:
         return [
             *(("NO ANSWER", text) for text in self.contradictions),
             ("what to do next", self.cost_of_another),
-            ("released number", f"{rounded(self.mean, self.std)}, which is not the mean"),
+            ("released number", f"{rounded(self.released_mean, self.std)}, which is not the mean"),
         ]
 
     def _rows_of_answer(self, level: float) -> list[tuple[str, str]]:

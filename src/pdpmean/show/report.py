@@ -168,7 +168,7 @@ def _no_answer(estimate: MeanEstimate) -> Context:
         "title": f"{estimate.asked.in_words}: no answer",
         "what": estimate.asked.in_words,
         "next": estimate.cost_of_another,
-        "released": rounded(estimate.mean, estimate.std),
+        "released": rounded(estimate.released_mean, estimate.std),
         "method": _method(estimate, estimate.plan),
         "planned": _planned(estimate.plan),
     }
