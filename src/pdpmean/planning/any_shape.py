@@ -44,7 +44,8 @@ _LARGEST_HISTOGRAM_PART = 0.38
 # capped, before the shares are known.
 _USUAL_PART = 0.25
 # Nats below which a histogram does not show reliably how far a population reaches: around a centre, and from a known
-# bound. For equal budgets in the bounded model, they correspond to total budgets of about 210 and 200.
+# bound. For equal budgets in the bounded model, they correspond to total budgets of about 210 and 200. Around a centre,
+# the probability of a miss asks for more: a total of about 270.
 _LEAST_HISTOGRAM = 40.0
 _LEAST_FROM_BOUND = 38.0
 # Nats above which a centre is worth its price even if a bound is known, since few populations begin at their bound. By
