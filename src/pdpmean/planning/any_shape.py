@@ -47,7 +47,7 @@ _USUAL_PART = 0.25
 # bound. For equal budgets in the bounded model, they correspond to total budgets of about 210 and 200. Around a centre,
 # the probability of a miss asks for more: a total of about 270.
 _LEAST_HISTOGRAM = 40.0
-_LEAST_FROM_BOUND = 38.0
+_LEAST_FROM_BOUND = 37.9
 # Nats above which a centre is worth its price even if a bound is known, since few populations begin at their bound. By
 # simulation: at 250 nats the bound is still slightly better, at 500 the centre is.
 _ENOUGH_FOR_CENTER = 350.0
