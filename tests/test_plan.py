@@ -333,7 +333,7 @@ def test_a_refusal_of_any_shape_gives_its_true_reason() -> None:
     with pytest.raises(
         InsufficientBudgetError, match="too little to find out how far a population of any shape"
     ) as caught:
-        plan_mean({1.0: 200}, shape="any", bounds=(0, None))
+        plan_mean({1.0: 190}, shape="any", bounds=(0, None))
     assert caught.value.failure_probability == 0
     with pytest.raises(
         InsufficientBudgetError, match="finding where the values lie may fail in 100 % of runs"
@@ -344,9 +344,9 @@ def test_a_refusal_of_any_shape_gives_its_true_reason() -> None:
 
 # A total budget from which on there is an answer, in either model; between two bounds nothing is located.
 LEAST: dict[str, tuple[dict[str, Any], float]] = {
-    "no bounds": ({}, 500),
-    "a lower bound": ({"bounds": (0.0, None)}, 250),
-    "an upper bound": ({"bounds": (None, 0.0)}, 250),
+    "no bounds": ({}, 265),
+    "a lower bound": ({"bounds": (0.0, None)}, 205),
+    "an upper bound": ({"bounds": (None, 0.0)}, 205),
     "both bounds": ({"bounds": (0.0, 1.0)}, 16),
 }
 
