@@ -33,7 +33,7 @@ from pdpmean.laws.level_sizes import LevelSizes, level_sizes
 from pdpmean.laws.mixed_law import Part, mix
 from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled, normal_scores
 from pdpmean.laws.two_point import Bools
-from pdpmean.planning.levels import NEXT_TO_NOTHING, Levels, combined_far, combined_sums
+from pdpmean.planning.levels import CHEAP_ENOUGH_FOR_EVERYONE, Levels, combined_far, combined_sums
 from pdpmean.planning.plan import Plan, WhoCounts
 from pdpmean.planning.released import Average, LevelSums, Location, Released, SumsOfOne
 from pdpmean.results.mean_estimate import LevelMean
@@ -187,7 +187,7 @@ class Levelled:
         """
         if not self.planned.everyone or self.plan.whose.weighting == "everyone":
             return self.planned.everyone
-        return self.errors.everyone_std <= NEXT_TO_NOTHING * self.pooled.agreed_std
+        return self.errors.everyone_std <= CHEAP_ENOUGH_FOR_EVERYONE * self.pooled.agreed_std
 
     @property
     def weighting(self) -> WhoCounts:
