@@ -327,7 +327,7 @@ class Plan(Forecast):
 
     def _counted(self, sums: Sums, share: float, cap: float) -> Counted:
         """What is known about weights ``min(share * allowance, cap)``: their total in nats, and its error (std)."""
-        noise_std = sums.weight * self.census.doubt / self.census.profile.total
+        noise_std = sums.weight * self.census.total_noise_std / self.census.profile.total
         nats_std = math.hypot(noise_std, self._within_buckets(share, cap))
         return Counted(sums.weight, sums.weight**2 / sums.square, nats_std)
 
