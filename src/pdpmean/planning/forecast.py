@@ -39,7 +39,6 @@ __all__ = [
     "ClipEffect",
     "Forecast",
     "Forecaster",
-    "Located",
     "Locating",
     "LocatingForecaster",
     "weighed",

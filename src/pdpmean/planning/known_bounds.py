@@ -18,9 +18,9 @@ from pdpmean.planning.named_shapes import EVENLY, expected_between, shapes_betwe
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
 
-__all__ = ["LEAST_NATS", "KnownBoundsPlanner"]
+__all__ = ["KnownBoundsPlanner"]
 
-LEAST_NATS = 8.0  # the smallest total weight of the sums: with less, the interval is about as wide as the bounds
+_LEAST_NATS = 8.0  # the smallest total weight of the sums: with less, the interval is about as wide as the bounds
 # See `ClipEffect.cap_constant`: the variance of the noise, relative to the variance that one person of weight 1 adds,
 # in squared half widths. The noise of one sum has variance 2, that of the two sums of a private total 4. The variance
 # of the values is taken to be 1/2, half of the largest possible.
@@ -102,4 +102,4 @@ class KnownBoundsPlanner(Planner):
 
     def has_enough_budget(self, plan: Plan) -> bool:
         """Whether the weight is large enough for an interval that is narrower than the bounds."""
-        return plan.mean.weight >= LEAST_NATS
+        return plan.mean.weight >= _LEAST_NATS

@@ -30,7 +30,7 @@ from pdpmean.planning.levels import MOST_LEVELS
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
 
-__all__ = ["PLANNERS", "Earlier", "make_plan", "plan_groups", "plan_like", "plan_or_none", "with_people"]
+__all__ = ["PLANNERS", "make_plan", "plan_groups", "plan_like", "plan_or_none", "with_people"]
 
 PLANNERS: dict[ShapeName, type[Planner]] = {
     "gaussian": GaussianPlanner,
