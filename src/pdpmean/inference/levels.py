@@ -29,6 +29,7 @@ from pdpmean.inference.level_sums import (
 )
 from pdpmean.inference.missing import MissingShare
 from pdpmean.inference.population import Population
+from pdpmean.laws.far_mean import LEAST_VARIANCE
 from pdpmean.laws.level_sizes import LevelSizes, level_sizes
 from pdpmean.laws.mixed_law import Part, mix
 from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled, normal_scores
@@ -46,7 +47,6 @@ _MANY_UNKNOWN = 0.25  # the share of people above which it is said that nothing 
 _FAR_OUT = 2.0  # half widths of the interval by which such people may move the mean before it is said
 _TAIL_PLACE = 1.4  # half widths from the middle of the clip: where a tail beyond it is compared between levels
 _LARGEST_TILT = 20.0  # limits a ratio of tails to exp(20), so that it does not overflow
-_LEAST_VARIANCE = 2.0  # the smallest variance of z times the weight in nats: about the variance of the noise
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Levelled:
         total = float(self._inside.sum())
         spread = sum(level.spread for level in self._levels) / total
         mean = float(self._inside @ self._raw_means) / total
-        return math.sqrt(min(max(1 - spread - mean**2, _LEAST_VARIANCE / total), 1.0))
+        return math.sqrt(min(max(1 - spread - mean**2, LEAST_VARIANCE / total), 1.0))
 
     @cached_property
     def _raw_means(self) -> Floats:
