@@ -351,6 +351,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="keep table and figure in benchmarks/results")
     given = parser.parse_args()
     asked = ways(given.columns)
+    for name in given.columns:
+        entries(name)  # before the pool: pydataset unpacks its data at its first import, and two processes collide
     with ProcessPoolExecutor(2) as pool:
         found = list(pool.map(measure, *zip(*asked, strict=True), [given.runs] * len(asked)))
     rows = [row for row in found if row]

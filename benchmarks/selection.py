@@ -260,7 +260,8 @@ def page(results: Results, runs: int) -> str:
     """All tables as one Markdown page."""
     parts = [
         "# Whose mean",
-        f"`python benchmarks/selection.py --write`: {runs} runs per cell; the mean of everyone, nominal 95 %.",
+        f"`python benchmarks/selection.py --write`: {runs} runs per population and cell; "
+        "the mean of everyone, nominal 95 %.",
         "\n".join(coverage_table(results)),
         'Without correlation, over `weighting="budgets"`, in the error that one run in four exceeds:',
         "\n".join(cost_table(results)),
@@ -282,6 +283,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
+    for name in given.data:
+        population(name)  # before the pool: pydataset unpacks its data at its first import, and two processes collide
     cells = [Cell(*cell) for cell in product(given.data, given.models, given.kinds, given.totals, given.correlations)]
     found = page(run_all(cells, given.runs, given.workers), given.runs)
     print(found)

@@ -1,4 +1,4 @@
-"""Shape warnings: how often an estimate warns about the shape of the population, rightly or wrongly.
+"""Shape warnings: how often an estimate warns of the shape of the population or gives no answer, rightly or wrongly.
 
     python benchmarks/shape_warnings.py [--runs 400] [--write]
 
@@ -55,13 +55,12 @@ POPULATIONS: dict[str, Draw] = {
 }
 
 
-def warned(draw: Draw, total: int, model: ModelName, runs: int) -> tuple[float, float]:
-    """The percentage of runs that warn, and of runs that warn without the reservation "unless"."""
-    found = (run(draw, total, model, seed) for seed in range(runs))
-    said = [(*estimate.contradictions, *estimate.warnings) for estimate in found if estimate]
-    texts = [first for first, *_ in filter(None, said)]
-    sure = sum("unless" not in text for text in texts)
-    return 100 * len(texts) / runs, 100 * sure / runs
+def percentages(draw: Draw, total: int, model: ModelName, runs: int) -> tuple[float, float]:
+    """The percentage of runs with a warning or no answer, and of runs with no answer."""
+    found = [estimate for seed in range(runs) if (estimate := run(draw, total, model, seed))]
+    without_answer = sum(estimate.contradicted for estimate in found)
+    warned = sum(bool(estimate.warnings) and not estimate.contradicted for estimate in found)
+    return 100 * (warned + without_answer) / runs, 100 * without_answer / runs
 
 
 def run(draw: Draw, total: int, model: ModelName, seed: int) -> MeanEstimate | None:
@@ -83,13 +82,13 @@ def run(draw: Draw, total: int, model: ModelName, seed: int) -> MeanEstimate | N
 
 
 def table(runs: int) -> Iterator[str]:
-    yield f"Percent of {runs} runs ({5 * runs} for {BELL}) that warn; in brackets, without a doubt about rounding.\n"
+    yield f"Percent of {runs} runs ({5 * runs} for {BELL}) with a warning or no answer; in brackets, with no answer.\n"
     yield "| values | model | " + " | ".join(f"total {total:,}" for total in TOTALS) + " |"
     yield "|---" * (2 + len(TOTALS)) + "|"
     for name, draw in POPULATIONS.items():
         for model in ("bounded", "unbounded"):
-            found = [warned(draw, total, model, 5 * runs if name == BELL else runs) for total in TOTALS]
-            yield f"| {name} | {model} | " + " | ".join(f"{some:.2f} ({sure:.2f})" for some, sure in found) + " |"
+            found = [percentages(draw, total, model, 5 * runs if name == BELL else runs) for total in TOTALS]
+            yield f"| {name} | {model} | " + " | ".join(f"{either:.2f} ({none:.2f})" for either, none in found) + " |"
 
 
 def main() -> None:

@@ -382,7 +382,7 @@ def test_the_doubt_is_the_scale_of_the_noise() -> None:
     released = averaged(ArraySource(np.full(5000, 0.25), BUDGETS), plan, 0.0, 1.0, recorder)
     unit = 2 ** planned_clip(plan).shift
     (number, _), *_, (_, scale) = recorder.asked
-    assert released.doubt == pytest.approx(scale / (released.total * unit), rel=1e-12)
+    assert released.near_noise_scale == pytest.approx(scale / (released.total * unit), rel=1e-12)
     assert released.mean * released.total * unit * STEPS == pytest.approx(number, rel=1e-12)
 
 

@@ -44,7 +44,7 @@ def test_the_public_census_of_tiers_counts_exactly() -> None:
     assert census.profile.counts.tolist() == [5400.0, 3700.0, 900.0, 3.0]
     assert census.profile.levels[:3] == pytest.approx([0.05, 0.25, 0.5], rel=1 / 64)
     assert census.profile.levels[3] == math.inf
-    assert (census.share, census.doubt, census.left_out) == (Fraction(0), 0.0, 7.0)
+    assert (census.share, census.total_noise_std, census.left_out) == (Fraction(0), 0.0, 7.0)
 
 
 def test_the_public_census_totals_what_was_granted() -> None:
@@ -73,7 +73,7 @@ def test_the_expected_census_of_tiers() -> None:
     census = census_of_tiers({0.5: 30, 0.0: 4, 2.0: 10, 3.0: 0}, BOUNDED, SHARE)
     assert census.profile.levels.tolist() == [0.25, 1.0]
     assert census.profile.counts.tolist() == [30.0, 10.0]
-    assert (census.share, census.doubt, census.left_out) == (Fraction(0), 0.0, 4.0)
+    assert (census.share, census.total_noise_std, census.left_out) == (Fraction(0), 0.0, 4.0)
     people = census_of_tiers(tiers_of(np.repeat([0.5, 0.0, 2.0], [30, 4, 10]), BOUNDED), BOUNDED, SHARE)
     assert people.profile.levels.tolist() == census.profile.levels.tolist()
     assert people.profile.counts.tolist() == census.profile.counts.tolist()
@@ -85,7 +85,7 @@ def test_the_expected_census_of_the_unbounded_model() -> None:
     assert census.profile.levels.tolist() == [0.5, 1.0]  # below the range: left out; above: its end
     assert census.share == SHARE
     # One standard deviation of the sum of two Laplace variables of scale 20: sqrt(2 * 2) 20.
-    assert census.doubt == pytest.approx(40.0)
+    assert census.total_noise_std == pytest.approx(40.0)
 
 
 @pytest.mark.parametrize("budget", [0.01, 0.3, 1.0])
@@ -114,7 +114,7 @@ def test_what_the_noise_is_added_to() -> None:
     # The noise: a person adds at most their budget times 2**39, and pays SHARE of it: 2**39 * 20.
     assert recorder.asked == [(50 * 2**39, 20 * 2.0**39), (400 * 2**39, 20 * 2.0**39)]
     assert census.share == SHARE
-    assert census.doubt == pytest.approx(40.0)
+    assert census.total_noise_std == pytest.approx(40.0)
     assert census.profile.total == pytest.approx(450.0)
     # A bucket's people are taken to hold its logarithmic mean, (b - a) / ln(b / a).
     assert census.profile.levels == pytest.approx([0.1875 / math.log(4), 0.75 / math.log(4)])

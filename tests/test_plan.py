@@ -333,7 +333,7 @@ def test_a_refusal_of_any_shape_gives_its_true_reason() -> None:
     with pytest.raises(
         InsufficientBudgetError, match="too little to find out how far a population of any shape"
     ) as caught:
-        plan_mean({1.0: 200}, shape="any", bounds=(0, None))
+        plan_mean({1.0: 190}, shape="any", bounds=(0, None))
     assert caught.value.failure_probability == 0
     with pytest.raises(
         InsufficientBudgetError, match="finding where the values lie may fail in 100 % of runs"

@@ -27,7 +27,7 @@ STEP = 1e-6
 def located(plan: Plan, ratio: float, total: float) -> Released:
     """A group located at 0 with a spread of 1, and what was released of it."""
     location = Location(0.0, 1.0, plan.clip_width / MEDIAN_SIZE)
-    return Released(plan, location, Average(ratio, total, near=0.1, doubt=0.01), None)
+    return Released(plan, location, Average(ratio, total, near=0.1, near_noise_scale=0.01), None)
 
 
 def evidence(plan: Plan, ratio: float, total: float) -> gaussian._Bell:

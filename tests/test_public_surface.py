@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,7 @@ import pdpmean.paper
 
 MODULES = ["pdpmean", *(module.name for module in pkgutil.walk_packages(pdpmean.__path__, "pdpmean."))]
 PACKAGES = [pdpmean, pdpmean.paper]
+ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.real_noise  # what makes it is looked at as it is shipped
 
 
@@ -77,6 +82,35 @@ def test_every_module_says_what_it_is(module_name: str) -> None:
         assert hasattr(module, name), f"{module_name} exports {name}, which it does not have"
 
 
+def exported_by(text: str) -> list[str]:
+    """The names in the ``__all__`` of a module with this source."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return [str(name) for name in ast.literal_eval(node.value)]
+    return []
+
+
+def exported_for_nobody(files: Mapping[str, str]) -> list[str]:
+    """Each ``file name`` that a Python file of the source exports, and that no other file has as a word."""
+    words = {path: set(re.findall(r"\w+", text)) for path, text in files.items()}
+    users = Counter(chain.from_iterable(words.values()))  # of each word, the number of files
+    modules = (path for path in files if path.startswith("src/") and path.endswith(".py"))
+    return [f"{path} {name}" for path in modules for name in exported_by(files[path]) if users[name] < 2]
+
+
+def test_what_a_module_exports_is_used_elsewhere() -> None:
+    folders = ("src", "tests", "benchmarks", "docs", "examples")
+    paths = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md", ".rst"))
+    files = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths}
+    assert len(files) > 300
+    assert exported_for_nobody(files) == []
+
+
+def test_a_name_that_nobody_uses_is_found() -> None:
+    files = {"src/a.py": '__all__ = ["one", "two"]\none = two = 1', "docs/b.md": "`a.two` is two"}
+    assert exported_for_nobody(files) == ["src/a.py one"]
+
+
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
 def test_the_package_docstring_is_the_index(package: Any) -> None:
     functions = [name for name in package.__all__ if inspect.isfunction(getattr(package, name))]
@@ -115,7 +149,7 @@ def test_the_checks_catch_what_they_should() -> None:
 
 
 def test_the_version_is_the_distributions() -> None:
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert pdpmean.__version__ == project["version"]
 
 

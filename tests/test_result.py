@@ -28,7 +28,7 @@ from pdpmean.planning.prediction import NEAR, center_error
 from pdpmean.planning.released import Average, Location, Released
 
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.25, 1.0)}
-DOUBT = 0.01  # the scale of the noise on a check
+NEAR_NOISE_SCALE = 0.01  # the scale of the noise on a check
 TIERS = {0.5: 8000, 1.0: 4000}
 
 
@@ -70,7 +70,7 @@ def released(
     total = plan.mean.weight if weight is None else weight
     tent = float(mean_tent(width, shift)) / width
     near = float(np.diff(norm.cdf(np.array([-1, 1]) * NEAR * size - shift))[0])
-    averaged = Average(clipped / tent, total * tent, near=near / tent, doubt=DOUBT)
+    averaged = Average(clipped / tent, total * tent, near=near / tent, near_noise_scale=NEAR_NOISE_SCALE)
     location = Location(center, sigma * size, half)
     return concluded(plan, location, averaged, squares, promised(plan, private=private))
 
@@ -126,7 +126,7 @@ def test_many_groups_are_concluded_as_each_alone(options: dict[str, Any]) -> Non
         for plan, spread in zip(given, np.exp(rng.normal(0, 3, count)).tolist(), strict=True)
     ]
     averaged = [
-        Average(float(mean), plan.mean.weight * 0.9, near=0.1, doubt=0.001) if plan else None
+        Average(float(mean), plan.mean.weight * 0.9, near=0.1, near_noise_scale=0.001) if plan else None
         for plan, mean in zip(given, rng.standard_cauchy(count) / 20, strict=True)
     ]
     squares = [plan.mean.square * 1.2 if plan and "weight_squares" in plan.shares else None for plan in given]
@@ -239,7 +239,7 @@ def test_squares_that_cannot_be_are_brought_back_to_what_can() -> None:
     # All weights equal to the least of the range, or to the largest.
     ends = ((-1e9, 0.25 * share), (1e9, plan.largest_weight))
     for squares, weight in ends:
-        averaged = Average(0.0, 0.3 * plan.mean.weight, near=0.3, doubt=DOUBT)
+        averaged = Average(0.0, 0.3 * plan.mean.weight, near=0.3, near_noise_scale=NEAR_NOISE_SCALE)
         group = gaussian._Bell(Released(plan, Location(0.0, 1.0, 1.0), averaged, squares))
         assert group.square == pytest.approx(weight * group.weight)
 
@@ -293,14 +293,14 @@ EQUAL = "many values seem to be equal, or nearly so: use shape='any'"
 
 def test_equal_values_warn(plan: Plan) -> None:
     location = Location(7.0, 7.0 * 2.0**-26, 1e-8, degenerate=True)
-    averaged = Average(0.0, plan.mean.weight, near=0.1, doubt=0.01)
+    averaged = Average(0.0, plan.mean.weight, near=0.1, near_noise_scale=0.01)
     found = concluded(plan, location, averaged, None, promised(plan))
     (warning,) = said(found)
     assert warning == EQUAL
     assert f"NO ANSWER{' ' * 8}{warning}" in str(found)
 
 
-def near_by_chance(plan: Plan, doubt: float) -> float:
+def near_by_chance(plan: Plan, near_noise_scale: float) -> float:
     """What noise, the sample and an error of the located scale explain of 0.14, but for one time in a thousand.
 
     A median distance has rank noise of 1 / W and a deviation of sqrt(Q) / (2 W); ln |Z| has density 0.4287 there.
@@ -308,7 +308,7 @@ def near_by_chance(plan: Plan, doubt: float) -> float:
     weight, square = plan.scale.weight, plan.scale.square
     noise, sampling = 0.14 / 0.4287 / weight, 0.14 / 0.4287 * math.sqrt(square) / 2 / weight
     counted = math.sqrt(0.14 * plan.mean.square) / plan.mean.weight
-    return half_width(0.999, math.hypot(noise, doubt), math.hypot(sampling, counted))
+    return half_width(0.999, math.hypot(noise, near_noise_scale), math.hypot(sampling, counted))
 
 
 @pytest.mark.parametrize("options", [{}, UNBOUNDED, {"share": 0.5}])
@@ -319,7 +319,7 @@ def test_too_many_values_near_the_centre_warn(options: dict[str, Any]) -> None:
 
     def warnings(near: float) -> tuple[str, ...]:
         half = plan.clip_width / MEDIAN_SIZE
-        averaged = Average(0.0, weight * tent, near=near / tent, doubt=0.05 / tent)
+        averaged = Average(0.0, weight * tent, near=near / tent, near_noise_scale=0.05 / tent)
         return said(concluded(plan, Location(0.0, 1.0, half), averaged, None, promised(plan)))
 
     for near in (0.08, 0.14, 0.24, limit - 1e-4):
@@ -349,14 +349,14 @@ def test_too_few_values_where_it_was_located_warn(
     by_scale = (1 - narrower / tent) / 0.0001 / 0.4287
     weight, square = plan.mean.weight, plan.mean.square
     noise = math.hypot(4 / 3 / (tent * weight), by_scale / plan.scale.weight)
-    of_census = float(plan.shares["sum"]) * plan.census.doubt / weight
+    of_census = float(plan.shares["sum"]) * plan.census.total_noise_std / weight
     sampling = math.hypot(by_scale * math.sqrt(plan.scale.square) / 2 / plan.scale.weight, of_census)
     by_chance = half_width(0.999, noise, math.hypot(sampling, math.sqrt(square / tent) / weight))
     assert (of_census > 0) == (options is UNBOUNDED)
     assert 0.04 < by_chance < 0.65
     half = plan.clip_width / MEDIAN_SIZE
     for found, warned in ((least - by_chance + 1e-3, ()), (least - by_chance - 1e-3, (FEW,)), (0.01, (FEW,))):
-        averaged = Average(0.0, weight * tent * found, near=0.14 / tent, doubt=0.001)
+        averaged = Average(0.0, weight * tent * found, near=0.14 / tent, near_noise_scale=0.001)
         assert said(concluded(plan, Location(0.0, 1.0, half), averaged, None, promised(plan))) == warned
 
 

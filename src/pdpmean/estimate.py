@@ -1,8 +1,8 @@
 """`estimate_mean`, the whole method on one page with one call per step.
 
-The steps are: read, census, plan, weight squares, locate, average, conclude. Every step that releases a number takes
-`randomness`, and lives with its proof in the file of the same name in `release/`. What follows from the released
-numbers (`conclude`) is post-processing and costs no privacy.
+The steps are those of docs/how-it-works.md: census, plan, weight squares, locate, average, conclude. Every step that
+releases a number takes `randomness`. It is in the file of its name in `release/`, which cites the step's proof in
+docs/guarantee.md. What follows from the released numbers (`conclude`) is post-processing and costs no privacy.
 
 May import: every room but show, study, paper and cli.
 """

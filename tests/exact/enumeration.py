@@ -336,8 +336,8 @@ def collapsed(*steps: str, **overrides: dict[str, Any]) -> Iterator[None]:
 
     A step takes its randomness as a keyword or as its last argument. `overrides[function]` are extra arguments for
     it, such as a shorter list of powers of two. The exact selection of a segment is replaced throughout, since its
-    2**64 draws cannot be visited: that it has the law used here is shown on its own, in tests/test_selection.py. What a
-    private median works out before it draws anything is worked out once for the same values.
+    2**64 draws cannot be visited: that it has the law used here is shown on its own, in tests/test_exact_choice.py.
+    What a private median works out before it draws anything is worked out once for the same values.
     """
     memory: dict[Any, tuple[list[Any], Choice]] = {}
 

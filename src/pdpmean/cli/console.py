@@ -40,10 +40,8 @@ from pdpmean.errors import BudgetWarning, InsufficientBudgetError, InvalidInputE
 __all__ = [
     "CONTRADICTED",
     "INTERRUPTED",
-    "LEDGER_FAILED",
     "REFUSED",
     "WARNED",
-    "WRONG_USE",
     "Command",
     "Commands",
     "Group",

@@ -16,7 +16,7 @@ from typing import Any, Self
 from pdpmean.core.losses import Loss
 from pdpmean.core.options import Options
 
-__all__ = ["Run", "dataset_name", "told_options"]
+__all__ = ["Run", "told_options"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Run:
     @classmethod
     def begun(cls, run_id: str, data: Any, options: Options) -> Self:
         """A run that begins now."""
-        return cls(run_id, _now(), dataset_name(data), options.purpose, options.analyst)
+        return cls(run_id, _now(), _dataset_name(data), options.purpose, options.analyst)
 
     def made(self, options: Options, columns: Mapping[str, str], losses: tuple[Loss, ...] | None) -> Self:
         """The finished run, with its losses and its fingerprint; `columns` are the types of the columns used."""
@@ -67,7 +67,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def dataset_name(dataset: Any) -> str:
+def _dataset_name(dataset: Any) -> str:
     """The paths of the files, or the type of the table."""
     if isinstance(dataset, (list, tuple)) and dataset and all(isinstance(path, str) for path in dataset):
         return ", ".join(dataset)

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from pdpmean.core.checks import tier_budgets
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["AUTO", "SettledWeighting", "Target", "Weighting", "Whose", "check_whose"]
+__all__ = ["AUTO", "Target", "Weighting", "Whose", "check_whose"]
 
 Weighting = Literal["auto", "everyone", "budgets"]
 """How much people count: all the same, in proportion to their budgets, or as the plan decides."""

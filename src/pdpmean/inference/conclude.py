@@ -2,7 +2,7 @@
 
 This is post-processing by construction. The room can import neither data nor randomness, so nothing here can cost
 privacy. How a mean follows from the sums depends on the assumed shape, and is left to one class per shape
-(`INFERENCES`). All groups of one shape are solved together, which is much faster than one by one.
+(`_INFERENCES`). All groups of one shape are solved together, which is much faster than one by one.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from pdpmean.laws.pooling import Difference
 from pdpmean.planning.released import Average, LevelSums, Released
 from pdpmean.results.mean_estimate import MeanEstimate
 
-__all__ = ["INFERENCES", "conclude"]
+__all__ = ["conclude"]
 
-INFERENCES: dict[ShapeName, ShapeInference] = {
+_INFERENCES: dict[ShapeName, ShapeInference] = {
     "gaussian": GaussianInference(),
     "any": AnyShapeInference(),
     "bounds": KnownBoundsInference(),
@@ -50,7 +50,7 @@ def conclude(groups: Sequence[Released | None], promise: Promise, asked: Asked =
     """The estimate of each group; None where nothing was released, since the group was refused."""
     candidates = [_Candidates.of(group) if group else None for group in groups]
     shapes = {group.shape for group in candidates if group}
-    populations = {shape: iter(INFERENCES[shape].populations(_all_of(candidates, shape))) for shape in shapes}
+    populations = {shape: iter(_INFERENCES[shape].populations(_all_of(candidates, shape))) for shape in shapes}
     return [
         _estimate(group, [next(populations[group.shape]) for _ in group.variants], promise, asked) if group else None
         for group in candidates
@@ -101,7 +101,7 @@ def _estimate(group: _Candidates, populations: Sequence[Population], promise: Pr
     """The estimate of one group, from the population that was inferred from each of its variants."""
     # False alarms are rare over all groups together, so each group may raise only its part of them.
     part = 1 / (promise.groups or 1)
-    shape = INFERENCES[group.shape]
+    shape = _INFERENCES[group.shape]
     levelled = group.levelled
     populations = levelled.with_missing(populations) if levelled else populations
     judged = group.variants[group.judged], populations[group.judged], part

@@ -200,7 +200,8 @@ def _many_near(group: _Bell, confidence: float) -> bool:
     part = averaged.total / group.weight
     noise, sampling = (_NEAR * error / min(group.growth, 1.0) for error in scale_error(plan.scale))
     counted = math.sqrt(_NEAR * group.square) / group.weight
-    by_chance = half_width(confidence, math.hypot(noise, averaged.doubt * part), math.hypot(sampling, counted))
+    noise = math.hypot(noise, averaged.near_noise_scale * part)
+    by_chance = half_width(confidence, noise, math.hypot(sampling, counted))
     return averaged.near * part > _MOST_NEAR + by_chance
 
 
@@ -215,7 +216,7 @@ def _few_found(group: _Bell, confidence: float) -> bool:
     noise, sampling = (centered(plan.clip_width).tent_slope * error for error in scale_error(plan.scale))
     tent_noise = 1 / (float(TENT_PART) * tent * weight)
     tent_sampling = math.sqrt(plan.mean.square / tent) / weight
-    census_error = float(plan.shares["sum"]) * plan.census.doubt / weight
+    census_error = float(plan.shares["sum"]) * plan.census.total_noise_std / weight
     by_chance = half_width(confidence, math.hypot(noise, tent_noise), math.hypot(sampling, tent_sampling, census_error))
     least = _LEAST_FOUND_UNBOUNDED if plan.census.is_noisy else _LEAST_FOUND
     return group.averaged.total / (tent * weight) < least - by_chance

@@ -69,8 +69,9 @@ def _combined_average(levels: Sequence[Average], multipliers: Floats) -> Average
     totals = multipliers * np.array([level.total for level in levels])
     total = max(float(totals.sum()), 1.0)
     mean, near = (float(totals @ [getattr(level, name) for level in levels]) / total for name in ("mean", "near"))
-    doubt = math.hypot(*(totals * [level.doubt for level in levels]).tolist()) / total
-    return Average(mean=mean, total=total, near=near, doubt=doubt)
+    near_noise_scales = totals * [level.near_noise_scale for level in levels]
+    near_noise_scale = math.hypot(*near_noise_scales.tolist()) / total
+    return Average(mean=mean, total=total, near=near, near_noise_scale=near_noise_scale)
 
 
 def share_far_off(levels: Sequence[SumsOfOne]) -> float:

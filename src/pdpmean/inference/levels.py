@@ -29,11 +29,12 @@ from pdpmean.inference.level_sums import (
 )
 from pdpmean.inference.missing import MissingShare
 from pdpmean.inference.population import Population
+from pdpmean.laws.far_mean import LEAST_VARIANCE
 from pdpmean.laws.level_sizes import LevelSizes, level_sizes
 from pdpmean.laws.mixed_law import Part, mix
 from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled, normal_scores
 from pdpmean.laws.two_point import Bools
-from pdpmean.planning.levels import NEXT_TO_NOTHING, Levels, combined_far, combined_sums
+from pdpmean.planning.levels import CHEAP_ENOUGH_FOR_EVERYONE, Levels, combined_far, combined_sums
 from pdpmean.planning.plan import Plan, WhoCounts
 from pdpmean.planning.released import Average, LevelSums, Location, Released, SumsOfOne
 from pdpmean.results.mean_estimate import LevelMean
@@ -46,7 +47,6 @@ _MANY_UNKNOWN = 0.25  # the share of people above which it is said that nothing 
 _FAR_OUT = 2.0  # half widths of the interval by which such people may move the mean before it is said
 _TAIL_PLACE = 1.4  # half widths from the middle of the clip: where a tail beyond it is compared between levels
 _LARGEST_TILT = 20.0  # limits a ratio of tails to exp(20), so that it does not overflow
-_LEAST_VARIANCE = 2.0  # the smallest variance of z times the weight in nats: about the variance of the noise
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Levelled:
         total = float(self._inside.sum())
         spread = sum(level.spread for level in self._levels) / total
         mean = float(self._inside @ self._raw_means) / total
-        return math.sqrt(min(max(1 - spread - mean**2, _LEAST_VARIANCE / total), 1.0))
+        return math.sqrt(min(max(1 - spread - mean**2, LEAST_VARIANCE / total), 1.0))
 
     @cached_property
     def _raw_means(self) -> Floats:
@@ -187,7 +187,7 @@ class Levelled:
         """
         if not self.planned.everyone or self.plan.whose.weighting == "everyone":
             return self.planned.everyone
-        return self.errors.everyone_std <= NEXT_TO_NOTHING * self.pooled.agreed_std
+        return self.errors.everyone_std <= CHEAP_ENOUGH_FOR_EVERYONE * self.pooled.agreed_std
 
     @property
     def weighting(self) -> WhoCounts:

@@ -19,7 +19,6 @@ from pdpmean.laws.newton import step_until_small
 
 __all__ = [
     "MEDIAN_SIZE",
-    "Centered",
     "centered",
     "clipped_mean",
     "clipped_variance",

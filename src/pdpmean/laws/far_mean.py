@@ -30,9 +30,9 @@ from pdpmean.laws.reading import TOGETHER, Counted, Reading
 from pdpmean.laws.tail_fit import Ints
 from pdpmean.laws.two_point import Bools
 
-__all__ = ["FAR_CELLS", "FarMean", "PrivateTotal", "PublicTotal", "conclude_means"]
+__all__ = ["FAR_CELLS", "LEAST_VARIANCE", "FarMean", "PrivateTotal", "PublicTotal", "conclude_means"]
 
-_LEAST_VARIANCE = 2.0  # least variance of z, times the weight in nats: about the noise of the variance itself
+LEAST_VARIANCE = 2.0  # least variance of clipped z, times the weight in nats: about the noise of the variance itself
 
 # Factor on the sampling variance, which is itself seen through noise; and sums of skewed values are not quite normal.
 _SLACK = 1.1
@@ -178,7 +178,7 @@ def _variances(sums: Sums) -> Floats:
     """By group: the variance of z inside the clip, at least about as large as its noise."""
     mean = np.clip(sums.values / sums.inside, -1.0, 1.0)
     square = 1 - sums.spread / sums.inside
-    return np.clip(square - mean**2, np.minimum(_LEAST_VARIANCE / sums.inside, 1.0), 1.0)
+    return np.clip(square - mean**2, np.minimum(LEAST_VARIANCE / sums.inside, 1.0), 1.0)
 
 
 def _estimates_and_points(errors: _Errors, sums: Sums) -> tuple[Floats, Floats]:

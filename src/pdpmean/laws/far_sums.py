@@ -21,9 +21,9 @@ from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.laws.reading import Counted, Reading
 from pdpmean.laws.two_point import Bools, Nodes
 
-__all__ = ["LIKELY", "PrivateTotal", "PublicTotal", "Sums", "stack_far", "stack_sums", "weights_behind_far"]
+__all__ = ["PrivateTotal", "PublicTotal", "Sums", "stack_far", "stack_sums", "weights_behind_far"]
 
-LIKELY = 0.5
+_LIKELY = 0.5
 """A far cell is measured, and so added to the mean, if it holds something with a larger probability than this."""
 
 _AT_A_BOUND = 2.0**-10  # half widths: an end of the clip that is this near to a bound is taken for the bound
@@ -158,7 +158,7 @@ class Sums(NamedTuple):
     @property
     def is_measured(self) -> Bools:
         """By side and far cell: whether the cell probably holds something, and is added to the mean."""
-        return self.occupied_probability > LIKELY
+        return self.occupied_probability > _LIKELY
 
     @property
     def present(self) -> Floats:
@@ -201,7 +201,7 @@ def stack_sums(
     total, people, total_std = np.array(summed, dtype=np.float64).T
     total = np.clip(total, _LEAST_NATS, _MOST_NATS)
     far_weight_ratio, far_people_ratio = np.array([(group.far_weight, group.far_people) for group in sums]).T
-    measured = np.where(occupied_probability > LIKELY, np.maximum(far, 0.0), 0.0).sum(axis=(1, 2))
+    measured = np.where(occupied_probability > _LIKELY, np.maximum(far, 0.0), 0.0).sum(axis=(1, 2))
     measured_far_weight = measured / FAR_PLACE / far_weight_ratio
     earlier = np.array([(reading.missing, reading.nats) for reading in readings]).T
     missing = missing_nodes(np.array([group.missing for group in sums]), total, *earlier)

@@ -8,9 +8,9 @@ import numpy as np
 
 from pdpmean.core.types import Floats
 
-__all__ = ["LONGEST_RUN", "Lumps", "Runs", "evidence", "find_lumps", "sums_of_runs"]
+__all__ = ["Runs", "evidence", "find_lumps", "sums_of_runs"]
 
-LONGEST_RUN = 4
+_LONGEST_RUN = 4
 """Cells of the longest run considered: two octaves, the usual width of a second population."""
 
 # A narrow window is a lump only if more weight than this lies elsewhere:
@@ -26,7 +26,7 @@ _WIDTHS = (1, 2, 4, 8, 16)  # of windows, in cells
 
 
 class Runs(NamedTuple):
-    """All runs of cells, by their last cell and, along the last axis, their length: 1, 2, ... `LONGEST_RUN`."""
+    """All runs of cells, by their last cell and, along the last axis, their length: 1, 2, ... `_LONGEST_RUN`."""
 
     log_odds: Floats
     """Log likelihood, in nats, that all cells of the run hold the same weight, minus that of noise alone."""
@@ -38,8 +38,8 @@ class Runs(NamedTuple):
 def evidence(cells: Floats) -> Runs:
     """How much each run of cells stands out from Laplace noise of scale 1."""
     before = _earlier_cells(cells)
-    runs = Runs(*(np.empty((*cells.shape, LONGEST_RUN)) for _ in Runs._fields))
-    for length in range(1, LONGEST_RUN + 1):
+    runs = Runs(*(np.empty((*cells.shape, _LONGEST_RUN)) for _ in Runs._fields))
+    for length in range(1, _LONGEST_RUN + 1):
         run = before[:length]
         level = np.maximum(sum(run) / length, 0)
         runs.level[..., length - 1] = level
@@ -49,15 +49,15 @@ def evidence(cells: Floats) -> Runs:
 
 def _earlier_cells(cells: Floats) -> list[Floats]:
     """The cells themselves, the cells one before, two before, etc.; 0 before the first cell."""
-    padded = np.concatenate([np.zeros((*cells.shape[:-1], LONGEST_RUN)), cells], axis=-1)
-    return [padded[..., LONGEST_RUN - back : padded.shape[-1] - back] for back in range(LONGEST_RUN)]
+    padded = np.concatenate([np.zeros((*cells.shape[:-1], _LONGEST_RUN)), cells], axis=-1)
+    return [padded[..., _LONGEST_RUN - back : padded.shape[-1] - back] for back in range(_LONGEST_RUN)]
 
 
 def sums_of_runs(cells: Floats) -> Floats:
     """The sum over each run, by last cell and length as in `Runs`."""
-    total = np.cumsum(np.pad(cells, ((0, 0), (0, 0), (LONGEST_RUN, 0))), axis=-1)
+    total = np.cumsum(np.pad(cells, ((0, 0), (0, 0), (_LONGEST_RUN, 0))), axis=-1)
     return np.stack(
-        [total[..., LONGEST_RUN:] - total[..., LONGEST_RUN - n : -n] for n in range(1, LONGEST_RUN + 1)], axis=-1
+        [total[..., _LONGEST_RUN:] - total[..., _LONGEST_RUN - n : -n] for n in range(1, _LONGEST_RUN + 1)], axis=-1
     )
 
 

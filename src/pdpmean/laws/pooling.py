@@ -28,7 +28,7 @@ from scipy.special import ndtri
 from pdpmean.core.types import Floats
 from pdpmean.laws.error_law import half_width
 
-__all__ = ["Difference", "LevelErrors", "Mixed", "Pooled", "Trend", "normal_scores"]
+__all__ = ["Difference", "LevelErrors", "Mixed", "Pooled", "normal_scores"]
 
 _SIZES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # what tau may be; with the first, levels agree
 _LARGE_SIZE = 0.4  # the disagreement that a plan allows for; one of the sizes

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pdpmean.core.types import Floats
 from pdpmean.laws.histogram import CELLS
 from pdpmean.laws.left_over import OCCUPIED_NATS, LeftOver
-from pdpmean.laws.tails import AFTER, BEFORE, tails
+from pdpmean.laws.tails import AFTER, BEFORE, WINDOW, tails
 
 __all__ = ["Sides", "TailFit", "fit_tails"]
 
@@ -52,7 +52,7 @@ _LARGEST_MISFIT = 1.0
 # gaps between them.
 _GAPS_COUNT_UP_TO = 1
 
-_ALL_CELLS = np.ones(BEFORE + AFTER, dtype=np.float32)
+_ALL_CELLS = np.ones(WINDOW, dtype=np.float32)
 
 Ints = NDArray[np.integer[Any]]
 
@@ -149,7 +149,7 @@ def _windows(cells: Floats) -> NDArray[np.float32]:
     """By group, side and scale: the cells around that scale; 0 beyond the ends of the histogram."""
     padded = np.zeros((*cells.shape[:-1], BEFORE + CELLS + AFTER - 1), dtype=np.float32)
     padded[..., BEFORE : BEFORE + CELLS] = cells
-    return sliding_window_view(padded, BEFORE + AFTER, axis=-1)
+    return sliding_window_view(padded, WINDOW, axis=-1)
 
 
 _IS_IN_HISTOGRAM = _windows(np.ones(CELLS))  # by scale: 1 for cells around it that exist, 0 for those beyond the ends

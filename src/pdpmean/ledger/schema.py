@@ -10,7 +10,7 @@ from pdpmean.errors import LedgerError
 from pdpmean.ledger.amount import UNITS_PER_NAT
 from pdpmean.ledger.store import Store, Transaction, no_ledger
 
-__all__ = ["FORMAT", "make_temporary", "prepare"]
+__all__ = ["make_temporary", "prepare"]
 
 FORMAT = 1
 """The version of the tables and the log. Increase it whenever an older program could not read what a newer one writes,

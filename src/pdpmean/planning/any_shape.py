@@ -44,9 +44,10 @@ _LARGEST_HISTOGRAM_PART = 0.38
 # capped, before the shares are known.
 _USUAL_PART = 0.25
 # Nats below which a histogram does not show reliably how far a population reaches: around a centre, and from a known
-# bound. For equal budgets in the bounded model, they correspond to total budgets of about 210 and 200.
+# bound. For equal budgets in the bounded model, they correspond to total budgets of about 210 and 200. Around a centre,
+# the probability of a miss asks for more: a total of about 270.
 _LEAST_HISTOGRAM = 40.0
-_LEAST_FROM_BOUND = 38.0
+_LEAST_FROM_BOUND = 37.9
 # Nats above which a centre is worth its price even if a bound is known, since few populations begin at their bound. By
 # simulation: at 250 nats the bound is still slightly better, at 500 the centre is.
 _ENOUGH_FOR_CENTER = 350.0
@@ -76,16 +77,16 @@ class AnyShapePlanner(Locating, Planner):
         """The plan around a located centre or, if a centre is not worth its price, from a known bound."""
         if self.bounds.anchor is None:
             return self._around_center()
-        if self.left * self.useful_total < _ENOUGH_FOR_CENTER:
+        if self.share_after_census * self.useful_total < _ENOUGH_FOR_CENTER:
             return self._from_bound()
         plan = self._around_center()
         return plan if self.accepts(plan) else self._from_bound()
 
     def _around_center(self) -> Plan:
         """The plan that locates a centre, and counts distances from it in the histogram."""
-        nats = self.left * self.locatable_total
+        nats = self.share_after_census * self.locatable_total
         part = _CENTER_NATS * (nats / _TYPICAL_NATS) ** _CENTER_POWER / nats
-        center = min(part, _LARGEST_CENTER_PART) * self.left
+        center = min(part, _LARGEST_CENTER_PART) * self.share_after_census
         return self._with_shares({"center": center, "histogram": self._histogram_share})
 
     def _from_bound(self) -> Plan:
@@ -94,20 +95,20 @@ class AnyShapePlanner(Locating, Planner):
 
     @property
     def _histogram_share(self) -> float:
-        nats = self.left * self.locatable_total
+        nats = self.share_after_census * self.locatable_total
         part: float = _HISTOGRAM_PART * (_TYPICAL_NATS / nats) ** _HISTOGRAM_POWER
-        return min(part, _LARGEST_HISTOGRAM_PART) * self.left
+        return min(part, _LARGEST_HISTOGRAM_PART) * self.share_after_census
 
     def _with_shares(self, locating: Mapping[str, float]) -> Plan:
         """The plan with these shares for `locate`; the census and the sums get the rest."""
-        room = self.left - sum(locating.values())
+        room = self.share_after_census - sum(locating.values())
         return self.plan({**self.census_shares(room), **locating}, 0.0, spare=False)
 
     @cached_property
     def locatable_total(self) -> float:
         """The sum of the allowances, with very large ones capped as in `locate`."""
-        share = _USUAL_PART * self.left
-        located = self.locating({"histogram": share, "sum": self.left - share}, OUT_OF_REACH)
+        share = _USUAL_PART * self.share_after_census
+        located = self.locating({"histogram": share, "sum": self.share_after_census - share}, OUT_OF_REACH)
         return located.sums.weight / share
 
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:  # noqa: ARG002
@@ -166,6 +167,6 @@ class AnyShapePlanner(Locating, Planner):
         width = _LONGER * SKEWED.best_width(nats)
         return 2 * (self.noise_of_sums * width) ** 2
 
-    def is_wide_enough(self, plan: Plan) -> bool:
+    def has_enough_budget(self, plan: Plan) -> bool:
         """Whether the histogram has enough nats to show how far the population reaches."""
         return plan.scale.weight >= (_LEAST_HISTOGRAM if "center" in plan.shares else _LEAST_FROM_BOUND)

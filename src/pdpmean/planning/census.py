@@ -59,7 +59,7 @@ class Census:
     profile: Profile
     share: Fraction
     """The share of every budget that the census has cost; 0 if budgets are public."""
-    doubt: float
+    total_noise_std: float
     """The standard deviation of the noise in the total allowance, in nats; 0 if budgets are public."""
     left_out: float = 0.0
     """The number of people who publicly grant nothing."""
@@ -109,7 +109,7 @@ def expected_census(levels: Floats, counts: Floats, model: Model, share: Fractio
     edges = bucket_edges(model.public_range)
     granted = profile.counts * profile.levels
     sums = np.bincount(bucket_of(profile.levels, edges), granted, edges.size - 1).astype(np.float64)
-    return Census(profile, share, _doubt(sums.size, share), buckets=Buckets(edges[:-1], edges[1:], sums))
+    return Census(profile, share, _total_noise_std(sums.size, share), buckets=Buckets(edges[:-1], edges[1:], sums))
 
 
 def bucket_edges(budget_range: tuple[float, float]) -> Floats:
@@ -124,7 +124,7 @@ def bucket_of(levels: Floats, edges: Floats) -> NDArray[np.intp]:
     return np.searchsorted(edges[1:-1], levels, side="right")
 
 
-def _doubt(buckets: int, share: Fraction) -> float:
+def _total_noise_std(buckets: int, share: Fraction) -> float:
     """The standard deviation of the sum of all noisy buckets, each with Laplace noise of scale ``1 / share``."""
     return math.sqrt(2 * buckets) / float(share)
 
@@ -144,4 +144,4 @@ def census_of_sums(sums: Floats, edges: Floats, share: Fraction) -> Census:
     # Everybody in a bucket is taken to have its logarithmic mean: the mean if logarithms are spread evenly.
     middles = np.diff(edges) / np.log(edges[1:] / edges[:-1])
     buckets = Buckets(edges[:-1], edges[1:], sums)
-    return Census(Profile.of(middles, sums / middles), share, _doubt(sums.size, share), buckets=buckets)
+    return Census(Profile.of(middles, sums / middles), share, _total_noise_std(sums.size, share), buckets=buckets)

@@ -39,7 +39,6 @@ __all__ = [
     "ClipEffect",
     "Forecast",
     "Forecaster",
-    "Located",
     "Locating",
     "LocatingForecaster",
     "weighed",
@@ -52,7 +51,7 @@ LARGEST_WEIGHT = 50.0  # nats: a record with this privacy loss is as good as pub
 _LOCATE_CONSTANT = 64.0  # the constant of `Profile.saturation` for the weights in `locate`; the optimum is flat
 # The total of a noisy census may be too large by this many standard deviations, when the probability of a miss is
 # predicted; by simulation.
-_DOUBTED_DEVIATIONS = 1.25
+_OVERRATED_DEVIATIONS = 1.25
 _LEAST_CERTAIN = 0.05  # the smallest part of the weights in `locate` to rely on, however noisy the census
 OUT_OF_REACH = 2.0**100  # nats that no weight reaches; finite, since budgets may be infinite
 LOCATING_STEPS = ("center", "scale", "histogram")  # the steps of `locate`, each of which may have a share
@@ -238,7 +237,9 @@ class Locating(Forecaster):
         density = sample / weight if people > sample else KEEP_ALL
         # A sample cannot have more effective records, weight**2 / square, than it has records.
         sums = Sums(weight, max(square, weight**2 / sample))
-        least = _least_weight(self.census.buckets, self.census.doubt, cap, rule) if self.census.buckets else weight
+        least = weight
+        if self.census.buckets:
+            least = _least_weight(self.census.buckets, self.census.total_noise_std, cap, rule)
         return Located(cap, density, sums, min(max(least / weight, _LEAST_CERTAIN), 1.0))
 
     def _wanted(self, people: float) -> float:
@@ -293,18 +294,18 @@ class LocatingForecaster(Locating):
         )
 
 
-def _least_weight(buckets: Buckets, doubt: float, cap: float, rule: tuple[float, float, float]) -> float:
+def _least_weight(buckets: Buckets, total_noise_std: float, cap: float, rule: tuple[float, float, float]) -> float:
     """The total weight of all records in `locate` in nats, for the worst budgets consistent with a noisy census.
 
     Within a bucket, the weight per nat of budget first grows, as more is spared from the sum, and falls beyond the cap:
     so it is smallest at one of the two ends. In addition, the census may overrate the total by some multiple of its
-    standard deviation, `doubt`; the worst case is that this is missing where the weight per nat is largest.
+    standard deviation, `total_noise_std`; the worst case is that this is missing where the weight per nat is largest.
     """
     ends = np.array([buckets.lows, buckets.highs])
     weight_per_nat = np.min(np.minimum(locating_weights(ends, *rule), cap) / ends, axis=0)
     order = np.argsort(-weight_per_nat)
-    doubted = _DOUBTED_DEVIATIONS * doubt
-    certain_sums = np.diff(np.maximum(np.cumsum(buckets.sums[order]) - doubted, 0.0), prepend=0.0)
+    overrated = _OVERRATED_DEVIATIONS * total_noise_std
+    certain_sums = np.diff(np.maximum(np.cumsum(buckets.sums[order]) - overrated, 0.0), prepend=0.0)
     return float((certain_sums * weight_per_nat[order]).sum())
 
 

@@ -16,7 +16,7 @@ from scipy.special import expit
 from pdpmean.core.options import Options
 from pdpmean.laws.clipped_normal import centered
 from pdpmean.laws.simplex import find_least
-from pdpmean.planning.forecast import ClipEffect, Forecast, LocatingForecaster
+from pdpmean.planning.forecast import ONE_IN_FOUR, ClipEffect, Forecast, LocatingForecaster
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
 from pdpmean.planning.prediction import Sums, product_error, tent_error, tent_trust
@@ -88,15 +88,16 @@ class GaussianPlanner(LocatingForecaster, Planner):
 
     def _optimise(self, coding: _Coding, *, spare: bool) -> tuple[Plan, float]:
         """The best plan and its cost, the logarithm of the predicted error; `spare` is as for `forecast`."""
-        least_nats = min(_SYMMETRY_PART * self.left * self.useful_total, _SYMMETRY_NATS)
+        least_nats = min(_SYMMETRY_PART * self.share_after_census * self.useful_total, _SYMMETRY_NATS)
 
         def cost(coded: list[float]) -> float:
             chosen = coding.decode(coded)
             forecast = self.forecast(self.with_sum(self._shares(chosen)), chosen[2], spare=spare)
-            error = forecast.half_width(0.75) + forecast.failure_probability(self.choices.max_ratio)
+            error = forecast.half_width(ONE_IN_FOUR) + forecast.failure_probability(self.choices.max_ratio)
             return math.log(error) + max(0.0, 1 - forecast.center.weight / least_nats)
 
-        levels, left = self.census.profile.levels, self.left
+        levels = self.census.profile.levels
+        left = self.share_after_census
         starts = [coding.usual]
         # With very uneven budgets the cost may have several local minima, so the search starts from several points.
         if levels[-1] > 30 * np.median(levels):
@@ -116,7 +117,7 @@ class GaussianPlanner(LocatingForecaster, Planner):
     def _shares(self, chosen: list[float]) -> dict[str, float]:
         """The shares of all steps but the sum."""
         center, scale = chosen[:2]
-        return {**self.census_shares(self.left - center - scale), "center": center, "scale": scale}
+        return {**self.census_shares(self.share_after_census - center - scale), "center": center, "scale": scale}
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ class _Coding:
     def _largest_shares(self) -> tuple[float, float]:
         """The largest shares that centre and scale may take."""
         choices = self.planner.choices
-        left = self.planner.left
+        left = self.planner.share_after_census
         center = left - (choices.scale_share or 0)
         scale = left - (choices.center_share or 0)
         return _LARGEST_LOCATE * center, _LARGEST_LOCATE * scale

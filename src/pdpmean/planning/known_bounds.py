@@ -18,9 +18,9 @@ from pdpmean.planning.named_shapes import EVENLY, expected_between, shapes_betwe
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
 
-__all__ = ["LEAST_NATS", "KnownBoundsPlanner"]
+__all__ = ["KnownBoundsPlanner"]
 
-LEAST_NATS = 8.0  # the smallest total weight of the sums: with less, the interval is about as wide as the bounds
+_LEAST_NATS = 8.0  # the smallest total weight of the sums: with less, the interval is about as wide as the bounds
 # See `ClipEffect.cap_constant`: the variance of the noise, relative to the variance that one person of weight 1 adds,
 # in squared half widths. The noise of one sum has variance 2, that of the two sums of a private total 4. The variance
 # of the values is taken to be 1/2, half of the largest possible.
@@ -29,7 +29,8 @@ _CAP_CONSTANT, _CAP_CONSTANT_UNBOUNDED = 4.0, 8.0
 # bounds at most 10 apart, such as shares, ratings and grades, mostly fill them, so the factor may be only 1.02. Hours a
 # week, ages or wages do not fill theirs: locating makes their error two to four times smaller, by simulation.
 _WIDEST_SCALE = 10.0
-_NEXT_TO_NOTHING, _WORTH_LOCATING = 1.02, 1.2
+_LARGEST_LOSS_IF_NARROW = 1.02
+_LARGEST_LOSS_IF_WIDE = 1.2
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class KnownBoundsPlanner(Planner):
 
     def best(self, near: Plan | None = None) -> Plan:  # noqa: ARG002
         """The only possible plan."""
-        return self.plan(self.census_shares(self.left), self.bounds.half, spare=False)
+        return self.plan(self.census_shares(self.share_after_census), self.bounds.half, spare=False)
 
     def or_better(self) -> Planner:
         """The planner of any shape, if locating costs little even for values that fill the bounds; otherwise this one.
@@ -60,7 +61,7 @@ class KnownBoundsPlanner(Planner):
         if not locating.accepts(plan):
             return self
         error, with_locating = (self._error_if_even(choice) for choice in (self.best(), plan))
-        allowed = _NEXT_TO_NOTHING if 2 * self.bounds.half <= _WIDEST_SCALE else _WORTH_LOCATING
+        allowed = _LARGEST_LOSS_IF_NARROW if 2 * self.bounds.half <= _WIDEST_SCALE else _LARGEST_LOSS_IF_WIDE
         return locating if with_locating <= allowed * error else self
 
     def _error_if_even(self, plan: Plan) -> float:
@@ -99,6 +100,6 @@ class KnownBoundsPlanner(Planner):
         """
         return math.sqrt(2) * self.noise_of_sums
 
-    def is_wide_enough(self, plan: Plan) -> bool:
+    def has_enough_budget(self, plan: Plan) -> bool:
         """Whether the weight is large enough for an interval that is narrower than the bounds."""
-        return plan.mean.weight >= LEAST_NATS
+        return plan.mean.weight >= _LEAST_NATS

@@ -24,8 +24,8 @@ from pdpmean.planning.bands import BAND, starts_among, starts_of_bands
 from pdpmean.planning.prediction import Sums
 
 __all__ = [
+    "CHEAP_ENOUGH_FOR_EVERYONE",
     "MOST_LEVELS",
-    "NEXT_TO_NOTHING",
     "Combined",
     "Levels",
     "LevelsFor",
@@ -48,7 +48,7 @@ _FAR_NOISE_VARIANCE = 2.0  # the variance of the noise of a far cell, in squared
 _FAR_SHARE = 0.01  # the share of the values that is expected in a far cell
 _NOBODY = 1e-3  # people in a level where the census expects none, so that nothing is divided by 0
 # With weighting="auto" everyone counts the same if the error is at most this many times that of counting by budgets.
-NEXT_TO_NOTHING = 1.05
+CHEAP_ENOUGH_FOR_EVERYONE = 1.05
 
 
 class Combined(NamedTuple):
@@ -168,6 +168,18 @@ class _People(NamedTuple):
         return cls(allowances, counts, scores, number, float(shares @ np.log(allowances)), float(shares @ scores))
 
 
+class _LevelRow(NamedTuple):
+    """One level, as the numbers that `Levels` has for all of them, under the same names."""
+
+    people: float
+    nats: float
+    effective: float
+    middle: float
+    ranked: float
+    weighed: float
+    unevenness: float
+
+
 @dataclass(frozen=True, eq=False)
 class LevelsFor:
     """Chooses the levels for one census, and how people count."""
@@ -278,7 +290,7 @@ class LevelsFor:
         if whose.weighting == "budgets":
             return Weighed(None, price, by_budgets, efficiency)
         by_people = Weighed(alike, price, everyone, efficiency, parts=tuple(shares.tolist()))
-        is_cheap = price <= NEXT_TO_NOTHING and not whose.are_these_people
+        is_cheap = price <= CHEAP_ENOUGH_FOR_EVERYONE and not whose.are_these_people
         if whose.weighting == "everyone" or (whose.weighting == "auto" and is_cheap):
             return by_people
         of_these_people = float(whose.are_these_people)
@@ -317,29 +329,30 @@ class LevelsFor:
         """The levels, if allowances in each count only up to the given one."""
         caps = [min(allowance * self.share, self.largest) for allowance in allowances]
         rows = [self._row(people, cap) for people, cap in zip(self._people, caps, strict=True)]
-        people, nats, effective, middle, ranked, weighed, unevenness = np.array(rows).T
+        columns = {name: np.array([getattr(row, name) for row in rows]) for name in _LevelRow._fields}
         return Levels(
             edges=tuple(self._starts[1:].tolist()),
             caps=tuple(caps),
             budgets=self._budgets,
-            people=people,
-            nats=nats,
-            effective=effective,
-            middle=middle,
-            ranked=ranked,
-            weighed=weighed,
-            unevenness=unevenness,
             everyone=everyone,
+            **columns,
         )
 
-    def _row(self, people: _People, cap: float) -> tuple[float, ...]:
-        """One level, as numbers: people, nats, effective, middle, ranked, weighed and unevenness of `Levels`."""
+    def _row(self, people: _People, cap: float) -> _LevelRow:
+        """One level, if its weights are capped."""
         weights = np.minimum(people.allowances * self.share, cap)
         nats = float(people.counts @ weights)
         squares = float(people.counts @ weights**2)
         unevenness = math.sqrt(max(people.number * squares / nats**2 - 1, 0.0))
-        weighed = float(people.counts * weights @ people.scores) / nats
-        return people.number, nats, nats**2 / squares, people.middle, people.ranked, weighed, unevenness
+        return _LevelRow(
+            people=people.number,
+            nats=nats,
+            effective=nats**2 / squares,
+            middle=people.middle,
+            ranked=people.ranked,
+            weighed=float(people.counts * weights @ people.scores) / nats,
+            unevenness=unevenness,
+        )
 
     @cached_property
     def _people(self) -> list[_People]:

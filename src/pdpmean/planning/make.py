@@ -30,7 +30,7 @@ from pdpmean.planning.levels import MOST_LEVELS
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
 
-__all__ = ["PLANNERS", "Earlier", "make_plan", "plan_groups", "plan_like", "plan_or_none", "with_people"]
+__all__ = ["PLANNERS", "make_plan", "plan_groups", "plan_like", "plan_or_none", "with_people"]
 
 PLANNERS: dict[ShapeName, type[Planner]] = {
     "gaussian": GaussianPlanner,
@@ -109,9 +109,16 @@ def make_plan(
 
 def _planner(census: Census, options: Options, room: int = LARGEST_SAMPLE, most_levels: int = MOST_LEVELS) -> Planner:
     """The planner of the requested shape, or of another one that suits the known bounds better."""
-    planner = PLANNERS[options.shape]
-    given = census, options.model, options.bounds, options.choices, room, options.share, options.whose, most_levels
-    direct = planner(*given)
+    direct = PLANNERS[options.shape](
+        census=census,
+        model=options.model,
+        bounds=options.bounds,
+        choices=options.choices,
+        room=room,
+        share=options.share,
+        whose=options.whose,
+        most_levels=most_levels,
+    )
     fill_their_bounds = options.equals is not None  # all values are 0 or 1, so there is nothing to locate
     return direct if fill_their_bounds else direct.or_better()
 
@@ -254,7 +261,16 @@ def plan_like(plan: Plan, census: Census, model: Model, whose: Whose) -> Plan | 
     settled = replace(whose, weighting=plan.weighting)
     shapes = dict.fromkeys((plan.shape, check_shape(plan.given_shape, plan.bounds)))
     planners = (
-        PLANNERS[shape](census, model, plan.bounds, plan.choices, LARGEST_SAMPLE, share, settled) for shape in shapes
+        PLANNERS[shape](
+            census=census,
+            model=model,
+            bounds=plan.bounds,
+            choices=plan.choices,
+            room=LARGEST_SAMPLE,
+            share=share,
+            whose=settled,
+        )
+        for shape in shapes
     )
     plans = (planner.with_people(1) for planner in planners)
     return next(filter(None, plans), None)

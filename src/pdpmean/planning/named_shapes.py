@@ -28,7 +28,6 @@ __all__ = [
     "SKEWED",
     "ExpectedError",
     "NamedShape",
-    "ShapeBetween",
     "expected_between",
     "expected_error",
     "shapes_between",

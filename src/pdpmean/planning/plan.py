@@ -36,12 +36,12 @@ from pdpmean.planning.named_shapes import NAMED_SHAPES, expected_between, expect
 from pdpmean.planning.plan_in_words import error_in_words, rows_of, whose_mean
 from pdpmean.planning.prediction import BOUNDS_OCTAVES, Sums
 
-__all__ = ["CENTER_GRAIN", "Plan", "Shares", "WhoCounts"]
+__all__ = ["Plan", "Shares", "WhoCounts"]
 
 WhoCounts = Literal["everyone", "pooled", "budgets"]
 """How much each person counts: everyone the same, in proportion to budgets, or pooled, between the two."""
 _ROUNDING = 1e-9  # the relative difference below which two budgets are taken for equal
-CENTER_GRAIN = 2**26  # the largest number of neighbouring doubles that the search for a centre treats as one
+_CENTER_GRAIN = 2**26  # the largest number of neighbouring doubles that the search for a centre treats as one
 
 
 class Shares(dict[str, Fraction]):
@@ -327,7 +327,7 @@ class Plan(Forecast):
 
     def _counted(self, sums: Sums, share: float, cap: float) -> Counted:
         """What is known about weights ``min(share * allowance, cap)``: their total in nats, and its error (std)."""
-        noise_std = sums.weight * self.census.doubt / self.census.profile.total
+        noise_std = sums.weight * self.census.total_noise_std / self.census.profile.total
         nats_std = math.hypot(noise_std, self._within_buckets(share, cap))
         return Counted(sums.weight, sums.weight**2 / sums.square, nats_std)
 
@@ -355,7 +355,7 @@ class Plan(Forecast):
     def center_grain(self) -> int:
         """How many neighbouring doubles count as one centre: 2**26 or, between narrow bounds, fewer."""
         starts = self.center_lattice.starts
-        return min(CENTER_GRAIN, 1 << max(0, (starts[-1] - starts[0]).bit_length() - 20))
+        return min(_CENTER_GRAIN, 1 << max(0, (starts[-1] - starts[0]).bit_length() - 20))
 
     def center_cell(self, center: float) -> float:
         """The approximate resolution of a centre, in the unit of the values."""

@@ -60,7 +60,7 @@ class Planner(Forecaster):
         """The same planner, or that of another shape if it makes better use of the known bounds."""
         return self
 
-    def is_wide_enough(self, plan: Plan) -> bool:  # noqa: ARG002 (most shapes need nothing else)
+    def has_enough_budget(self, plan: Plan) -> bool:  # noqa: ARG002 (most shapes need nothing else)
         """Whether the budget is enough for what this shape needs apart from locating the population."""
         return True
 
@@ -86,7 +86,7 @@ class Planner(Forecaster):
 
     def accepts(self, plan: Plan) -> bool:
         """Whether the population will be located, and whatever else its shape needs is there."""
-        return plan.allows(self.choices.max_ratio, self.choices.max_failure) and self.is_wide_enough(plan)
+        return plan.allows(self.choices.max_ratio, self.choices.max_failure) and self.has_enough_budget(plan)
 
     def census_shares(self, room: float) -> dict[str, float]:
         """The shares that only private budgets need: for the census and, if weights differ, for their squares.
@@ -98,7 +98,8 @@ class Planner(Forecaster):
         shares = {"census": float(self.census.share)}
         low, high = self.model.budget_range or (0.0, math.inf)
         if low < high and self.whose.weighting == "budgets":
-            shares["weight_squares"] = min(_SQUARES_PART * self.left, _SQUARES_NATS / self.useful_total, room / 8)
+            largest = _SQUARES_PART * self.share_after_census
+            shares["weight_squares"] = min(largest, _SQUARES_NATS / self.useful_total, room / 8)
         return shares
 
     def with_sum(self, shares: dict[str, float]) -> dict[str, float]:
@@ -160,6 +161,6 @@ class Planner(Forecaster):
         return 1.0
 
     @cached_property
-    def left(self) -> float:
+    def share_after_census(self) -> float:
         """The share that is left after the census."""
         return float(self.share - self.census.share)

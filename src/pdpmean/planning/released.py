@@ -80,7 +80,7 @@ class Average:
     """The sum of tents, in nats."""
     near: float
     """The weight of the values close to the middle, relative to the sum of tents."""
-    doubt: float
+    near_noise_scale: float
     """The scale of the Laplace noise of `near`."""
 
 

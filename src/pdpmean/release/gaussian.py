@@ -109,7 +109,7 @@ class GaussianRelease:
         return Average(
             mean=values / tents,
             total=tents / clip.nat,
-            doubt=clip.nat / float(tents * clip.near_slack),
+            near_noise_scale=clip.nat / float(tents * clip.near_slack),
             near=near * STEPS / tents,
         )
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "plot_comparison", "plot_estimate", "plot_groups", "plot_plan"]
+__all__ = ["draw", "plot_plan"]
 
 _TALLEST = 600.0  # inches; matplotlib refuses to save taller figures as pixels
 # The styles of the methods in a comparison, in order.

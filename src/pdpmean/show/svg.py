@@ -16,9 +16,9 @@ from pdpmean.show.panels import ACCENT, INK, empty_figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["WIDTH", "inline_svg"]
+__all__ = ["inline_svg"]
 
-WIDTH = 5.0  # inches, or 360 points: about the width of a phone's screen, on which text of 11 points is legible
+_WIDTH = 5.0  # inches, or 360 points: about the width of a phone's screen, on which text of 11 points is legible
 # Text stays text, and ids inside the SVG are the same in every run.
 _STYLE = {"svg.fonttype": "none", "svg.hashsalt": "pdpmean", "font.size": 11, "legend.fontsize": 10}
 
@@ -33,7 +33,7 @@ def inline_svg(draw: Callable[[Axes], None], *, name: str, title: str, height: f
     # The user's own matplotlib settings do not apply. Missing glyphs do not matter, since the page's font is used.
     with matplotlib.style.context(_STYLE, after_reset=True), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
-        figure = empty_figure(WIDTH, height)
+        figure = empty_figure(_WIDTH, height)
         draw(figure.subplots())
         figure.savefig(svg_file, format="svg", transparent=True)
     return _as_element(svg_file.getvalue(), name, title)

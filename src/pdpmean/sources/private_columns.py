@@ -31,7 +31,6 @@ __all__ = [
     "private_entries",
     "private_numbers",
     "private_records",
-    "public_columns",
     "public_records",
     "records",
 ]
@@ -136,7 +135,7 @@ def number_or_missing(entry: object) -> float:
 
 def records(model: Model, values: Any, budgets: Any) -> tuple[Floats, Floats]:
     """Values and budgets as arrays of equal length. Public budgets are checked later, in the census (`Cells`)."""
-    return public_columns(values, budgets) if model.budgets_are_public else private_records(values, budgets)
+    return _public_columns(values, budgets) if model.budgets_are_public else private_records(values, budgets)
 
 
 def public_records(values: Any, budgets: ArrayLike) -> tuple[Floats, Floats]:
@@ -145,7 +144,7 @@ def public_records(values: Any, budgets: ArrayLike) -> tuple[Floats, Floats]:
     return _paired(values, granted[0] if np.ndim(budgets) == 0 else granted)
 
 
-def public_columns(values: Any, budgets: ArrayLike) -> tuple[Floats, Floats]:
+def _public_columns(values: Any, budgets: ArrayLike) -> tuple[Floats, Floats]:
     """Values and their public budgets, as arrays of equal length; budgets that are doubles already are not copied."""
     if type(budgets) is np.ndarray and budgets.dtype == np.float64 and budgets.ndim == 1:
         return _paired(values, budgets)

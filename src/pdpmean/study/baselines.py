@@ -36,6 +36,7 @@ from pdpmean.laws.clipped_normal import centered
 from pdpmean.laws.error_law import half_width
 from pdpmean.passes.cells import count_budgets
 from pdpmean.planning.census import Census, bucket_edges
+from pdpmean.planning.forecast import LARGEST_WEIGHT, ONE_IN_FOUR
 from pdpmean.planning.make import make_plan
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.release.average import average, summing_of
@@ -51,7 +52,6 @@ from pdpmean.sources.private_columns import records
 __all__ = ["BestClip", "best_clip", "minimum_mean", "oracle", "sampling_mean", "threshold_mean"]
 
 _WIDTHS = np.geomspace(0.3, 5.0, 17)  # half widths of the clip that are tried, in standard deviations
-_LARGEST_WEIGHT = 50.0  # nats, as in the plan
 _NATS_TO_LOCATE = 90.0  # roughly the total allowance that it takes to locate a population
 _MOST_THRESHOLDS = 12  # how many thresholds are tried, at most
 _LARGEST_LEVEL = 5.0  # nats, the largest threshold that is tried; with more, noise hardly matters
@@ -74,7 +74,7 @@ class BestClip(NamedTuple):
     @property
     def error(self) -> float:
         """The error that one run in four exceeds, in standard deviations."""
-        return half_width(0.75, self.noise_scale, self.sampling_std)
+        return half_width(ONE_IN_FOUR, self.noise_scale, self.sampling_std)
 
 
 def best_clip(profile: Profile) -> BestClip:
@@ -89,7 +89,7 @@ def _clip(profile: Profile, width: float) -> BestClip:
     """
     variance = centered(width).variance
     slope = centered(width).inside
-    cap = min(profile.saturation(2 * width**2 / variance)[0], _LARGEST_WEIGHT)
+    cap = min(profile.saturation(2 * width**2 / variance)[0], LARGEST_WEIGHT)
     weight, square = profile.capped_sums(cap)
     return BestClip(width, cap, width / (slope * weight), math.sqrt(variance * square) / (slope * weight))
 
@@ -182,7 +182,7 @@ def threshold_mean(
     # A noisy census only tells how many people grant at least the lower end of each bucket.
     level = threshold or _best_level(bucket_edges(chosen.public_range)[:-1], kept)
     reached = Profile.of(np.array([level]), np.array([kept(level)]))
-    return _run(source, Census(reached, census.share, census.doubt), _uniform(level), randomness)
+    return _run(source, Census(reached, census.share, census.total_noise_std), _uniform(level), randomness)
 
 
 @quietly
@@ -218,7 +218,7 @@ def sampling_mean(
     rates = _keep_rates(round_down(chosen.allowances(granted) * rest), level)
     sample = numbers[randomness.coins(rates)]
     # The sample needs no census of its own. A share above 0, here the smallest, marks its size as private.
-    sample_census = Census(expected, Fraction(1, SHARE_UNIT), census.doubt * rest)
+    sample_census = Census(expected, Fraction(1, SHARE_UNIT), census.total_noise_std * rest)
     return _run(ArraySource(sample, np.full(sample.size, level)), sample_census, _uniform(level), randomness)
 
 
