@@ -135,6 +135,46 @@ def test_a_refusal_is_printed_once_with_its_groups() -> None:
     ]
 
 
+def lines_of(found: GroupedEstimate, name: str) -> list[str]:
+    """The texts of this name below the table, without line breaks."""
+    below = str(found).replace("\n  ", " ").splitlines()
+    return [line.removeprefix(f"{name}: ") for line in below if line.startswith(f"{name}: ")]
+
+
+def test_what_holds_for_all_groups_is_printed_once() -> None:
+    found = grouped(groups=["north", "south", "empty"], bounds=(0, 45), weighting="everyone")
+    assert lines_of(found, "bounds") == ["values below 0 count as 0, values above 45 count as 45"]
+    assert lines_of(found, "whose mean") == [found["north"].whose_mean]
+    assert len(lines_of(found, "missing")) == 1
+    assert "values above 45 count as 45." in found._repr_html_()
+    assert lines_of(grouped(groups=["north"]), "bounds") == []
+    assert lines_of(grouped(groups=["empty"], bounds=(0, 20)), "bounds") == []
+
+
+def test_what_differs_between_groups_is_printed_with_them() -> None:
+    values = np.where((REGION == "south") & (RNG.random(REGION.size) < 0.3), np.nan, VALUES)
+    options: dict[str, Any] = {"by": REGION, "randomness": Randomness.seeded(3)}
+    found = estimate_mean(values, BUDGETS, groups=["north", "south", "east"], **options)
+    unseen, seen = sorted(lines_of(found, "missing"), reverse=True)
+    assert seen.startswith("about ")
+    assert seen.endswith(" % of the values (groups: south)")
+    assert unseen.startswith("less than ")
+    assert unseen.endswith(" % of the values (groups: north, east)")
+    assert all(f"{100 * (found[group].missing_at_most or 1):.2g}" <= unseen.split()[2] for group in ("north", "east"))
+    weighted = {**found.estimates, "east": replace(found["east"], weighting="budgets")}
+    texts = lines_of(replace(found, estimates=weighted), "whose mean")
+    assert [text.rpartition(" (")[2] for text in texts] == ["groups: north, south)", "groups: east)"]
+
+
+def test_the_tails_that_are_assumed_are_told_as_a_range() -> None:
+    found = grouped(groups=["north", "east"])
+    (text,) = lines_of(found, "assumed")
+    shares = sorted(found[group].assumed.smallest_visible for group in found)  # type: ignore[union-attr]
+    assert f"less than {100 * shares[0]:.2g} % to {100 * shares[1]:.2g} % of a group" in text
+    one = grouped(groups=["north"])
+    assert lines_of(one, "assumed") == [str(one["north"].assumed)]
+
+
 def test_it_prints_at_any_level() -> None:
     result = grouped()
     assert result.text(0.8).splitlines()[2].split()[2:5] == ["80", "%", "interval"]
