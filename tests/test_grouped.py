@@ -124,7 +124,11 @@ def test_a_refusal_is_printed_once_with_its_groups() -> None:
     """Below the table; and no more of them than anybody would read."""
     found = grouped(groups=["north", "empty", "void"])
     notes = [line for line in str(found).splitlines() if line.startswith("refused:")]
-    assert notes == ["refused: there are no records, so nothing can be said about the mean (groups: empty, void)"]
+    assert lines_of(found, "refused") == [
+        "there are no records, so nothing can be said about the mean. Is the name of the group spelled as in the data? "
+        "Upper and lower case differ (groups: empty, void)"
+    ]
+    assert len(notes) == 1
     assert str(found).count("there are no records") == 1
     assert "there are no records" in found._repr_html_()
     others = replace(found, refused={f"group {number}": f"reason {number}" for number in range(9)})
@@ -133,6 +137,22 @@ def test_a_refusal_is_printed_once_with_its_groups() -> None:
         *(f"refused: reason {number} (groups: group {number})" for number in range(5)),
         "refused: and 4 others",
     ]
+
+
+def test_a_refused_group_may_be_misspelt() -> None:
+    """Where participation is private, every refusal has the same hint, so that it says nothing about the records."""
+    hint = ". Is the name of the group spelled as in the data? Upper and lower case differ"
+    by = np.where(np.arange(REGION.size) < 2, "two", np.where(np.arange(REGION.size) < 4, "none", REGION))
+    budgets = np.where(by == "none", 0.0, BUDGETS)
+    groups = ["North", "two", "none", "north"]
+    found = estimate_mean(VALUES, budgets, by=by, groups=groups, randomness=Randomness.seeded(3))
+    assert {group: text.endswith(hint) for group, text in found.refused.items()} == {
+        "North": True,
+        "two": False,
+        "none": False,
+    }
+    found = estimate_mean(VALUES, budgets, by=by, groups=groups, randomness=Randomness.seeded(3), **UNBOUNDED)
+    assert {group: text.endswith(hint) for group, text in found.refused.items()} == dict.fromkeys(groups[:3], True)
 
 
 def lines_of(found: GroupedEstimate, name: str) -> list[str]:

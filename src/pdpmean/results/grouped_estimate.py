@@ -20,6 +20,8 @@ __all__ = ["GroupedEstimate"]
 
 
 _NAMED = 5  # the number of groups that a warning names before it says "and 7 more"
+_NO_RECORDS = "there are no records"  # how a refusal begins if a group has none; see `planning/make.py`
+_SPELLING = "Is the name of the group spelled as in the data? Upper and lower case differ"
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,7 +51,9 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         """The result for these groups, given the estimate of each, or its refusal among the outcomes of planning."""
         by_group = {group: estimate for group, estimate in zip(groups, estimates, strict=True) if estimate}
         refused = {
-            group: str(outcome) for group, outcome in zip(groups, outcomes, strict=True) if group not in by_group
+            group: _with_hint(str(outcome), promise)
+            for group, outcome in zip(groups, outcomes, strict=True)
+            if group not in by_group
         }
         return cls(groups, by_group, refused, promise)
 
@@ -211,6 +215,16 @@ def _with_interval(row: dict[str, Any], level: float) -> dict[str, Any]:
     others = {name: entry for name, entry in row.items() if name not in ("group", "mean", "low", "high")}
     interval = interval_content(row["low"], row["high"], level)
     return {"group": row["group"], "mean": row["mean"], "interval": interval, **others}
+
+
+def _with_hint(refusal: str, promise: Promise) -> str:
+    """The refusal of a group, with a hint on spelling if the group has no records.
+
+    In the unbounded model this is private, so every refusal has the hint.
+    """
+    if promise.model.budgets_are_public and not refusal.startswith(_NO_RECORDS):
+        return refusal
+    return f"{refusal}. {_SPELLING}"
 
 
 def _paragraph(texts: list[str]) -> list[str]:
