@@ -410,6 +410,7 @@ def test_budgets_that_look_wrong_are_told_and_refused_by_strict(run: Run, people
     found = run(*words)
     assert found.exit_code == 0
     assert "warning: budgets look wrong: 4,3" in found.stderr
+    assert found.stderr.splitlines()[0].endswith("? --strict stops before anything is spent")
     found = run(*words, "--strict")
     assert (found.exit_code, found.stdout) == (4, "")
     assert "Nothing was spent" in found.stderr

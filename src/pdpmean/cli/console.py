@@ -165,8 +165,8 @@ def told_warnings(*, strict: bool) -> Iterator[None]:
 
 
 def _print_warning(message: Warning | str, *_: Any) -> None:
-    """Print a Python warning as a note, without the place in the source."""
-    note(f"warning: {message}")
+    """Print a warning about budgets as a note, without the place in the source."""
+    note(f"warning: {message} --strict stops before anything is spent")
 
 
 def _line(text: str) -> str:
