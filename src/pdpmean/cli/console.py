@@ -9,7 +9,7 @@ Answers go to standard output; notes, warnings and errors go to standard error, 
    1    refused: the budgets are not enough for an answer
    2    wrong use: an option, a file, a column
    3    no answer: the released numbers contradict the assumptions
-   4    a warning, which --strict treats as an error
+   4    a warning, which --strict treats as an error; budgets that ledger import finds wrong
    5    the ledger cannot be used, or has not recorded a release
   70    an internal error of this program
  130    interrupted
@@ -151,8 +151,8 @@ def warn(text: str) -> None:
 
 
 @contextmanager
-def told_warnings(*, strict: bool) -> Iterator[None]:
-    """A context in which warnings about unlikely budgets are printed as a line or, if `strict`, raised as errors.
+def told_warnings(*, strict: bool, hint: str = " --strict stops before anything is spent") -> Iterator[None]:
+    """A context in which warnings about unlikely budgets are printed with a hint or, if `strict`, raised as errors.
 
     All other Python warnings are silenced, since they may quote data. Warnings about the population are part of the
     result, and are printed with it.
@@ -160,13 +160,8 @@ def told_warnings(*, strict: bool) -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error" if strict else "always", BudgetWarning)
-        warnings.showwarning = _print_warning  # type: ignore[assignment]
+        warnings.showwarning = lambda message, *_, **__: note(f"warning: {message}{hint}")
         yield
-
-
-def _print_warning(message: Warning | str, *_: Any) -> None:
-    """Print a warning about budgets as a note, without the place in the source."""
-    note(f"warning: {message} --strict stops before anything is spent")
 
 
 def _line(text: str) -> str:
