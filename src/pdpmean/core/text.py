@@ -8,10 +8,21 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
-__all__ = ["as_facts", "as_table", "budget_in_words", "closest", "did_you_mean", "rounded", "short", "without_password"]
+__all__ = [
+    "as_facts",
+    "as_table",
+    "budget_in_words",
+    "closest",
+    "did_you_mean",
+    "percent_as_fraction",
+    "rounded",
+    "short",
+    "without_password",
+]
 
 _WIDTH = 100  # characters per line
 _CELL = 0.008  # the largest relative error of a budget that is known only by its cell
+_PERCENT = re.compile(r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*%\s*")
 _PASSWORD = re.compile(r"(?<=://)([^:/?@\s]*):[^@\s]*@|\bpassword=[^&\s]*")
 
 
@@ -32,6 +43,12 @@ def budget_in_words(budget: float) -> str:
     """The budget with the fewest digits that are within the error of a cell."""
     texts = (f"{budget:.{digits}g}" for digits in (1, 2, 3, 17))
     return next(text for text in texts if math.isinf(budget) or abs(float(text) - budget) <= _CELL * budget)
+
+
+def percent_as_fraction(text: str) -> str | None:
+    """The fraction to write instead of a percentage, such as 0.25 for "25 %"; None for any other text."""
+    percent = _PERCENT.fullmatch(text)
+    return None if percent is None else f"{float(percent[1]) / 100:.6g}"
 
 
 def without_password(text: str) -> str:

@@ -45,6 +45,7 @@ class DelimitedFile(File):
 
     format = "CSV"
     has_header = True
+    is_text = True
 
     def read_schema(self) -> pa.Schema:
         """The column names in the first line, each with the type that its role requires."""
