@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from pdpmean import Choices, GroupedEstimate, InvalidInputError, Randomness, estimate_mean
+from pdpmean import Choices, GroupedEstimate, InsufficientBudgetError, InvalidInputError, Randomness, estimate_mean
 from pdpmean.cli.console import in_options
 
 from .conftest import Run
@@ -188,6 +189,28 @@ def test_where_budgets_are_private_a_wrong_one_is_not_told(run: Run, tmp_path: P
     found = run("estimate", path, *COLUMNS, *unbounded)
     assert found.exit_code == 1
     assert not {"column", "row", "'much'", "much", "-0.25"} & set(found.stderr.split())
+
+
+def test_where_budgets_are_private_a_refusal_says_that_they_must_be_numbers(run: Run, tmp_path: Path) -> None:
+    """Whatever the entries are; with tiers, or in a file with types, they cannot be anything else."""
+    path = tmp_path / "few.csv"
+    unbounded = ("--value", "hours", "--model", "unbounded", "--budget-min", 0.1, "--budget-max", 1, "--seed", 1)
+    hint = "Budgets that are not numbers are left out; for tier names, pass --tiers NAME=BUDGET,..."
+    for entry in ("0.5", "open"):
+        path.write_text("hours,epsilon,id\n" + "".join(f"38,{entry},{person}\n" for person in range(40)))
+        for words in ((), ("--by", "hours", "--groups", "38,39"), ("--person", "id", "--rows", "mean")):
+            found = run("estimate", path, "--budget", "epsilon", *unbounded, *words)
+            assert found.exit_code == 1
+            assert hint in " ".join(found.output.split())
+    for words in (("--budget", "epsilon", "--tiers", "open=1"), ("--budget-for-all", 0.1)):
+        found = run("estimate", path, *unbounded, *words)
+        assert found.exit_code == 1
+        assert "not numbers" not in found.output
+    table = pa.table({"hours": [38.0] * 40, "epsilon": [0.1] * 40})
+    with pytest.raises(InsufficientBudgetError) as caught:
+        estimate_mean(table, value="hours", budget="epsilon", model="unbounded", budget_range=(0.1, 1))
+    assert "not numbers" not in str(caught.value)
+    assert "not numbers" not in run("plan", path, "--budget", "epsilon").output
 
 
 def test_csv_is_a_header_and_a_line(run: Run, people: Path) -> None:

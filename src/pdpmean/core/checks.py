@@ -125,7 +125,9 @@ class BudgetColumn(NamedTuple):
     has_header: bool = False
     """Whether records are the rows below a header, as in a CSV file."""
     text_of: Callable[[int], str | None] | None = None
-    """Reads the entry of a record, where entries are text, as in a CSV file."""
+    """Reads the entry of a record, where entries are text and public."""
+    is_text: bool = False
+    """Whether entries are text, as in a CSV file, so that some may be no numbers."""
 
     def entry(self, record: int) -> str | None:
         """The entry of a record, without spaces around it; None if entries are not text."""

@@ -101,8 +101,13 @@ class Layout:
     def budget_column(
         self, *, has_header: bool = False, text_of: Callable[[int], str | None] | None = None
     ) -> BudgetColumn | None:
-        """The column of budgets, for messages; None if everybody has the same budget."""
-        return BudgetColumn(self.budget, has_header, text_of) if isinstance(self.budget, str) else None
+        """The column of budgets, for messages; None if everybody has the same budget.
+
+        `text_of` reads the entry of a record, where entries are text. It is passed on only if they are public.
+        """
+        if not isinstance(self.budget, str):
+            return None
+        return BudgetColumn(self.budget, has_header, text_of if self.public else None, text_of is not None)
 
     def check_types(self, schema: pa.Schema) -> None:
         """Raise unless the type of every column fits its role."""
