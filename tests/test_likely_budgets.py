@@ -86,7 +86,7 @@ def test_percent_are_told_apart_from_other_numbers(budgets: Any, options: dict[s
 @pytest.mark.parametrize(("budgets", "percent"), [((50, "100"), True), ((50, "100.5"), False), ((21, "inf"), True)])
 def test_a_ledger_tells_percent_as_well(budgets: tuple[Any, ...], percent: bool, tmp_path: Path) -> None:
     with Ledger(tmp_path / "people.db") as ledger, pytest.warns(BudgetWarning, match="are above 20") as caught:
-        ledger.grant_all(enumerate(budgets))
+        ledger.grant_all(zip("ab", budgets, strict=True))
     assert ("If these are percent" in str(caught[0].message)) == percent
 
 

@@ -38,6 +38,17 @@ def test_no_command_is_help_and_wrong_use(run: Run) -> None:
         (("plan", "--modl", "bounded"), "--model"),
         (("plan", *TIERS, "--model", "other"), "'other' is not one of 'bounded', 'unbounded'"),
         (("plan", *TIERS, "--share", "much"), "Invalid value for '--share'"),
+        (("plan", *TIERS, "--share", "25%"), "Invalid value for '--share': got '25%'; write 0.25\n"),
+        (("plan", *TIERS, "--center-share", "2.5 %"), "Invalid value for '--center-share': got '2.5 %'; write 0.025\n"),
+        (("plan", *TIERS, "--share", "a%"), "Invalid value for '--share': got 'a%', which is not a number\n"),
+        (
+            ("compare", *TIERS, "--runs", "many"),
+            "Invalid value for '--runs': got 'many', which is not a whole number\n",
+        ),
+        (
+            ("estimate", "a.csv", "--value", "v", "--budget-for-all", "50%"),
+            "Invalid value for '--budget-for-all': got '50%'; write 0.5\n",
+        ),
         (("plan", *TIERS, "--share", "2"), "pdpmean: --share must be above 0 and at most 1; got 2.0"),
         (
             ("plan", *TIERS, "--bounds", "5", "-5"),

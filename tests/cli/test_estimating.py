@@ -202,8 +202,8 @@ def test_where_budgets_are_private_a_refusal_says_that_they_must_be_numbers(run:
             found = run("estimate", path, "--budget", "epsilon", *unbounded, *words)
             assert found.exit_code == 1
             assert hint in " ".join(found.output.split())
-    for words in (("--budget", "epsilon", "--tiers", "open=1"), ("--budget-for-all", 0.1)):
-        found = run("estimate", path, *unbounded, *words)
+    for budget in (("--budget", "epsilon", "--tiers", "open=1"), ("--budget-for-all", "0.1")):
+        found = run("estimate", path, *unbounded, *budget)
         assert found.exit_code == 1
         assert "not numbers" not in found.output
     table = pa.table({"hours": [38.0] * 40, "epsilon": [0.1] * 40})

@@ -35,6 +35,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from pdpmean.cli.options import BOUNDS_HINT
+from pdpmean.core.text import percent_as_fraction
 from pdpmean.errors import BudgetWarning, InsufficientBudgetError, InvalidInputError, LedgerError, MissingPackageError
 
 __all__ = [
@@ -95,6 +96,7 @@ _USAGE = {
         "budgets must be >= 0. Before an id that starts with a minus sign, write -- by itself"
     ),
 }
+_NO_NUMBER = re.compile(r"Input should be a valid (number|integer), unable to parse .*")
 
 
 class Command(TyperCommand):
@@ -215,8 +217,18 @@ def _explain_usage(error: typer.TyperException) -> int:
     message = error.format_message().replace("Value error, ", "")
     for pattern, replacement in _USAGE.items():
         message = re.sub(pattern, replacement, message)
+    message = _NO_NUMBER.sub(lambda found: _no_number(error, found[1]), message)
     context = getattr(error, "ctx", None)
     if message:
         hint = f"\nTry '{context.command_path} --help'." if context else ""
         warn(f"{message}{hint}")
     return WRONG_USE
+
+
+def _no_number(error: typer.TyperException, kind: str) -> str:
+    """What to say of the text of an option that should be a number of this kind."""
+    problems = getattr(error.__cause__, "errors", list)()  # of Pydantic, which reads the options for Typer
+    text = next((problem["input"] for problem in problems), "")
+    if (fraction := percent_as_fraction(text)) is not None:
+        return f"got {text!r}; write {fraction}"
+    return f"got {text!r}, which is not {'a number' if kind == 'number' else 'a whole number'}"
