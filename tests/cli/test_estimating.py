@@ -416,6 +416,19 @@ def test_wrong_budgets_are_told_in_options(run: Run, people: Path, budget: tuple
     assert said in found.stderr
 
 
+def test_names_that_differ_in_case_are_suggested(run: Run, people: Path) -> None:
+    found = run("estimate", people, "--value", "HOURS", "--budget", "epsilon")
+    assert "no column 'HOURS'; did you mean 'hours'?" in found.stderr
+    tiers = ("--budget", "tier", "--tiers", "Strict=0.1,Standard=0.5,Open=1")
+    found = run("estimate", people, "--value", "hours", *tiers)
+    assert re.search(
+        r"list: Strict, Standard, Open; upper and lower case differ: in --tiers, write '(\w+)' instead of '(?i:\1)'\n",
+        found.stderr,
+    )
+    shown = re.findall(r"write '(\w+)' instead of '(\w+)'", found.stderr)
+    assert [(one.islower(), other.istitle()) for one, other in shown] == [(True, True)]
+
+
 def test_yes_and_no_between_bounds(run: Run, tmp_path: Path) -> None:
     """As the library answers, in every form."""
     rng = np.random.default_rng(3)

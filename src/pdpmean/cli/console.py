@@ -85,6 +85,7 @@ _OPTIONS = {
     r"^budgets must be >= 0; got": "--budget-for-all must be >= 0; got",
     r"\bbudgets=0\.5": "--budget-for-all 0.5",
     r"\btiers does\b": "--tiers does",
+    r"\bin tiers\b": "in --tiers",
     r"^value and budget\b": "--value and --budget",
 }
 

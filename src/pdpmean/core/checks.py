@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pdpmean.core.text import did_you_mean, percent_as_fraction
+from pdpmean.core.text import closest, did_you_mean, percent_as_fraction
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 
@@ -164,9 +164,12 @@ def check_budget_range(budget_range: tuple[float, float]) -> tuple[float, float]
 def _unknown_tier(name: str, known: Iterable[str]) -> InvalidInputError:
     """The error for a record whose tier, which is public, is not listed."""
     listed = list(known)
+    hint = did_you_mean(name, listed)
+    similar = closest(name, listed)
+    if similar is not None and similar.casefold() == name.casefold():
+        hint = f"; upper and lower case differ: in tiers, write {name!r} instead of {similar!r}"
     return InvalidInputError(
-        f"the column of budgets holds the tier {name!r}, which tiers does not list: {', '.join(listed)}"
-        + did_you_mean(name, listed),
+        f"the column of budgets holds the tier {name!r}, which tiers does not list: {', '.join(listed)}{hint}",
         name="tiers",
         value=name,
     )

@@ -80,8 +80,13 @@ def as_table(rows: Sequence[Sequence[str]], *, right_from: int = 1) -> str:
 
 
 def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that is most similar to this one; None if none is similar enough."""
-    return next(iter(difflib.get_close_matches(name, [str(other) for other in known], n=1, cutoff=cutoff)), None)
+    """The known name that is most similar to this one, whatever their case; None if none is similar enough."""
+    by_lower_case: dict[str, list[str]] = {}
+    for other in map(str, known):
+        by_lower_case.setdefault(other.casefold(), []).append(other)
+    similar = difflib.get_close_matches(name.casefold(), by_lower_case, n=1, cutoff=cutoff)
+    alike = by_lower_case[similar[0]] if similar else []
+    return next(iter(difflib.get_close_matches(name, alike, n=1, cutoff=0)), None)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
