@@ -70,7 +70,6 @@ _CHARGED = ". A release that had been reserved counts as spent; see pdpmean ledg
 _OPTIONS = {
     r"budget_range goes": "--budget-min and --budget-max go",
     r"budget_range(=\(smallest, largest\))?": "--budget-min and --budget-max",
-    r"^bounds must be \(low, high\) with low < high, and None": "--bounds must be LOW HIGH with LOW < HIGH, and none",
     r"^bounds must be at most": "--bounds must be at most",
     r"bounds=\(low, high\)": "--bounds LOW HIGH",
     r"bounds=\(low, None\)": "--bounds LOW none",
