@@ -198,7 +198,11 @@ MaxFailure = Annotated[
 ]
 MaxRatio = Annotated[
     float | None,
-    _option("--max-ratio", "Compute it for a mean this many standard deviations from 0. Default: 10000.", PLAN),
+    _option(
+        "--max-ratio",
+        "The distance of the mean from 0, in standard deviations, for which --max-failure is checked. Default: 10000.",
+        PLAN,
+    ),
 ]
 
 Runs = Annotated[int, typer.Option("--runs", min=1, help="How many samples to simulate.")]
