@@ -106,10 +106,14 @@ class LedgerError(PdpMeanError):
 
 
 class MissingPackageError(PdpMeanError, ImportError):
-    """A required package, `name`, is not installed; the extra `extra` includes it."""
+    """A required package, `name`, is not installed; the extra `extra` includes it.
 
-    def __init__(self, name: str, *, extra: str) -> None:
-        super().__init__(f"this needs {name}: pip install 'pdpmean[{extra}]'", name=name)
+    The message names the package itself, since a checkout is on no registry. `requirement` is what to install, if that
+    is more than the name.
+    """
+
+    def __init__(self, name: str, *, extra: str, requirement: str | None = None) -> None:
+        super().__init__(f"this needs {name}: pip install {requirement or name}", name=name)
         self.extra = extra
 
 
