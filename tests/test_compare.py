@@ -119,8 +119,9 @@ def test_progress_is_told() -> None:
     ("wrong", "text"),
     [
         (lambda: compare(TIERS, runs=0), "runs"),
-        (lambda: compare({0.1: 10**9}), "people"),
-        (lambda: compare({0.1: -1}), "people"),
+        (lambda: compare({0.1: 10**9}), "at most 2,000,000 people in total to be simulated; got 1,000,000,000$"),
+        (lambda: compare({0.1: 5, 1: -3}), "^numbers of people must be >= 0; got -3$"),
+        (lambda: compare({0.1: math.nan}), "^numbers of people must be >= 0; got nan$"),  # type: ignore[dict-item]
         (lambda: compare(TIERS, methods=["magic"]), "there is no method 'magic'"),
         (lambda: compare(TIERS, model="unbounded"), "budget_range"),
         (lambda: compare(TIERS, seed=0.5), "seed"),  # type: ignore[arg-type]

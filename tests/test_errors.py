@@ -106,7 +106,9 @@ def test_one_except_clause_catches_them_all() -> None:
 
 def test_a_missing_package_says_how_to_install_it() -> None:
     error = MissingPackageError("matplotlib", extra="plot")
-    assert str(error) == "this needs matplotlib: pip install 'pdpmean[plot]'"
+    assert str(error) == "this needs matplotlib: pip install matplotlib"
+    other = MissingPackageError("psycopg", extra="postgres", requirement="'psycopg[binary]'")
+    assert str(other) == "this needs psycopg: pip install 'psycopg[binary]'"
     assert (error.name, error.extra) == ("matplotlib", "plot")
     with pytest.raises(ImportError):
         raise error

@@ -124,7 +124,11 @@ def test_a_refusal_is_printed_once_with_its_groups() -> None:
     """Below the table; and no more of them than anybody would read."""
     found = grouped(groups=["north", "empty", "void"])
     notes = [line for line in str(found).splitlines() if line.startswith("refused:")]
-    assert notes == ["refused: there are no records, so nothing can be said about the mean (groups: empty, void)"]
+    assert lines_of(found, "refused") == [
+        "there are no records, so nothing can be said about the mean. Is the name of the group spelled as in the data? "
+        "Upper and lower case differ (groups: empty, void)"
+    ]
+    assert len(notes) == 1
     assert str(found).count("there are no records") == 1
     assert "there are no records" in found._repr_html_()
     others = replace(found, refused={f"group {number}": f"reason {number}" for number in range(9)})
@@ -133,6 +137,62 @@ def test_a_refusal_is_printed_once_with_its_groups() -> None:
         *(f"refused: reason {number} (groups: group {number})" for number in range(5)),
         "refused: and 4 others",
     ]
+
+
+def test_a_refused_group_may_be_misspelt() -> None:
+    """Where participation is private, every refusal has the same hint, so that it says nothing about the records."""
+    hint = ". Is the name of the group spelled as in the data? Upper and lower case differ"
+    by = np.where(np.arange(REGION.size) < 2, "two", np.where(np.arange(REGION.size) < 4, "none", REGION))
+    budgets = np.where(by == "none", 0.0, BUDGETS)
+    groups = ["North", "two", "none", "north"]
+    found = estimate_mean(VALUES, budgets, by=by, groups=groups, randomness=Randomness.seeded(3))
+    assert {group: text.endswith(hint) for group, text in found.refused.items()} == {
+        "North": True,
+        "two": False,
+        "none": False,
+    }
+    found = estimate_mean(VALUES, budgets, by=by, groups=groups, randomness=Randomness.seeded(3), **UNBOUNDED)
+    assert {group: text.endswith(hint) for group, text in found.refused.items()} == dict.fromkeys(groups[:3], True)
+
+
+def lines_of(found: GroupedEstimate, name: str) -> list[str]:
+    """The texts of this name below the table, without line breaks."""
+    below = str(found).replace("\n  ", " ").splitlines()
+    return [line.removeprefix(f"{name}: ") for line in below if line.startswith(f"{name}: ")]
+
+
+def test_what_holds_for_all_groups_is_printed_once() -> None:
+    found = grouped(groups=["north", "south", "empty"], bounds=(0, 45), weighting="everyone")
+    assert lines_of(found, "bounds") == ["values below 0 count as 0, values above 45 count as 45"]
+    assert lines_of(found, "whose mean") == [found["north"].whose_mean]
+    assert len(lines_of(found, "missing")) == 1
+    assert "values above 45 count as 45." in found._repr_html_()
+    assert lines_of(grouped(groups=["north"]), "bounds") == []
+    assert lines_of(grouped(groups=["empty"], bounds=(0, 20)), "bounds") == []
+
+
+def test_what_differs_between_groups_is_printed_with_them() -> None:
+    values = np.where((REGION == "south") & (RNG.random(REGION.size) < 0.3), np.nan, VALUES)
+    options: dict[str, Any] = {"by": REGION, "randomness": Randomness.seeded(3)}
+    found = estimate_mean(values, BUDGETS, groups=["north", "south", "east"], **options)
+    unseen, seen = sorted(lines_of(found, "missing"), reverse=True)
+    assert seen.startswith("about ")
+    assert seen.endswith(" % of the values (groups: south)")
+    assert unseen.startswith("less than ")
+    assert unseen.endswith(" % of the values (groups: north, east)")
+    assert all(f"{100 * (found[group].missing_at_most or 1):.2g}" <= unseen.split()[2] for group in ("north", "east"))
+    weighted = {**found.estimates, "east": replace(found["east"], weighting="budgets")}
+    texts = lines_of(replace(found, estimates=weighted), "whose mean")
+    assert [text.rpartition(" (")[2] for text in texts] == ["groups: north, south)", "groups: east)"]
+
+
+def test_the_tails_that_are_assumed_are_told_as_a_range() -> None:
+    found = grouped(groups=["north", "east"])
+    (text,) = lines_of(found, "assumed")
+    shares = sorted(found[group].assumed.smallest_visible for group in found)  # type: ignore[union-attr]
+    assert f"less than {100 * shares[0]:.2g} % to {100 * shares[1]:.2g} % of a group" in text
+    one = grouped(groups=["north"])
+    assert lines_of(one, "assumed") == [str(one["north"].assumed)]
 
 
 def test_it_prints_at_any_level() -> None:

@@ -291,7 +291,9 @@ def test_a_column_has_one_dimension(shape: tuple[int, ...], dtype: Any) -> None:
 def test_an_array_type_that_holds_no_numbers_is_refused(dtype: str) -> None:
     # The type is refused whatever the entries, and even where there are none.
     for size in (0, 2):
-        with pytest.raises(InvalidInputError, match="weights must be numbers; got an array of another type") as caught:
+        with pytest.raises(
+            InvalidInputError, match=r"weights must be numbers; got an array of (another type|text)$"
+        ) as caught:
             private_numbers(np.zeros(size, dtype=dtype), "weights")
         assert caught.value.name == "weights"
 
@@ -570,3 +572,14 @@ def test_columns_of_pandas_whose_indexes_differ_are_refused(model: Any) -> None:
     }.items():
         with pytest.raises(InvalidInputError, match=f"values and {name} are pandas columns whose indexes differ"):
             estimate_mean(values, **columns, **options)
+
+
+@pytest.mark.parametrize("text", [np.array(["yes", "no"]), pd.Series(["yes", "no"], dtype="string")], ids=label)
+def test_text_says_how_to_estimate_the_share_of_an_entry(text: Any) -> None:
+    """By its type alone."""
+    with pytest.raises(InvalidInputError, match=r"text\. For the share .*, use estimate_mean\(\.\.\., equals='yes'\)$"):
+        estimate_mean(text, 0.5)
+    with pytest.raises(InvalidInputError, match=r"^budgets must be numbers; .* text; for tier names, pass tiers=\{"):
+        estimate_mean([1.0, 2.0], text, model="unbounded", budget_range=(0.1, 1.0))
+    with pytest.raises(InvalidInputError, match=r"got an array of another type$"):
+        estimate_mean(np.array(["2020-01-01"], "datetime64[D]"), 0.5)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import pytest
 
-from pdpmean import BudgetWarning, Randomness, estimate_mean
+from pdpmean import BudgetWarning, Ledger, Randomness, estimate_mean
 
 VALUES = np.random.default_rng(1).normal(38, 6, 3000)
 IDS = np.arange(1.0, 3001.0)
@@ -57,6 +58,36 @@ def test_of_private_budgets_the_range_alone_decides() -> None:
         assert estimate_mean(VALUES, IDS, model="unbounded", budget_range=(1, 5)).mean == pytest.approx(38, abs=3)
         with pytest.raises(BudgetWarning, match="1 to 21 reaches above 5"):
             estimate_mean(VALUES, 1.0, model="unbounded", budget_range=(1, 21))
+
+
+@pytest.mark.parametrize(
+    ("budgets", "options", "percent"),
+    [
+        (50.0, {}, True),
+        (np.random.default_rng(3).choice([10.0, 50, 100], 3000), {}, True),
+        (101.0, {}, False),
+        (IDS, {}, False),
+        (1.0, {"model": "unbounded", "budget_range": (1, 100)}, True),
+        (1.0, {"model": "unbounded", "budget_range": (1, 101)}, False),
+        (np.repeat(["low", "high"], 1500), {"tiers": {"low": 10, "high": 100}}, True),
+    ],
+)
+def test_percent_are_told_apart_from_other_numbers(budgets: Any, options: dict[str, Any], percent: bool) -> None:
+    """The words suit a column, tiers and one number for everybody."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BudgetWarning)
+        with pytest.raises(BudgetWarning) as caught:
+            estimate_mean(VALUES, budgets, **options)
+    assert ("If these are percent, divide by 100." in str(caught.value)) == percent
+    assert str(caught.value).endswith("Is this what people grant?")
+    assert "column" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("budgets", "percent"), [((50, "100"), True), ((50, "100.5"), False), ((21, "inf"), True)])
+def test_a_ledger_tells_percent_as_well(budgets: tuple[Any, ...], percent: bool, tmp_path: Path) -> None:
+    with Ledger(tmp_path / "people.db") as ledger, pytest.warns(BudgetWarning, match="are above 20") as caught:
+        ledger.grant_all(zip("ab", budgets, strict=True))
+    assert ("If these are percent" in str(caught[0].message)) == percent
 
 
 def test_the_warning_comes_before_anything_is_drawn() -> None:

@@ -359,4 +359,4 @@ def test_without_matplotlib_the_error_says_what_to_install() -> None:
         "except pdpmean.PdpMeanError as error:\n    print(error)\n"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert run.stdout == "this needs matplotlib: pip install 'pdpmean[plot]'\n", run.stderr
+    assert run.stdout == "this needs matplotlib: pip install matplotlib\n", run.stderr

@@ -324,7 +324,7 @@ def test_without_matplotlib_there_are_no_pictures() -> None:
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert "<svg" not in run.stdout
-    assert Outline(run.stdout).words.count("For pictures: pip install 'pdpmean[plot]'") == 2
+    assert Outline(run.stdout).words.count("For pictures: pip install matplotlib") == 2
 
 
 # How it is written

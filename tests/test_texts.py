@@ -8,7 +8,7 @@ import pytest
 
 from pdpmean import plan_mean
 from pdpmean.core.html import as_html
-from pdpmean.core.text import rounded, short, without_password
+from pdpmean.core.text import did_you_mean, percent_as_fraction, rounded, short, without_password
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,25 @@ def test_a_plan_shows_itself_in_a_notebook() -> None:
 )
 def test_addresses_are_shown_without_their_password(text: str, shown: str) -> None:
     assert without_password(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "suggestion"),
+    [
+        ("AHE", ["age", "ahe", "sex"], "; did you mean 'ahe'?"),
+        ("Ahe", ["AHE", "ahe", "Ahe2"], "; did you mean 'ahe'?"),
+        ("hour", ["hours", "HOURS"], "; did you mean 'hours'?"),
+        ("HOUR", ["hours", "HOURS"], "; did you mean 'HOURS'?"),
+        ("x", ["hours"], ""),
+        ("x", [], ""),
+    ],
+)
+def test_similar_names_are_suggested_whatever_their_case(name: str, known: list[str], suggestion: str) -> None:
+    assert did_you_mean(name, known) == suggestion
+
+
+@pytest.mark.parametrize(
+    ("text", "fraction"), [("25%", "0.25"), (" .5 % ", "0.005"), ("12.5%", "0.125"), ("25", None), ("a%", None)]
+)
+def test_percentages_are_read_as_fractions(text: str, fraction: str | None) -> None:
+    assert percent_as_fraction(text) == fraction

@@ -82,11 +82,15 @@ class InsufficientBudgetError(PdpMeanError):
             return f"refused: {str(self).split(',', 1)[0]}"
         return "refused: no budget would be enough" if math.isinf(self.needed) else f"refused: needs {self.needed:,.0f}"
 
+    def adding(self, sentence: str) -> None:
+        """Add a sentence to the message."""
+        self.args = (f"{self}. {sentence}",)
+
     def having_spent(self, share: float) -> InsufficientBudgetError:
         """The same refusal, with the share of every budget that was used to find out."""
         if share:
             self.spent = share
-            self.args = (f"{self}. Finding this out has used {share:.3g} of every budget",)
+            self.adding(f"Finding this out has used {share:.3g} of every budget")
         return self
 
 
@@ -102,10 +106,14 @@ class LedgerError(PdpMeanError):
 
 
 class MissingPackageError(PdpMeanError, ImportError):
-    """A required package, `name`, is not installed; the extra `extra` includes it."""
+    """A required package, `name`, is not installed; the extra `extra` includes it.
 
-    def __init__(self, name: str, *, extra: str) -> None:
-        super().__init__(f"this needs {name}: pip install 'pdpmean[{extra}]'", name=name)
+    The message names the package itself, since a checkout is on no registry. `requirement` is what to install, if that
+    is more than the name.
+    """
+
+    def __init__(self, name: str, *, extra: str, requirement: str | None = None) -> None:
+        super().__init__(f"this needs {name}: pip install {requirement or name}", name=name)
         self.extra = extra
 
 

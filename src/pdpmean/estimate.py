@@ -17,7 +17,7 @@ from typing import Any, Literal, Unpack, overload
 
 from pdpmean.core.asked import Asked
 from pdpmean.core.bounds import GivenBounds
-from pdpmean.core.checks import tier_budgets
+from pdpmean.core.checks import TIERS_HINT, BudgetColumn, tier_budgets
 from pdpmean.core.choices import Choices, GivenShape, MissingName
 from pdpmean.core.likely_budgets import doubtful_budgets
 from pdpmean.core.losses import Loss, losses_of
@@ -207,6 +207,7 @@ def estimate_mean(
 
         # Read the records. A ledger replaces their budgets by what it has reserved for them.
         source = read(values, budgets, options)
+        budget_column = source.budget_column
         options = options.of_yes_and_no() if source.is_yes_or_no else options
         source = charge.reserve(source, run, options, share)
         options = as_charged(options, share)
@@ -220,6 +221,7 @@ def estimate_mean(
         charge.will_draw(Fraction(0) if options.model.budgets_are_public else CENSUS_PART)
         censuses = take_census(counted, options, randomness)
         outcomes = plan_groups(censuses, options)
+        _explain_refusals(outcomes, budget_column, options)
         _raise_if_refused(outcomes, censuses, options)
         planned = [Group(held, plan_or_none(outcome)) for held, outcome in zip(counted, outcomes, strict=True)]
         charge.spare(source, [group.plan is None for group in planned])
@@ -274,6 +276,17 @@ def _losses(
     tiers = None if options.tiers is None or charged else tier_budgets(options.tiers)
     exact_budgets = charged or ([float(budgets)] if isinstance(budgets, Real) else [])
     return losses_of(cells, options.share, exact_budgets, tiers)
+
+
+def _explain_refusals(
+    outcomes: Sequence[Plan | InsufficientBudgetError], column: BudgetColumn | None, options: Options
+) -> None:
+    """Say in every refusal that private budgets which are not numbers are left out; whether any are is private."""
+    if options.model.budgets_are_public or options.tiers is not None or not (column and column.is_text):
+        return
+    for outcome in outcomes:
+        if isinstance(outcome, InsufficientBudgetError):
+            outcome.adding(f"Budgets that are not numbers are left out; {TIERS_HINT}")
 
 
 def _raise_if_refused(

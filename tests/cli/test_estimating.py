@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from pdpmean import Choices, GroupedEstimate, InvalidInputError, Randomness, estimate_mean
+from pdpmean import Choices, GroupedEstimate, InsufficientBudgetError, InvalidInputError, Randomness, estimate_mean
 from pdpmean.cli.console import in_options
 
 from .conftest import Run
@@ -136,17 +137,47 @@ def test_bounds_with_a_comma_say_what_to_write(run: Run, people: Path, bounds: t
     assert found.exit_code == 2
 
 
-@pytest.mark.parametrize(("entry", "told"), [("-0.25", "-0.25"), ("much", "nan, which is not a number")])
-def test_a_wrong_budget_in_a_file_is_told_with_its_column_and_row(
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ("-0.25", "has -0.25. Use 0 to leave a record out"),
+        (
+            "standard",
+            "has 'standard', which is not a number. Use 0 to leave a record out; for tier names, pass --tiers ",
+        ),
+        ("50%", "has '50%', which is not a number. Use 0 to leave a record out; for 50%, write 0.5\n"),
+        (" 7.5 % ", "has '7.5 %', which is not a number. Use 0 to leave a record out; for 7.5 %, write 0.075\n"),
+        ("", "is empty. Use 0 to leave a record out\n"),
+        ("NA", "has 'NA', which is not a number. Use 0 to leave a record out\n"),
+        ("0.5.1", "has '0.5.1', which is not a number. Use 0 to leave a record out\n"),
+        (3000 * "m", f"has '{40 * 'm'}', which is not a number. "),
+    ],
+)
+def test_a_wrong_budget_in_a_file_is_quoted_with_its_column_and_row(
     run: Run, tmp_path: Path, entry: str, told: str
 ) -> None:
     path = tmp_path / "wrong.csv"
-    path.write_text("hours,epsilon\n38,0.5\n39,0.5\n40," + entry + "\n")
-    for words in (("estimate", path, *COLUMNS), ("plan", path, "--budget", "epsilon")):
+    path.write_text("hours,epsilon,id\n38,0.5,1\n39,0.5,2\n40," + entry + ",3\n41,0.5,4\n")
+    run("ledger", "init", tmp_path / "people.db")
+    for words in (
+        ("estimate", path, *COLUMNS),
+        ("plan", path, "--budget", "epsilon"),
+        ("ledger", "import", tmp_path / "people.db", path, "--person", "id", "--budget", "epsilon"),
+    ):
         found = run(*words)
-        told_of = f"pdpmean: column 'epsilon' must have budgets >= 0; row 3 below the header has {told}. Use 0 to"
-        assert found.stderr.startswith(told_of)
+        assert found.stderr.startswith(
+            f"pdpmean: column 'epsilon' must have budgets >= 0; row 3 below the header {told}"
+        )
         assert found.exit_code == 2
+
+
+def test_a_wrong_budget_in_many_rows_and_files_is_found(run: Run, tmp_path: Path) -> None:
+    rows = "38,0.5\n" * 700_000  # several blocks
+    (tmp_path / "a.csv").write_text(f"hours,epsilon\n{rows}")
+    (tmp_path / "b.csv").write_text(f"hours,epsilon\n{rows}38,open\n")
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    assert "row 700001 below the header has 'open'" in run("plan", files[1], "--budget", "epsilon").stderr
+    assert "record 1400000 has 'open'" in run("plan", *files, "--budget", "epsilon").stderr
 
 
 @pytest.mark.parametrize("entry", ["-0.25", "much", "0.5"])
@@ -157,7 +188,29 @@ def test_where_budgets_are_private_a_wrong_one_is_not_told(run: Run, tmp_path: P
     unbounded = ("--model", "unbounded", "--budget-min", 0.1, "--budget-max", 1, "--seed", 1)
     found = run("estimate", path, *COLUMNS, *unbounded)
     assert found.exit_code == 1
-    assert not {"column", "row", "much", "-0.25"} & set(found.stderr.split())
+    assert not {"column", "row", "'much'", "much", "-0.25"} & set(found.stderr.split())
+
+
+def test_where_budgets_are_private_a_refusal_says_that_they_must_be_numbers(run: Run, tmp_path: Path) -> None:
+    """Whatever the entries are; with tiers, or in a file with types, they cannot be anything else."""
+    path = tmp_path / "few.csv"
+    unbounded = ("--value", "hours", "--model", "unbounded", "--budget-min", 0.1, "--budget-max", 1, "--seed", 1)
+    hint = "Budgets that are not numbers are left out; for tier names, pass --tiers NAME=BUDGET,..."
+    for entry in ("0.5", "open"):
+        path.write_text("hours,epsilon,id\n" + "".join(f"38,{entry},{person}\n" for person in range(40)))
+        for words in ((), ("--by", "hours", "--groups", "38,39"), ("--person", "id", "--rows", "mean")):
+            found = run("estimate", path, "--budget", "epsilon", *unbounded, *words)
+            assert found.exit_code == 1
+            assert hint in " ".join(found.output.split())
+    for budget in (("--budget", "epsilon", "--tiers", "open=1"), ("--budget-for-all", "0.1")):
+        found = run("estimate", path, *unbounded, *budget)
+        assert found.exit_code == 1
+        assert "not numbers" not in found.output
+    table = pa.table({"hours": [38.0] * 40, "epsilon": [0.1] * 40})
+    with pytest.raises(InsufficientBudgetError) as caught:
+        estimate_mean(table, value="hours", budget="epsilon", model="unbounded", budget_range=(0.1, 1))
+    assert "not numbers" not in str(caught.value)
+    assert "not numbers" not in run("plan", path, "--budget", "epsilon").output
 
 
 def test_csv_is_a_header_and_a_line(run: Run, people: Path) -> None:
@@ -351,7 +404,7 @@ def test_the_same_check_sees_a_number_of_people(run: Run, people: Path) -> None:
         (("--budget-for-all", "-0.5"), "pdpmean: --budget-for-all must be >= 0; got -0.5\n"),
         (
             ("--budget", "tier"),
-            "column 'tier' must have budgets >= 0; row 1 below the header has nan, which is not a number. ",
+            "; for tier names, pass --tiers NAME=BUDGET,...",
         ),
         (("--budget", "tier", "--tiers", "strict=0.1"), "pdpmean: the column of budgets holds the tier "),
         (("--budget", "tier", "--tiers", "strict=0.1"), ", which --tiers does not list: strict\n"),
@@ -361,6 +414,19 @@ def test_wrong_budgets_are_told_in_options(run: Run, people: Path, budget: tuple
     found = run("estimate", people, "--value", "hours", *budget)
     assert (found.exit_code, found.stdout) == (2, "")
     assert said in found.stderr
+
+
+def test_names_that_differ_in_case_are_suggested(run: Run, people: Path) -> None:
+    found = run("estimate", people, "--value", "HOURS", "--budget", "epsilon")
+    assert "no column 'HOURS'; did you mean 'hours'?" in found.stderr
+    tiers = ("--budget", "tier", "--tiers", "Strict=0.1,Standard=0.5,Open=1")
+    found = run("estimate", people, "--value", "hours", *tiers)
+    assert re.search(
+        r"list: Strict, Standard, Open; upper and lower case differ: in --tiers, write '(\w+)' instead of '(?i:\1)'\n",
+        found.stderr,
+    )
+    shown = re.findall(r"write '(\w+)' instead of '(\w+)'", found.stderr)
+    assert [(one.islower(), other.istitle()) for one, other in shown] == [(True, True)]
 
 
 def test_yes_and_no_between_bounds(run: Run, tmp_path: Path) -> None:
@@ -410,6 +476,7 @@ def test_budgets_that_look_wrong_are_told_and_refused_by_strict(run: Run, people
     found = run(*words)
     assert found.exit_code == 0
     assert "warning: budgets look wrong: 4,3" in found.stderr
+    assert found.stderr.splitlines()[0].endswith("? --strict stops before anything is spent")
     found = run(*words, "--strict")
     assert (found.exit_code, found.stdout) == (4, "")
     assert "Nothing was spent" in found.stderr

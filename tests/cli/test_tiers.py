@@ -49,7 +49,7 @@ def test_budgets_of_names() -> None:
     for text in ("0.1", "a=0.1:3"):
         with pytest.raises(InvalidInputError, match="with a file, --tiers"):
             tier_budgets(read_tiers([text]))
-    with pytest.raises(InvalidInputError, match="twice"):
+    with pytest.raises(InvalidInputError, match="--tiers lists the name 'a' twice"):
         read_tiers(["a=0.1,a=1"])
 
 
@@ -59,5 +59,7 @@ def test_the_range_of_tiers_is_public_where_budgets_are_not() -> None:
     assert budget_range("unbounded", None, None, tiers) == (0.1, 2.0)
     assert budget_range("unbounded", 0.05, None, tiers) == (0.05, 2.0)
     assert budget_range("unbounded", None, None, []) is None
-    with pytest.raises(InvalidInputError, match="go together"):
+    with pytest.raises(InvalidInputError, match="go together; --budget-max is missing"):
         budget_range("unbounded", 0.05, None, [])
+    with pytest.raises(InvalidInputError, match="go together; --budget-min is missing"):
+        budget_range("unbounded", None, 0.05, [])

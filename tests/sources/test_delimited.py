@@ -221,6 +221,20 @@ def test_wrong_names() -> None:
     assert refusal("income,income,epsilon\n1,2,3\n") == "people.csv has two columns 'income'; rename one"
 
 
+@pytest.mark.parametrize("first", ["income|epsilon", "income:epsilon", "ann|38.5|0.1", "income epsilon", "x"])
+def test_a_file_with_other_separators_is_told_which_are_known(first: str) -> None:
+    """The line is not quoted, since it may be a record."""
+    said = refusal(f"{first}\n1|2\n")
+    assert said == (
+        "people.csv has no column 'income'. Only one column was found: fields must be separated by commas, semicolons "
+        "or tabs"
+    )
+
+
+def test_a_single_column_may_be_misspelt() -> None:
+    assert refusal("incomes\n1\n").startswith("people.csv has no column 'income'; did you mean 'incomes'? Only one")
+
+
 def test_a_row_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pdpmean.sources.files.delimited._BLOCK", 64)
     text = "income,epsilon\n" + "1,2\n" * 50 + "secret" * 99 + ",2\n"

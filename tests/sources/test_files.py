@@ -109,7 +109,7 @@ def test_where_files_have_no_numbers_their_paths_tell(monkeypatch: pytest.Monkey
 def test_unknown_formats() -> None:
     for name in ("people.xlsx", "people", "people.parquet.gz", "people.gz"):
         Path(name).write_text(TEXT)
-        assert refusal(name).startswith(f"{name} has an unknown format; known formats are .parquet, .pq, .csv")
+        assert refusal(name).startswith(f"{name} has an unknown format; save it as CSV or Parquet. Known formats are ")
     assert refusal(["people.csv", "people.parquet"]) == "files must be of one format; got CSV, Parquet"
 
 

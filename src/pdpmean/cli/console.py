@@ -9,7 +9,7 @@ Answers go to standard output; notes, warnings and errors go to standard error, 
    1    refused: the budgets are not enough for an answer
    2    wrong use: an option, a file, a column
    3    no answer: the released numbers contradict the assumptions
-   4    a warning, which --strict treats as an error
+   4    a warning, which --strict treats as an error; budgets that ledger import finds wrong
    5    the ledger cannot be used, or has not recorded a release
   70    an internal error of this program
  130    interrupted
@@ -35,6 +35,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from pdpmean.cli.options import BOUNDS_HINT
+from pdpmean.core.text import percent_as_fraction
 from pdpmean.errors import BudgetWarning, InsufficientBudgetError, InvalidInputError, LedgerError, MissingPackageError
 
 __all__ = [
@@ -67,7 +68,6 @@ _CHARGED = ". A release that had been reserved counts as spent; see pdpmean ledg
 _OPTIONS = {
     r"budget_range goes": "--budget-min and --budget-max go",
     r"budget_range(=\(smallest, largest\))?": "--budget-min and --budget-max",
-    r"^bounds must be \(low, high\) with low < high, and None": "--bounds must be LOW HIGH with LOW < HIGH, and none",
     r"^bounds must be at most": "--bounds must be at most",
     r"bounds=\(low, high\)": "--bounds LOW HIGH",
     r"bounds=\(low, None\)": "--bounds LOW none",
@@ -82,6 +82,7 @@ _OPTIONS = {
     r"^budgets must be >= 0; got": "--budget-for-all must be >= 0; got",
     r"\bbudgets=0\.5": "--budget-for-all 0.5",
     r"\btiers does\b": "--tiers does",
+    r"\bin tiers\b": "in --tiers",
     r"^value and budget\b": "--value and --budget",
 }
 
@@ -93,6 +94,7 @@ _USAGE = {
         "budgets must be >= 0. Before an id that starts with a minus sign, write -- by itself"
     ),
 }
+_NO_NUMBER = re.compile(r"Input should be a valid (number|integer), unable to parse .*")
 
 
 class Command(TyperCommand):
@@ -149,8 +151,8 @@ def warn(text: str) -> None:
 
 
 @contextmanager
-def told_warnings(*, strict: bool) -> Iterator[None]:
-    """A context in which warnings about unlikely budgets are printed as a line or, if `strict`, raised as errors.
+def told_warnings(*, strict: bool, hint: str = " --strict stops before anything is spent") -> Iterator[None]:
+    """A context in which warnings about unlikely budgets are printed with a hint or, if `strict`, raised as errors.
 
     All other Python warnings are silenced, since they may quote data. Warnings about the population are part of the
     result, and are printed with it.
@@ -158,13 +160,8 @@ def told_warnings(*, strict: bool) -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error" if strict else "always", BudgetWarning)
-        warnings.showwarning = _print_warning  # type: ignore[assignment]
+        warnings.showwarning = lambda message, *_, **__: note(f"warning: {message}{hint}")
         yield
-
-
-def _print_warning(message: Warning | str, *_: Any) -> None:
-    """Print a Python warning as a note, without the place in the source."""
-    note(f"warning: {message}")
 
 
 def _line(text: str) -> str:
@@ -218,8 +215,18 @@ def _explain_usage(error: typer.TyperException) -> int:
     message = error.format_message().replace("Value error, ", "")
     for pattern, replacement in _USAGE.items():
         message = re.sub(pattern, replacement, message)
+    message = _NO_NUMBER.sub(lambda found: _no_number(error, found[1]), message)
     context = getattr(error, "ctx", None)
     if message:
         hint = f"\nTry '{context.command_path} --help'." if context else ""
         warn(f"{message}{hint}")
     return WRONG_USE
+
+
+def _no_number(error: typer.TyperException, kind: str) -> str:
+    """What to say of the text of an option that should be a number of this kind."""
+    problems: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()  # Typer reads options by Pydantic
+    text = next((problem["input"] for problem in problems), "")
+    if (fraction := percent_as_fraction(text)) is not None:
+        return f"got {text!r}; write {fraction}"
+    return f"got {text!r}, which is not {'a number' if kind == 'number' else 'a whole number'}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,6 +15,7 @@ from pdpmean.cli.console import REFUSED, Command, Group, told_warnings
 from pdpmean.cli.output import as_json
 from pdpmean.cli.tiers import read_tiers, tier_budgets
 from pdpmean.core.text import as_facts, as_table, without_password
+from pdpmean.errors import BudgetWarning
 
 if TYPE_CHECKING:
     from pdpmean import Ledger
@@ -69,19 +71,29 @@ def import_people(
     budget: Annotated[str, given.column("--budget", "The column of total budgets that people grant, or of tiers.")],
     tiers: given.Tiers = None,
     note: Note = None,
-    strict: given.Strict = False,
+    force: Annotated[bool, typer.Option("--force", help="Import budgets even if they look wrong.")] = False,
 ) -> None:
     """Record what many people grant. For people already in the ledger this is a new grant, unless they have withdrawn.
 
-    Nobody is removed. Somebody who has withdrawn takes part again only after `pdpmean ledger grant`.
+    Nobody is removed. Somebody who has withdrawn takes part again only after `pdpmean ledger grant`. Budgets that look
+    wrong, such as ids or percent, are not imported.
 
     Example: pdpmean ledger import people.db people.csv --person id --budget epsilon
     """
     budgets = tier_budgets(read_tiers(tiers))
-    with open_ledger(db) as ledger, told_warnings(strict=strict):
+    with open_ledger(db) as ledger, told_warnings(strict=not force, hint=""), _forced_if_right():
         imported = ledger.import_rows(_rows(files, person, budget, budgets), note=note)
     withdrawn = f"; {imported.withdrawn:,} have withdrawn and remain so" if imported.withdrawn else ""
     typer.echo(f"{imported.added:,} people added, {imported.changed:,} changed{withdrawn}")
+
+
+@contextmanager
+def _forced_if_right() -> Iterator[None]:
+    """A context in which a warning that is raised says how to import the budgets nevertheless."""
+    try:
+        yield
+    except BudgetWarning as warning:
+        raise BudgetWarning(f"{warning} If they are right, pass --force.") from None
 
 
 def _rows(files: list[str], person: str, budget: str, tiers: dict[str, float] | None) -> Iterator[tuple[Any, ...]]:

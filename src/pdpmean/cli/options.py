@@ -6,6 +6,7 @@ The options that ``estimate`` and ``plan`` share are parameters of `_planning`; 
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
@@ -197,7 +198,11 @@ MaxFailure = Annotated[
 ]
 MaxRatio = Annotated[
     float | None,
-    _option("--max-ratio", "Compute it for a mean this many standard deviations from 0. Default: 10000.", PLAN),
+    _option(
+        "--max-ratio",
+        "The distance of the mean from 0, in standard deviations, for which --max-failure is checked. Default: 10000.",
+        PLAN,
+    ),
 ]
 
 Runs = Annotated[int, typer.Option("--runs", min=1, help="How many samples to simulate.")]
@@ -258,7 +263,7 @@ def _planning(
     }
 
 
-def _bounds(texts: tuple[str, str] | None) -> tuple[Any, Any] | None:
+def _bounds(texts: tuple[str, str] | None) -> tuple[float | None, ...] | None:
     """The two bounds as numbers, or None for an open end.
 
     ``--bounds 0,100 --json`` would take ``--json`` for the upper bound; the error says to write a blank instead.
@@ -268,17 +273,25 @@ def _bounds(texts: tuple[str, str] | None) -> tuple[Any, Any] | None:
     low, high = texts
     if "," in low or high.startswith("--"):
         raise InvalidInputError(BOUNDS_HINT, name="bounds", value=texts)
-    return _bound(low), _bound(high)
+    ends = _bound(low, -math.inf), _bound(high, math.inf)
+    if not ends[0] < ends[1]:
+        wrong = [text for text, end in zip(texts, ends, strict=True) if math.isnan(end)]
+        fault = f"; {wrong[0]!r} is not a number" if wrong else f"; did you mean {high} {low}?" * (ends[0] > ends[1])
+        raise InvalidInputError(
+            "--bounds must be LOW HIGH with LOW < HIGH, and none for an end that is not known; "
+            f"got {low} {high}{fault}",
+            name="bounds",
+            value=texts,
+        )
+    return tuple(None if text.lower() == "none" else end for text, end in zip(texts, ends, strict=True))
 
 
-def _bound(text: str) -> float | str | None:
-    """One bound; a text that is no number is returned as it is, so that the error can quote it."""
-    if text.lower() == "none":
-        return None
+def _bound(text: str, unknown: float) -> float:
+    """One bound: `unknown` for "none", and NaN for a text that is no number."""
     try:
-        return float(text)
+        return unknown if text.lower() == "none" else float(text)
     except ValueError:
-        return text
+        return math.nan
 
 
 def with_planning(command: Callable[..., None]) -> Callable[..., None]:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from pdpmean.core.text import percent_as_fraction
 from pdpmean.errors import InvalidInputError
 
 __all__ = ["Tier", "budget_range", "people_of", "read_groups", "read_list", "read_tiers", "tier_budgets"]
@@ -39,8 +40,9 @@ def read_tiers(texts: Iterable[str] | None) -> list[Tier]:
     """The tiers of texts such as ``strict=0.1,open=1`` or ``0.1:5400,1:900``."""
     tiers = [_read_tier(text) for text in read_list(texts or ())]
     names = [tier.name for tier in tiers if tier.name is not None]
-    if len(set(names)) < len(names):
-        raise InvalidInputError("--tiers lists a name twice", name="tiers")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidInputError(f"--tiers lists the name {twice!r} twice", name="tiers", value=twice)
     return tiers
 
 
@@ -54,11 +56,23 @@ def _read_tier(text: str) -> Tier:
         tier = Tier(None, math.nan, None)
     if not tier.budget >= 0 or (tier.people or 0) < 0:
         raise InvalidInputError(
-            f"--tiers must look like strict=0.1,open=1 or, with people, 0.1:5400,1:900, all >= 0; got {text!r}",
+            "--tiers must look like strict=0.1,open=1 or, with people, 0.1:5400,1:900, all >= 0; "
+            f"got {text!r}{_fault(budget.strip(), people.strip())}",
             name="tiers",
             value=text,
         )
     return tier
+
+
+def _fault(budget: str, people: str) -> str:
+    """The end of a message about a malformed tier: which part of it is not a number."""
+    for part, kind, what in ((budget, float, "a number"), (people, int, "a number of people")):
+        try:
+            kind(part or 0)
+        except ValueError:
+            fraction = percent_as_fraction(part)
+            return f"; {part!r} is not {what}" + ("" if fraction is None else f", write {fraction}")
+    return ""
 
 
 def tier_budgets(tiers: list[Tier]) -> dict[str, float] | None:
@@ -89,5 +103,6 @@ def budget_range(model: str, low: float | None, high: float | None, tiers: list[
     if low is None and high is None:
         return None
     if low is None or high is None:
-        raise InvalidInputError("--budget-min and --budget-max go together", name="budget_range")
+        missing = "--budget-min" if low is None else "--budget-max"
+        raise InvalidInputError(f"--budget-min and --budget-max go together; {missing} is missing", name="budget_range")
     return low, high

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pdpmean.core.text import did_you_mean
+from pdpmean.core.text import closest, did_you_mean, percent_as_fraction
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 
@@ -45,6 +45,9 @@ LARGEST_BUDGET = 2.0**40
 _SMALLEST_STEP = 2.0**-50  # the smallest budget of a single step
 
 TIERS_HINT = "for tier names, pass tiers={name: budget}"
+
+_MISSING = ("na", "n/a", "nan", "null", "none")  # how missing entries are written
+_SHOWN = 40  # the largest number of characters of an entry that a message shows
 
 ONE_FOR_ALL_HINT = "for one budget for everybody, pass budgets=0.5"
 
@@ -80,16 +83,39 @@ def check_budgets(budgets: ArrayLike, first: int = 0) -> Floats:
 
 def _wrong_budget(record: int | None, budget: float, column: BudgetColumn | None = None) -> InvalidInputError:
     """The error for a wrong budget of a record or, if `record` is None, for the one budget of everybody."""
-    text = "nan, which is not a number" if math.isnan(budget) else f"{budget:g}"
     what = "budgets must be" if column is None else f"column {column.name!r} must have budgets"
     if record is None:
-        message = f"{what} >= 0; got {text}"
-    elif column is not None and column.has_header:
-        message = f"{what} >= 0; row {record + 1} below the header has {text}. Use 0 to leave a record out"
+        return InvalidInputError(f"{what} >= 0; got {_in_words(budget)}", name="budgets", value=budget)
+    entry = None if column is None else column.entry(record)
+    if column is not None and column.has_header:
+        where, note = f"row {record + 1} below the header", ""
     else:
-        message = f"{what} >= 0; record {record} has {text} (the first record is 0). Use 0 to leave a record out"
-    hint = f"; {TIERS_HINT}" if math.isnan(budget) else ""
-    return InvalidInputError(message + hint, name="budgets", value=budget, record=record)
+        where, note = f"record {record}", " (the first record is 0)"
+    fault = "is empty" if entry == "" else f"has {_in_words(budget, entry)}"
+    hint = _hint_on_entry(entry) if math.isnan(budget) else ""
+    return InvalidInputError(
+        f"{what} >= 0; {where} {fault}{note}. Use 0 to leave a record out{hint}",
+        name="budgets",
+        value=budget if entry is None else entry,
+        record=record,
+    )
+
+
+def _in_words(budget: float, entry: str | None = None) -> str:
+    """A wrong budget as a message shows it; `entry` is what stands in the data, if that is known."""
+    if not math.isnan(budget):
+        return f"{budget:g}"
+    return f"{'nan' if entry is None else repr(entry[:_SHOWN])}, which is not a number"
+
+
+def _hint_on_entry(entry: str | None) -> str:
+    """What to do about a budget that is not a number, given the entry in the data, if that is known."""
+    if entry is None:
+        return f"; {TIERS_HINT}"
+    if (fraction := percent_as_fraction(entry)) is not None:
+        return f"; for {entry.strip()}, write {fraction}"
+    is_name = any(letter.isalpha() for letter in entry) and entry.strip().lower() not in _MISSING
+    return f"; {TIERS_HINT}" if is_name else ""
 
 
 class BudgetColumn(NamedTuple):
@@ -98,11 +124,20 @@ class BudgetColumn(NamedTuple):
     name: str
     has_header: bool = False
     """Whether records are the rows below a header, as in a CSV file."""
+    text_of: Callable[[int], str | None] | None = None
+    """Reads the entry of a record, where entries are text and public."""
+    is_text: bool = False
+    """Whether entries are text, as in a CSV file, so that some may be no numbers."""
+
+    def entry(self, record: int) -> str | None:
+        """The entry of a record, without spaces around it; None if entries are not text."""
+        text = None if self.text_of is None else self.text_of(record)
+        return None if text is None else text.strip()
 
 
 @contextmanager
 def in_column(column: BudgetColumn | None) -> Iterator[None]:
-    """A context in which an error about a record's budget also names the column, if there is one."""
+    """A context in which an error about a record's public budget also names the column and its entry, if possible."""
     try:
         yield
     except InvalidInputError as error:
@@ -129,9 +164,12 @@ def check_budget_range(budget_range: tuple[float, float]) -> tuple[float, float]
 def _unknown_tier(name: str, known: Iterable[str]) -> InvalidInputError:
     """The error for a record whose tier, which is public, is not listed."""
     listed = list(known)
+    hint = did_you_mean(name, listed)
+    similar = closest(name, listed)
+    if similar is not None and similar.casefold() == name.casefold():
+        hint = f"; upper and lower case differ: in tiers, write {name!r} instead of {similar!r}"
     return InvalidInputError(
-        f"the column of budgets holds the tier {name!r}, which tiers does not list: {', '.join(listed)}"
-        + did_you_mean(name, listed),
+        f"the column of budgets holds the tier {name!r}, which tiers does not list: {', '.join(listed)}{hint}",
         name="tiers",
         value=name,
     )

@@ -1,4 +1,4 @@
-"""Likely budgets: whether public numbers look like budgets, or are so large or varied that the column must be wrong."""
+"""Likely budgets: whether public numbers look like budgets, or are so large or varied that they must be wrong."""
 
 from __future__ import annotations
 
@@ -26,34 +26,39 @@ def doubtful_budgets(model: Model, levels: Floats, counts: Counts) -> str | None
     """
     if not model.budgets_are_public:
         low, high = model.public_range
-        return None if high <= _LARGE else _told(f"budget_range {low:g} to {high:g} reaches above {_LARGE}", _LARGE)
+        what = f"budget_range {low:g} to {high:g} reaches above {_LARGE}"
+        return None if high <= _LARGE else _too_large(what, high, _LARGE)
     budgets = levels * model.budget_per_allowance
     finite = np.isfinite(budgets)
     granted = budgets[finite & (budgets > 0)]
     large = int(counts[finite & (budgets > _LARGE)].sum())
     varied = int((granted > 1).sum())
-    warning = doubt(large, int(counts.sum()), whole_numbers=0, limit=_LARGE)
+    largest = float(granted.max(initial=0))
+    warning = doubt(large, int(counts.sum()), whole_numbers=0, largest=largest, limit=_LARGE)
     if warning is None and varied > _VARIED:
-        return f"budgets look wrong: they are more than {_VARIED} different numbers above 1. {_WHICH_COLUMN}"
+        return f"budgets look wrong: they are more than {_VARIED} different numbers above 1. {_SOMETHING_ELSE}"
     return warning
 
 
-def doubt(large: int, people: int, whole_numbers: int, limit: int = LARGE_GRANT) -> str | None:
+def doubt(large: int, people: int, whole_numbers: int, largest: float, limit: int = LARGE_GRANT) -> str | None:
     """A warning if `large` of the budgets of all people are above the limit, or if they are too many whole numbers.
 
-    `whole_numbers` is the number of distinct budgets, if all of them are whole numbers.
+    `whole_numbers` is the number of distinct budgets, if all of them are whole numbers. `largest` is the largest finite
+    budget.
     """
     if large:
-        return _told(f"{large:,} of {people:,} are above {limit}", limit)
+        return _too_large(f"{large:,} of {people:,} are above {limit}", largest, limit)
     if whole_numbers > _TIERS:
-        return f"budgets look wrong: they are {whole_numbers:,} different whole numbers. {_WHICH_COLUMN}"
+        return f"budgets look wrong: they are {whole_numbers:,} different whole numbers. {_SOMETHING_ELSE}"
     return None
 
 
-def _told(what: str, limit: int) -> str:
+def _too_large(what: str, largest: float, limit: int) -> str:
     guesses = 100 / (1 + math.exp(-limit))
     protects = "protects nobody" if guesses > 99.9 else f"lets others guess right {guesses:.0f} times in 100"
-    return f"budgets look wrong: {what}. A privacy loss of {limit} {protects}; is this the wrong column?"
+    percent = "If these are percent, divide by 100. " if largest <= 100 else ""
+    return f"budgets look wrong: {what}. A privacy loss of {limit} {protects}. {percent}{_REALLY}"
 
 
-_WHICH_COLUMN = "Is this a column of ids, or of values?"
+_REALLY = "Is this what people grant?"
+_SOMETHING_ELSE = "Are these ids, or values?"

@@ -8,10 +8,21 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
-__all__ = ["as_facts", "as_table", "budget_in_words", "closest", "did_you_mean", "rounded", "short", "without_password"]
+__all__ = [
+    "as_facts",
+    "as_table",
+    "budget_in_words",
+    "closest",
+    "did_you_mean",
+    "percent_as_fraction",
+    "rounded",
+    "short",
+    "without_password",
+]
 
 _WIDTH = 100  # characters per line
 _CELL = 0.008  # the largest relative error of a budget that is known only by its cell
+_PERCENT = re.compile(r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*%\s*")
 _PASSWORD = re.compile(r"(?<=://)([^:/?@\s]*):[^@\s]*@|\bpassword=[^&\s]*")
 
 
@@ -32,6 +43,12 @@ def budget_in_words(budget: float) -> str:
     """The budget with the fewest digits that are within the error of a cell."""
     texts = (f"{budget:.{digits}g}" for digits in (1, 2, 3, 17))
     return next(text for text in texts if math.isinf(budget) or abs(float(text) - budget) <= _CELL * budget)
+
+
+def percent_as_fraction(text: str) -> str | None:
+    """The fraction to write instead of a percentage, such as 0.25 for "25 %"; None for any other text."""
+    percent = _PERCENT.fullmatch(text)
+    return None if percent is None else f"{float(percent[1]) / 100:.6g}"
 
 
 def without_password(text: str) -> str:
@@ -63,8 +80,13 @@ def as_table(rows: Sequence[Sequence[str]], *, right_from: int = 1) -> str:
 
 
 def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that is most similar to this one; None if none is similar enough."""
-    return next(iter(difflib.get_close_matches(name, [str(other) for other in known], n=1, cutoff=cutoff)), None)
+    """The known name that is most similar to this one, whatever their case; None if none is similar enough."""
+    by_lower_case: dict[str, list[str]] = {}
+    for other in map(str, known):
+        by_lower_case.setdefault(other.casefold(), []).append(other)
+    similar = difflib.get_close_matches(name.casefold(), by_lower_case, n=1, cutoff=cutoff)
+    alike = by_lower_case[similar[0]] if similar else []
+    return next(iter(difflib.get_close_matches(name, alike, n=1, cutoff=0)), None)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

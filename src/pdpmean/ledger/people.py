@@ -70,11 +70,12 @@ _ADD_BALANCES = (
     "FROM asked JOIN people ON people.id = asked.id WHERE people.number > ? ORDER BY people.number"
 )
 # Of all finite new grants: how many are large, how many distinct positive whole nats there are, how many are not whole
-# numbers, and how many there are in all.
+# numbers, how many there are in all, and the largest, in whole nats and rounded up.
 _COUNT_UNLIKELY = f"""
 SELECT COUNT(CASE WHEN budget_nats > {LARGE_GRANT} OR (budget_nats = {LARGE_GRANT} AND budget_units > 0) THEN 1 END),
     COUNT(DISTINCT CASE WHEN budget_nats > 0 THEN budget_nats END),
-    COUNT(CASE WHEN budget_units > 0 THEN 1 END), COUNT(*)
+    COUNT(CASE WHEN budget_units > 0 THEN 1 END), COUNT(*),
+    COALESCE(MAX(budget_nats + CASE WHEN budget_units > 0 THEN 1 ELSE 0 END), 0)
 FROM asked WHERE budget_infinite = 0"""
 _GRANTED = ", ".join(f"granted_{part}" for part in queries.AMOUNT)
 _GRANTS_NOW = f"SELECT people.since AS since, number, id, {_GRANTED} FROM {_BALANCES}"
@@ -178,8 +179,8 @@ def _warn_of_grants(transaction: Transaction) -> None:
     """Warn, before the transaction commits, if the grants do not look like budgets."""
     counts = transaction.row(_COUNT_UNLIKELY)
     assert counts is not None
-    large, whole_numbers, others, people = counts
-    if text := doubt(large, people, 0 if others else whole_numbers):
+    large, whole_numbers, others, people, largest = counts
+    if text := doubt(large, people, 0 if others else whole_numbers, largest):
         warnings.warn(text, BudgetWarning, stacklevel=5)
 
 

@@ -57,7 +57,7 @@ class PostgresStore(Store):
         try:
             import psycopg
         except ImportError:
-            raise MissingPackageError("psycopg", extra="postgres") from None
+            raise MissingPackageError("psycopg", extra="postgres", requirement="'psycopg[binary]'") from None
         self._errors = psycopg.Error
         self._address = address
 

@@ -13,12 +13,15 @@ from pdpmean.core.interval import interval_content
 from pdpmean.core.promise import Promise
 from pdpmean.core.text import as_table, rounded, short
 from pdpmean.laws.error_law import ErrorLaw, intervals
+from pdpmean.results.assumed_tails import AssumedTails
 from pdpmean.results.mean_estimate import MeanEstimate
 
 __all__ = ["GroupedEstimate"]
 
 
 _NAMED = 5  # the number of groups that a warning names before it says "and 7 more"
+_NO_RECORDS = "there are no records"  # how a refusal begins if a group has none; see `planning/make.py`
+_SPELLING = "Is the name of the group spelled as in the data? Upper and lower case differ"
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +51,9 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         """The result for these groups, given the estimate of each, or its refusal among the outcomes of planning."""
         by_group = {group: estimate for group, estimate in zip(groups, estimates, strict=True) if estimate}
         refused = {
-            group: str(outcome) for group, outcome in zip(groups, outcomes, strict=True) if group not in by_group
+            group: _with_hint(str(outcome), promise)
+            for group, outcome in zip(groups, outcomes, strict=True)
+            if group not in by_group
         }
         return cls(groups, by_group, refused, promise)
 
@@ -169,6 +174,18 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         kinds = {"refused": refused, "NO ANSWER": self.contradictions, "warning": self.warnings}
         return [f"{kind}: {text}" for kind, texts in kinds.items() for text in texts]
 
+    def _facts(self) -> list[str]:
+        """What to know about the answers, below the table: each text once, with its groups unless it is about all."""
+        answers = {group: self.estimates[group] for group in self.answered}
+        assumed = _assumed_in_words([answer.assumed for answer in answers.values() if answer.assumed])
+        rows: dict[str, Mapping[Hashable, str | None]] = {
+            "bounds": {group: dict(answer.assumed_rows()).get("bounds") for group, answer in answers.items()},
+            "missing": _missing_in_words(answers),
+            "assumed": {group: assumed if answer.assumed else None for group, answer in answers.items()},
+            "whose mean": {group: answer.whose_mean for group, answer in answers.items()},
+        }
+        return [f"{name}: {text}" for name, texts in rows.items() for text in _each_once(texts)]
+
     def __repr__(self) -> str:
         contradicted = len(self.estimates) - len(self.answered)
         marks = f", {len(self.refused)} refused" * bool(self.refused)
@@ -183,13 +200,14 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         banner = [] if self.private else ["NOT PRIVATE: seeded randomness, for simulation only", ""]
         table = as_table(self._cells(level), right_from=5)
         spending = self.promise.spending
-        notes = [textwrap.fill(text, 100, subsequent_indent="  ") for text in self._notes()]
         cost = [f"Cost: {spending}", ""] if spending else []
-        return "\n".join([*banner, table, "", *notes, *[""] * bool(notes), *cost, textwrap.fill(self.guarantee, 100)])
+        below = [*_paragraph(self._notes()), *_paragraph(self._facts()), *cost, textwrap.fill(self.guarantee, 100)]
+        return "\n".join([*banner, table, "", *below])
 
     def _repr_html_(self) -> str:
         head, *body = self._cells()
-        return as_html(body, head, " ".join([*(f"{text}." for text in self._notes()), self.guarantee]))
+        sentences = [f"{text}." for text in (*self._notes(), *self._facts())]
+        return as_html(body, head, " ".join([*sentences, self.guarantee]))
 
 
 def _with_interval(row: dict[str, Any], level: float) -> dict[str, Any]:
@@ -197,6 +215,52 @@ def _with_interval(row: dict[str, Any], level: float) -> dict[str, Any]:
     others = {name: entry for name, entry in row.items() if name not in ("group", "mean", "low", "high")}
     interval = interval_content(row["low"], row["high"], level)
     return {"group": row["group"], "mean": row["mean"], "interval": interval, **others}
+
+
+def _with_hint(refusal: str, promise: Promise) -> str:
+    """The refusal of a group, with a hint on spelling if the group has no records.
+
+    In the unbounded model this is private, so every refusal has the hint.
+    """
+    if promise.model.budgets_are_public and not refusal.startswith(_NO_RECORDS):
+        return refusal
+    return f"{refusal}. {_SPELLING}"
+
+
+def _paragraph(texts: list[str]) -> list[str]:
+    """The texts, wrapped, and an empty line after them; nothing if there are none."""
+    lines = [textwrap.fill(text, 100, subsequent_indent="  ") for text in texts]
+    return [*lines, ""] if lines else []
+
+
+def _missing_in_words(answers: Mapping[Hashable, MeanEstimate]) -> dict[Hashable, str | None]:
+    """How many values are missing in each group; where none may be, one text for all: less than the largest bound."""
+    texts = {group: dict(answer.missing_rows()).get("missing") for group, answer in answers.items()}
+    unseen = {
+        group: answer.missing_at_most or answer.missing or 0.0
+        for group, answer in answers.items()
+        if texts[group] and not answer.missing_is_seen
+    }
+    return texts | dict.fromkeys(unseen, texts[max(unseen, key=lambda group: unseen[group])]) if unseen else texts
+
+
+def _assumed_in_words(assumed: Sequence[AssumedTails]) -> str | None:
+    """What the intervals assume about tails, in one text for all groups; None if they assume nothing."""
+    smallest = {f"{100 * one.smallest_visible:.2g} %": one for one in assumed}
+    if len(smallest) < 2:
+        return next(map(str, smallest.values()), None)
+    least, *_, most = sorted(smallest, key=lambda text: smallest[text].smallest_visible)
+    return (
+        "tails that cannot be seen are ordinary. Distant values that are less than "
+        f"{least} to {most} of a group, depending on the group, would not be seen"
+    )
+
+
+def _each_once(texts: Mapping[Hashable, str | None]) -> list[str]:
+    """Each text once, with its groups unless it is about all."""
+    if len(distinct := set(texts.values())) == 1:
+        return [text for text in distinct if text]
+    return _few(list(_with_groups({group: (text,) for group, text in texts.items() if text})), "others")
 
 
 def _with_groups(texts: Mapping[Hashable, tuple[str, ...]]) -> tuple[str, ...]:

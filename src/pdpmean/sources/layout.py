@@ -5,7 +5,7 @@ Files, tables in memory and Spark share it, so that columns are checked and conv
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -98,9 +98,16 @@ class Layout:
         """Whether the column of values is boolean; False if its entries are compared with `equals`."""
         return self.value is not None and self.equals is None and pa.types.is_boolean(schema.field(self.value).type)
 
-    def budget_column(self, *, has_header: bool = False) -> BudgetColumn | None:
-        """The column of budgets, for messages; None if everybody has the same budget."""
-        return BudgetColumn(self.budget, has_header) if isinstance(self.budget, str) else None
+    def budget_column(
+        self, *, has_header: bool = False, text_of: Callable[[int], str | None] | None = None
+    ) -> BudgetColumn | None:
+        """The column of budgets, for messages; None if everybody has the same budget.
+
+        `text_of` reads the entry of a record, where entries are text. It is passed on only if they are public.
+        """
+        if not isinstance(self.budget, str):
+            return None
+        return BudgetColumn(self.budget, has_header, text_of if self.public else None, text_of is not None)
 
     def check_types(self, schema: pa.Schema) -> None:
         """Raise unless the type of every column fits its role."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from pdpmean.core.checks import BudgetColumn
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch
@@ -38,6 +39,7 @@ class Identified(Protocol):
     groups: int | None
     columns: Mapping[str, str]
     is_yes_or_no: bool
+    budget_column: BudgetColumn | None
 
     def identified(self) -> Iterator[tuple[pa.Array, Batch]]:
         """The ids as text, null where a row names nobody, and the rows that they belong to."""
@@ -53,6 +55,7 @@ class MergedSource(BatchSource):
         self.groups = source.groups
         self.columns = source.columns
         self.is_yes_or_no = source.is_yes_or_no
+        self.budget_column = source.budget_column
         self._spill = Spill(_ROWS)
         self.rows = 0
         wrong = 0

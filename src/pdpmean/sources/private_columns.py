@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pdpmean.core.checks import budgets_by_tier, check_budgets, tier_budgets
+from pdpmean.core.checks import TIERS_HINT, budgets_by_tier, check_budgets, tier_budgets
 from pdpmean.core.model import Model
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
@@ -37,6 +37,8 @@ __all__ = [
 
 _NUMBERS: tuple[Any, ...] = (float, int, np.number, np.bool_, Decimal, Fraction)
 
+_ENTRY_HINT = ". For the share of one of its entries, use estimate_mean(..., equals='yes')"
+
 
 def private_numbers(numbers: Any, name: str = "values") -> Floats:
     """A private column as doubles; whatever is not a number becomes NaN.
@@ -46,18 +48,22 @@ def private_numbers(numbers: Any, name: str = "values") -> Floats:
     would call their methods and pass on what these raise.
     """
     if str(getattr(numbers, "dtype", "")) in ("str", "string"):  # a pandas column declared as text
-        raise InvalidInputError(f"{name} must be numbers; got a column of text", name=name)
+        raise InvalidInputError(f"{name} must be numbers; got a column of text{_hint_on_text(name)}", name=name)
     if not hasattr(numbers, "__array__"):
         return _numbers_in(_entries(numbers, name))
     array = one_column(_as_array(numbers, name), name)
     if array.dtype == object:
         return _numbers_in(_objects(array))
     if array.dtype.kind not in "biuf":
-        raise InvalidInputError(
-            f"{name} must be numbers; got an array of another type, such as text or dates", name=name
-        )
+        found = "an array of text" + _hint_on_text(name) if array.dtype.kind in "UT" else "an array of another type"
+        raise InvalidInputError(f"{name} must be numbers; got {found}", name=name)
     with np.errstate(all="ignore"):
         return np.ma.filled(array.astype(np.float64, copy=False), math.nan)
+
+
+def _hint_on_text(name: str) -> str:
+    """What to do with a column of text."""
+    return {"values": _ENTRY_HINT, "budgets": f"; {TIERS_HINT}"}.get(name, "")
 
 
 def has_type_of_yes_and_no(column: Any) -> bool:

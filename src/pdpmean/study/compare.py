@@ -127,9 +127,17 @@ def _column(budgets: ArrayLike | Mapping[float, int]) -> Floats:
     if not isinstance(budgets, Mapping):
         return check_budgets(budgets)
     people = np.array(list(budgets.values()), dtype=np.float64)
-    if not ((people >= 0) & (people <= _MOST_PEOPLE)).all() or people.sum() > _MOST_PEOPLE:
+    wrong = people[~(people >= 0)]
+    if wrong.size:
         raise InvalidInputError(
-            f"tiers must have at most {_MOST_PEOPLE:,} people in total to be simulated", name="budgets"
+            f"numbers of people must be >= 0; got {wrong[0]:g}", name="budgets", value=float(wrong[0])
+        )
+    total = float(people.sum())
+    if total > _MOST_PEOPLE:
+        raise InvalidInputError(
+            f"there must be at most {_MOST_PEOPLE:,} people in total to be simulated; got {total:,.0f}",
+            name="budgets",
+            value=total,
         )
     return np.repeat(check_budgets(list(budgets)), people.astype(np.int64))
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
+from pdpmean.core.text import did_you_mean
 from pdpmean.core.types import Floats
 from pdpmean.sources.arrow_columns import numbers
 from pdpmean.sources.categories import Category
@@ -45,6 +46,7 @@ class DelimitedFile(File):
 
     format = "CSV"
     has_header = True
+    is_text = True
 
     def read_schema(self) -> pa.Schema:
         """The column names in the first line, each with the type that its role requires."""
@@ -71,6 +73,14 @@ class DelimitedFile(File):
         as_numbers = numbers(pa.array(names, pa.string())).tolist()
         if not set(self.layout.roles.values()) <= set(names) and not all(map(math.isnan, as_numbers)):
             raise self.problem("must start with a line of column names; its first line holds numbers")
+        missing = next((name for name in self.layout.roles.values() if name not in names), None)
+        if missing is not None and len(names) == 1:
+            # Quoted only if it is like the name of a column, since it may be somebody's record.
+            hint = did_you_mean(missing, names) if re.fullmatch(r"\w+", names[0]) else ""
+            raise self.problem(
+                f"has no column {missing!r}{hint or '.'} Only one column was found: fields must be separated by "
+                "commas, semicolons or tabs"
+            )
 
     def streams(self, names: Sequence[str]) -> Iterator[Records]:
         """A single stream, because where a row begins is known only after reading everything before it."""

@@ -41,8 +41,8 @@ def _format_of(path: str) -> type[File]:
     kind = _FORMATS.get(os.path.splitext(plain)[1])
     if kind is None or (plain != path.lower() and kind is not DelimitedFile):
         raise InvalidInputError(
-            f"{path} has an unknown format; known formats are {', '.join(_FORMATS)}, and CSV compressed as "
-            f"{', '.join(_COMPRESSIONS)}",
+            f"{path} has an unknown format; save it as CSV or Parquet. Known formats are {', '.join(_FORMATS)}, and "
+            f"CSV compressed as {', '.join(_COMPRESSIONS)}",
             name="values",
             value=path,
         )

@@ -44,6 +44,8 @@ class File(ABC):
     format: str
     has_header: bool = False
     """Whether column names are in a line above the records, as in CSV."""
+    is_text: bool = False
+    """Whether all entries are text, so that those of numeric columns may hold anything."""
     rows: int | None = None
     """The number of records, if it is known without reading them."""
 
@@ -110,7 +112,10 @@ class FileSource(BatchSource):
         self._layout = layout
         self.groups = None if layout.groups is None else len(layout.groups)
         self.columns = layout.types(files[0].schema)
-        self.budget_column = layout.budget_column(has_header=len(files) == 1 and files[0].has_header)
+        self.budget_column = layout.budget_column(
+            has_header=len(files) == 1 and files[0].has_header,
+            text_of=self._text_of_budget if files[0].is_text else None,
+        )
         self.is_yes_or_no = all(layout.is_yes_or_no(file.schema) for file in files)
         counts = [file.rows for file in files]
         self.rows = None if None in counts else sum(count or 0 for count in counts)
@@ -154,6 +159,15 @@ class FileSource(BatchSource):
     def _check_unchanged(self) -> None:
         for file in self._files:
             file.check_unchanged()
+
+    def _text_of_budget(self, record: int) -> str | None:
+        """The entry of a record in the column of budgets, which are public; None if it cannot be read any more."""
+        with suppress(InvalidInputError):  # such as for a malformed row, which is not what is wrong here
+            for records in chain.from_iterable(self._streams([str(self._layout.budget)])):
+                if record < records.num_rows:
+                    return str(records.column(0)[record])
+                record -= records.num_rows
+        return None
 
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
         """The ids of the records, and their budgets."""
