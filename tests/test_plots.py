@@ -192,7 +192,7 @@ def test_a_simulated_estimate_says_so(estimate: MeanEstimate) -> None:
 @pytest.mark.parametrize("unit", [1e-300, 1e-12, 1e12, 1e306, 0.0])
 def test_numbers_of_any_size_can_be_drawn(estimate: MeanEstimate, unit: float) -> None:
     law = ErrorLaw(np.array([38.0 * unit]), np.array([0.01 * unit]), np.array([0.04 * unit]))
-    found = dataclasses.replace(estimate, mean=38.0 * unit, law=law)
+    found = dataclasses.replace(estimate, released_mean=38.0 * unit, law=law)
     assert png(plot(found))
 
 
