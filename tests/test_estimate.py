@@ -481,8 +481,8 @@ def test_intervals_of_a_skewed_population_cover(options: dict[str, Any]) -> None
         (0.05, BELL),
         (1e-9, BELL),
         (0.1, UNBOUNDED | {"share": 0.1}),
-        (0.4, {}),
-        (0.2, {"bounds": (0, None)}),
+        (0.2, {}),
+        (0.15, {"bounds": (0, None)}),
     ],
 )
 def test_tiny_budgets_are_refused(budgets: float, options: dict[str, Any]) -> None:
