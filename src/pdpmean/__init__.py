@@ -3,6 +3,7 @@
 =====================  ===========================================================================
 `estimate_mean`        the mean, at everybody's own budget, with an interval: a `MeanEstimate`
 `plan_mean`            what to expect of it before any value is read: a `Plan`
+`compare`              the errors of this estimator and of others, by simulation
 `what_if`              what larger budgets or more people would do to a plan
 `Ledger`               what people grant, and what every release has cost them
 `plot`                 a picture of a plan, an estimate or a comparison
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from pdpmean.results.grouped_estimate import GroupedEstimate
     from pdpmean.results.mean_estimate import MeanEstimate
     from pdpmean.show import plot, write_report
+    from pdpmean.study.compare import compare
     from pdpmean.study.what_if import what_if
 
 __version__ = VERSION
@@ -61,6 +63,7 @@ __all__ = [
     "PopulationWarning",
     "Randomness",
     "__version__",
+    "compare",
     "estimate_mean",
     "lower_bound",
     "paper",
@@ -105,9 +108,10 @@ if not TYPE_CHECKING:  # with a module-level __getattr__ a type checker would ac
         from pdpmean.randomness import Randomness
         from pdpmean.results.grouped_estimate import GroupedEstimate
         from pdpmean.results.mean_estimate import MeanEstimate
+        from pdpmean.study.compare import compare
         from pdpmean.study.what_if import what_if
 
-        functions = (estimate_mean, plan_mean, what_if, lower_bound)
+        functions = (estimate_mean, plan_mean, compare, what_if, lower_bound)
         types = (Choices, Plan, GroupedPlan, Randomness, GroupedEstimate, MeanEstimate)
         return {"paper": pdpmean.paper} | {export.__name__: export for export in (*functions, *types)}
 

@@ -227,7 +227,7 @@ def _explain_usage(error: typer.TyperException) -> int:
 
 def _no_number(error: typer.TyperException, kind: str) -> str:
     """What to say of the text of an option that should be a number of this kind."""
-    problems = getattr(error.__cause__, "errors", list)()  # of Pydantic, which reads the options for Typer
+    problems: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()  # Typer reads options by Pydantic
     text = next((problem["input"] for problem in problems), "")
     if (fraction := percent_as_fraction(text)) is not None:
         return f"got {text!r}; write {fraction}"
