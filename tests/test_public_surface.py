@@ -160,6 +160,13 @@ def test_importing_the_package_waits_with_what_takes_long() -> None:
     assert found.stdout.split() == ["False", "False", "True", "True"]
 
 
+@pytest.mark.parametrize("module_name", ["pdpmean.study.compare", "pdpmean.study.what_if", "pdpmean.paper"])
+def test_modules_can_be_imported_before_the_names_of_the_package(module_name: str) -> None:
+    script = f"import {module_name}, pdpmean; print(pdpmean.compare.__module__, pdpmean.paper.__name__)"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["pdpmean.study.compare", "pdpmean.paper"]
+
+
 def test_a_name_that_is_not_exported_is_not_found() -> None:
     with pytest.raises(AttributeError, match=r"module 'pdpmean' has no attribute 'nonsense'"):
         pdpmean.nonsense  # type: ignore[attr-defined]  # noqa: B018

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from pdpmean import paper
+import pdpmean.paper as paper
 from pdpmean.core.checks import check_budgets
 from pdpmean.core.model import Model, make_model
 from pdpmean.core.quiet import quietly
