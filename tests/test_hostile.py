@@ -160,13 +160,13 @@ def check(result: MeanEstimate) -> None:
         assert "NOT PRIVATE" in text
         assert "nan" not in text.split("guarantee")[0]
     assert min(result.std, result.noise_std, result.sampling_std, result.tails_std, result.scale) >= 0
-    narrow, wide = result.interval(0.8), result.interval(0.99)
+    narrow, wide = result.law.interval(0.8), result.law.interval(0.99)
     assert all(math.isfinite(end) for end in (*narrow, *wide))
     room = 1e-6 * (wide[1] / 2 - wide[0] / 2)
     assert wide[0] - room <= narrow[0] <= narrow[1] <= wide[1] + room
     # The mean is the law's best point, not its middle: it may lie off by part of a width, never far away.
-    slack = 2 * room * 1e6 + 1e-9 * abs(result.mean)
-    assert wide[0] - slack <= result.mean <= wide[1] + slack
+    slack = 2 * room * 1e6 + 1e-9 * abs(result.released_mean)
+    assert wide[0] - slack <= result.released_mean <= wide[1] + slack
 
 
 def answer_or_refusal(values: Any, budgets: Any, **options: Any) -> MeanEstimate | InsufficientBudgetError:
@@ -514,8 +514,8 @@ def test_an_answer_never_leaves_a_bound(bound: float, shape: Shape, model: str) 
         upper = answer(-np.array(values), 8.0, model=model, shape=shape, bounds=(None, -bound))
         for result in (lower, upper):
             check(result)
-        assert shape == "gaussian" or lower.mean >= lower.interval(0.99)[0] >= bound
-        assert shape == "gaussian" or upper.mean <= upper.interval(0.99)[1] <= -bound
+        assert shape == "gaussian" or lower.released_mean >= lower.law.interval(0.99)[0] >= bound
+        assert shape == "gaussian" or upper.released_mean <= upper.law.interval(0.99)[1] <= -bound
 
 
 EXTREME_BOUNDS = [(-1e301, 1e301), (0.0, 2.0**-990), (1.0, 1 + 2.0**-29), (-1e-300, 5), (-1e301, -9e300)]
@@ -528,8 +528,8 @@ def test_an_answer_never_leaves_the_bounds(bounds: tuple[float, float], model: s
         result = answer(values, budget, model=model, shape="any", bounds=bounds)
         assert result.plan.needs_locating == (budget == 8.0)
         check(result)
-        low, high = result.interval(0.99)
-        assert bounds[0] <= low <= result.mean <= high <= bounds[1]
+        low, high = result.law.interval(0.99)
+        assert bounds[0] <= low <= result.released_mean <= high <= bounds[1]
 
 
 @pytest.mark.parametrize("bounds", [(-1e302, 1e302), (0.0, TINY), (0.0, 1e-310), (1.0, 1 + 2.0**-52)])
