@@ -280,8 +280,11 @@ def test_a_hundred_groups() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PopulationWarning)
         result = estimate_mean(values, 0.5, by=group, groups=range(100), randomness=Randomness.seeded(1))
-    errors = np.array([(estimate.mean - label) / estimate.std for label, estimate in result.items()])
-    assert errors.size == 100
+    assert len(result) == 100
+    errors = np.array(
+        [(estimate.mean - label) / estimate.std for label, estimate in result.items() if not estimate.contradicted]
+    )
+    assert errors.size >= 97  # released numbers contradict each other in at most some 1 % of all runs
     assert np.abs(errors).max() < 5
     assert 0.4 < np.sqrt(np.mean(errors**2)) < 1.35  # below 1: a bell has no tails like those that may be there
 
@@ -313,3 +316,17 @@ def test_people_are_checked_where_they_are_public() -> None:
         estimate_mean(VALUES, BUDGETS, person=ids[1:])
     with pytest.raises(InvalidInputError, match="only in the bounded model"):
         estimate_mean(VALUES, BUDGETS, person=ids, **UNBOUNDED)
+
+
+def test_groups_that_are_assumed_to_be_bell_shaped_say_so_once() -> None:
+    rng = np.random.default_rng(1)
+    by = np.repeat(["a", "b"], 4000)
+    found = estimate_mean(
+        rng.normal(50, 10, 8000),
+        0.5,
+        by=by,
+        groups=["a", "b"],
+        shape="gaussian",
+        randomness=Randomness.seeded(1),
+    )
+    assert str(found).count("bell-shaped") == 1

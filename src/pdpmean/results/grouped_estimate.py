@@ -181,7 +181,10 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         rows: dict[str, Mapping[Hashable, str | None]] = {
             "bounds": {group: dict(answer.assumed_rows()).get("bounds") for group, answer in answers.items()},
             "missing": _missing_in_words(answers),
-            "assumed": {group: assumed if answer.assumed else None for group, answer in answers.items()},
+            "assumed": {
+                group: assumed if answer.assumed else dict(answer.assumed_rows()).get("assumed")
+                for group, answer in answers.items()
+            },
             "whose mean": {group: answer.whose_mean for group, answer in answers.items()},
         }
         return [f"{name}: {text}" for name, texts in rows.items() for text in _each_once(texts)]
