@@ -167,10 +167,11 @@ def test_nothing_but_missing_values_is_no_answer(model: str, seed: int) -> None:
     """A column of text in a file without types, say: the middle of the bounds would otherwise be sold as its mean."""
     with pytest.warns(PopulationWarning, match="no answer: more than half of the values seem to be missing"):
         found = seeded([None] * 2000, 0.5, seed, bounds=(0, 1), **MODELS[model])
-    low, high = found.interval()
-    assert 0 <= low <= found.mean <= high <= 1
+    low, high = found.law.interval(0.95)
+    assert 0 <= low <= found.released_mean <= high <= 1
     assert high - low > 0.4
     assert found.contradicted
+    assert all(math.isnan(number) for number in (found.mean, *found.interval()))
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")

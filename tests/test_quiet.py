@@ -70,9 +70,9 @@ COLUMNS = columns()
 
 def read(result: MeanEstimate) -> None:
     for level in LEVELS:
-        low, high = result.interval(level)
+        low, high = result.law.interval(level)
         assert low <= high
-    assert result.law.cdf(result.mean) >= 0
+    assert result.law.cdf(result.released_mean) >= 0
     assert all([str(result), repr(result), result._repr_html_(), result.to_dict(), pickle.dumps(result)])
     read_plan(result.plan)
 
@@ -158,7 +158,7 @@ def test_estimates_to_compare_with() -> None:
         assert {one.name for one in found.methods} >= {"pdpmean", "paper"}, model
     values = np.random.default_rng(1).normal(size=4000) * 1e-300
     for estimate in (baselines.minimum_mean, baselines.threshold_mean, baselines.sampling_mean):
-        assert math.isfinite(estimate(values, np.full(4000, 2.0), randomness=Randomness.seeded(1)).mean)
+        assert math.isfinite(estimate(values, np.full(4000, 2.0), randomness=Randomness.seeded(1)).released_mean)
     assert math.isfinite(paper.mean_bounded(values, np.full(4000, 2.0), randomness=Randomness.seeded(1)))
     assert lower_bound({2.0**-40: 10**15, 1e300: 1}) >= 0
 

@@ -97,12 +97,12 @@ def test_so_has_one_of_a_table(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", UNTYPED)
 def test_without_a_type_entries_decide_nothing(name: str) -> None:
     """They are yes and no all the same, once the bounds are known."""
-    with pytest.raises(InsufficientBudgetError, match="a total budget of 400"):
-        estimated(UNTYPED[name], BUDGET)
+    with pytest.raises(InsufficientBudgetError, match="a total budget of 200"):
+        estimated(UNTYPED[name], BUDGET / 2)
     assert same(estimated(UNTYPED[name], BUDGET, bounds=(0, 1)), ENTRIES)
     frame = pd.DataFrame({"member": pd.Series(list(UNTYPED[name]), dtype=object), "epsilon": BUDGET})
-    with pytest.raises(InsufficientBudgetError, match="a total budget of 400"):
-        estimated(frame, value="member", budget="epsilon")
+    with pytest.raises(InsufficientBudgetError, match="a total budget of 200"):
+        estimated(frame.assign(epsilon=BUDGET / 2), value="member", budget="epsilon")
     assert same(estimated(frame, value="member", budget="epsilon", bounds=(0, 1)), ENTRIES)
 
 

@@ -113,7 +113,7 @@ def method(name: str, budgets: Floats, model: Model, mean: float) -> Method:
             f"there is no method {name!r}; there are {', '.join(METHODS)}", name="methods", value=name
         )
     estimator = estimators[name]
-    return lambda values, randomness: float(estimator(values, budgets, **options, randomness=randomness).mean)
+    return lambda values, randomness: float(estimator(values, budgets, **options, randomness=randomness).released_mean)
 
 
 def standard_normals(randomness: Randomness, size: int) -> Floats:
