@@ -180,6 +180,7 @@ def test_every_step_of_an_estimate_is_quiet_in_every_thread(monkeypatch: pytest.
     assert all(state == QUIET for state in states)
 
 
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
 def test_afterwards_numpy_does_as_it_was_asked_to() -> None:
     estimate_mean(COLUMNS["1"], BUDGET, bounds=(-1, 1), randomness=Randomness.seeded(1))
     with pytest.raises(InsufficientBudgetError):
