@@ -310,7 +310,12 @@ def test_a_missing_value_adds_nothing_but_to_the_missing_weight(way: Way) -> Non
 FAR_PLACES = [math.nextafter(FAR_FROM, 0.0), FAR_FROM, math.nextafter(FAR_FROM, math.inf), *FAR_EDGES]
 FAR_PLACES += [math.nextafter(end, towards) for end in FAR_EDGES for towards in (0.0, math.inf)]
 FAR_PLACES += [1.5 * FAR_EDGES[-1], 1e300, math.inf, 0.0, 1.0, float(STEPS)]
-BEYOND_BOUNDS = {"neither": UNKNOWN, "low": Bounds(-float(STEPS), math.inf), "high": Bounds(-math.inf, float(STEPS))}
+BEYOND_BOUNDS = {
+    "neither": UNKNOWN,
+    "low": Bounds(-float(STEPS), math.inf),
+    "high": Bounds(-math.inf, float(STEPS)),
+    "far": Bounds(-3.3 * STEPS, 50.0 * STEPS),
+}
 
 
 def far_clip(bounds: Bounds = UNKNOWN, cap: float = 1.0) -> FarClip:
@@ -320,14 +325,14 @@ def far_clip(bounds: Bounds = UNKNOWN, cap: float = 1.0) -> FarClip:
 
 @pytest.mark.parametrize("bounds", BEYOND_BOUNDS.values(), ids=BEYOND_BOUNDS)
 def test_far_values_at_the_edges_of_their_cells(bounds: Bounds) -> None:
-    """One by one, on either side: the same cell and the same part, and nothing is far beyond a bound."""
+    """One by one, on either side: the same cell and the same part; nothing is far where the bound is not."""
     for place in FAR_PLACES:
         for value in (place, -place):
             plain = exact_sums(far_clip(bounds), [value], [1.3])
             with compiled():
                 assert exact_sums(far_clip(bounds), [value], [1.3]) == plain
-            open_side = (bounds.high if value > 0 else bounds.low) in (math.inf, -math.inf)
-            assert (plain.far_weight > 0) == (place > FAR_FROM and open_side)
+            farthest = abs(bounds.high if value > 0 else bounds.low)
+            assert (plain.far_weight > 0) == (min(place, farthest) > FAR_FROM)
 
 
 @given(hostile_values, st.floats(-1e300, 1e300), st.floats(1e-280, 1e300), st.sampled_from([*BEYOND_BOUNDS.values()]))
@@ -347,7 +352,7 @@ def test_far_and_hostile_values(values: Floats, middle: float, half: float, boun
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_far_values_by_group(records: list[tuple[float, bool, int]]) -> None:
     """Each group by its own rule, one of them without far cells; the last code is of no group."""
-    clips = [far_clip(), clip_of(BOUNDED, Fraction(1, 2), 0.3, 1e7, 3e7, None), far_clip(BEYOND_BOUNDS["low"], 0.2)]
+    clips = [far_clip(), clip_of(BOUNDED, Fraction(1, 2), 0.3, 1e7, 3e7, None), far_clip(BEYOND_BOUNDS["far"], 0.2)]
     values = [-place if below else place for place, below, _ in records]
     batch = batch_of(values, np.linspace(0.0, 3.0, len(records)), [code for *_, code in records])
     summing = summing_of(clips, grouped=True)

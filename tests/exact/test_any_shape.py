@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from rules import clip_of, compiled, exact_sums, group_at
+from rules import batch_of, clip_of, compiled, exact_sums, group_at, table_of
 
 from exact.enumeration import Enumerator, Law, law, loss, removal_losses, replacement_losses
 from exact.pipeline import (
@@ -251,21 +252,29 @@ def documented_cost(value: float, model: Model, bounds: Bounds) -> float:
     z = (value - MIDDLE) / HALF
     if math.isnan(z):
         return 1.0
-    if abs(z) > 2 * math.sqrt(2) and math.isinf(bounds.high if z > 0 else bounds.low):
+    lowest, highest = ((bound - MIDDLE) / HALF for bound in bounds)
+    z = min(max(z, lowest), highest)
+    if abs(z) > 2 * math.sqrt(2):
         cell_end = next((end for end in FAR_EDGES if abs(z) * STEPS < end), FAR_EDGES[-1]) / STEPS
         return min(abs(z) / cell_end, 1.0)
     z = min(max(z, -1.0), 1.0)
     return 1.0 if model is UNBOUNDED else abs(z) + (1 - z * z) / 2
 
 
-AT_AN_END = {"no bound": UNKNOWN, "low": Bounds(at(-1.0), math.inf), "high": Bounds(-math.inf, at(1.0))}
+AT_AN_END = {
+    "no bound": UNKNOWN,
+    "low": Bounds(at(-1.0), math.inf),
+    "high": Bounds(-math.inf, at(1.0)),
+    "not far": Bounds(at(-2.5), at(2.5)),
+    "far": Bounds(at(-3.5), at(30.0)),
+}
 
 
 @each_share
 @both_models
 @pytest.mark.parametrize("bounds", AT_AN_END.values(), ids=AT_AN_END)
 def test_every_value_costs_what_the_proof_says(bounds: Bounds, model: Model, share: Fraction) -> None:
-    """And never more than its share; beyond a bound at which the clip ends, nothing is far."""
+    """And never more than its share; values beyond a bound cost what the bound does."""
     plan = any_plan(model, share, bounds)
     allowed = float(plan.shares["sum"]) * float(model.allowances(np.array([4.0]))[0])
     for value, spent in sums_losses(plan).items():
@@ -430,23 +439,39 @@ def test_what_is_released_is_in_nats() -> None:
         assert sum(found.above) == pytest.approx(found.above[cell])
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "far"),
-    [
-        (-math.inf, math.inf, (True, True)),
-        (at(-1.0), math.inf, (False, True)),
-        (-math.inf, at(1.0), (True, False)),
-        (at(-1.5), math.inf, (True, True)),
-        (math.nextafter(at(-1.0), 0.0), math.inf, (False, True)),
-    ],
-)
-def test_nothing_is_far_beyond_a_bound_at_which_the_clip_ends(low: float, high: float, far: tuple[bool, bool]) -> None:
-    clip = FarClip(BOUNDED, Fraction(1), 1.0, MIDDLE, HALF, Bounds(low, high))
-    assert tuple(map(math.isfinite, clip.far_steps)) == far
-    for value, side in ((-FAR, 0), (FAR, 1), (-1e9, 0), (1e9, 1)):
-        sums = exact_sums(clip, [value], [2.0])
-        assert (sums.far_weight > 0) == far[side]
-        assert abs(sums.values) == (0 if far[side] else sums.counted * STEPS)
+BOUND_OF_CLIP = {
+    "unknown": math.inf,
+    "at its end": 1.0,
+    "rounded": 1 - 2.0**-50,
+    "beyond": 1.5,
+    "nearly far": 2.82,
+    "far": 2.83,
+    "far out": 40.0,
+}
+
+
+@pytest.mark.parametrize("engine", ["numpy", "compiled"])
+@pytest.mark.parametrize("grouped", [False, True], ids=["alone", "grouped"])
+@pytest.mark.parametrize("bound", BOUND_OF_CLIP.values(), ids=BOUND_OF_CLIP)
+@pytest.mark.parametrize("side", [-1, 1], ids=["below", "above"])
+def test_values_beyond_a_bound_count_as_the_bound(side: int, bound: float, grouped: bool, engine: str) -> None:
+    """Exactly: in the clipped sum if the bound is not far from the middle, and otherwise in its far cell."""
+    bounds = Bounds(at(-bound), math.inf) if side < 0 else Bounds(-math.inf, at(bound))
+    clip = FarClip(BOUNDED, Fraction(1), 1.0, MIDDLE, HALF, bounds)
+
+    summing = average.summing_of([clip], grouped=grouped)
+
+    def added_by(value: float) -> ExactSums:
+        record = batch_of([value], [2.0], [0] if grouped else None)
+        with compiled() if engine == "compiled" else nullcontext():
+            return ExactSums.of(table_of(summing, record)[0].tolist())
+
+    at_bound = added_by(at(side * min(bound, 1e6)))
+    assert (at_bound.far_weight > 0) == (bound > 2 * math.sqrt(2))
+    for farther in (1.2, 2.0, 2.9, 1e3, math.inf):
+        if farther > bound:
+            assert added_by(at(side * farther)) == at_bound
+    assert added_by(at(-side * 50.0)).far_weight > 0
 
 
 # --- all of estimate_mean ------------------------------------------------------------------------------------------

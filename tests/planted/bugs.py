@@ -117,6 +117,20 @@ BUGS = (
         caught_by=(f"{ANY}test_every_value_costs_what_the_proof_says",),
     ),
     Bug(
+        name="a far value beyond a known bound does not count as the bound",
+        file="passes/summing.py",
+        text="np.clip(places_of(batch.values, rule.middle, rule.lift, rule.per_unit), rule.lowest, rule.highest)",
+        replacement="places_of(batch.values, rule.middle, rule.lift, rule.per_unit)",
+        caught_by=(f"{ANY}test_values_beyond_a_bound_count_as_the_bound",),
+    ),
+    Bug(
+        name="a far value beyond a known bound does not count as the bound in the compiled loop",
+        file="core/kernels/square_sums.py",
+        text="add_far(between(place, rules[level, LOWEST], rules[level, HIGHEST]), weight, sums[level])",
+        replacement="add_far(place, weight, sums[level])",
+        caught_by=(f"{ANY}test_values_beyond_a_bound_count_as_the_bound",),
+    ),
+    Bug(
         name="a far value is summed as the end of the clip as well, by the compiled loop",
         file="core/kernels/square_sums.py",
         text="is_summed = is_inside & ",

@@ -153,10 +153,10 @@ def far_records() -> tuple[Floats, Floats]:
 @MODELS
 @pytest.mark.parametrize("grouped", [False, True], ids=["no groups", "groups"])
 def test_far_values_give_the_same_integers(session: SparkSession, model: Model, grouped: bool) -> None:
-    """Each group by its own rule: one without far cells, one that ends at a bound."""
+    """Each group by its own rule: one without far cells, one between bounds of which one is far."""
     values, budgets = far_records()
     plain = clip_of(model, Fraction(1, 3), 0.7, 0.0, float(STEPS), None)
-    bounded = FarClip(model, Fraction(1, 3), 0.7, 0.0, float(STEPS), Bounds(-float(STEPS), math.inf))
+    bounded = FarClip(model, Fraction(1, 3), 0.7, 0.0, float(STEPS), Bounds(-float(STEPS), 3.5 * STEPS))
     far = clip_of(model, Fraction(1, 3), 0.7, 0.0, float(STEPS), None, far=True)
     codes = (np.arange(values.size) % 4).astype(np.int32)
     if grouped:

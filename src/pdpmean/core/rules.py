@@ -64,10 +64,10 @@ class SumRule(NamedTuple):
     per_unit: Any
     near: Any
     """Without squares, a value fewer than this many steps from the middle is near it."""
-    far_below: Any
-    """With squares, a value more than this many steps below the middle is far: it is summed in a far cell."""
-    far_above: Any
-    """With squares, a value more than this many steps above the middle is far."""
+    lowest: Any
+    """Steps from the middle: lower values count as this. A known bound or, if no value is far, an end of the clip."""
+    highest: Any
+    """Steps from the middle; higher values count as this."""
 
 
 # Far cells, on each side of the clip: half octaves of the distance from its middle.

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pdpmean.core.types import Floats
-from pdpmean.laws.far_cells import FAR_PLACE
+from pdpmean.laws.far_cells import FAR_EDGES, FAR_PLACE
 from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.laws.reading import Counted, Reading
 from pdpmean.laws.two_point import Bools, Nodes
@@ -26,7 +26,6 @@ __all__ = ["PrivateTotal", "PublicTotal", "Sums", "stack_far", "stack_sums", "we
 _LIKELY = 0.5
 """A far cell is measured, and so added to the mean, if it holds something with a larger probability than this."""
 
-_AT_A_BOUND = 2.0**-10  # half widths: an end of the clip that is this near to a bound is taken for the bound
 _LEAST_NATS = 2.0  # weights are read as at least this
 _MOST_NATS = 1e12  # with more, sums of doubles are no more exact
 
@@ -226,7 +225,10 @@ def stack_sums(
 
 
 def _may_be_far(clips: Sequence[tuple[float, float]], bounds: tuple[float, float]) -> Bools:
-    """By group and side: whether values can lie beyond that end of the clip."""
-    low, high = np.array(clips).T
-    margin = _AT_A_BOUND * (high / 2 - low / 2)
-    return np.stack([low > bounds[0] + margin, high < bounds[1] - margin], axis=1)
+    """By group and side: whether values within the bounds may be far from the middle of the clip."""
+    low, high = np.array(clips).T / 2
+    middle = low + high
+    half = high - low
+    farthest = np.stack([middle - bounds[0], bounds[1] - middle], axis=1) / half[:, None]
+    may_be_far: Bools = farthest > FAR_EDGES[0]
+    return may_be_far

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pdpmean.core.integers import STEPS, clipped, places_of, weights_of, words_of
 from pdpmean.core.model import Model
-from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, FAR_WEIGHT, FIRST_FAR, SumRule
+from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, FAR_FROM, FAR_WEIGHT, FIRST_FAR, SumRule
 from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.core.traces import load_kernels
 from pdpmean.core.types import Counts, Floats
@@ -31,7 +31,7 @@ __all__ = ["Summing", "far_columns"]
 _BLOCK = 2**13 - 1
 
 _NOTHING = SumRule(  # the cap of 0 gives every record the weight 0
-    share=1.0, cap=0.0, middle=0.0, lift=1.0, per_unit=0.0, near=0.0, far_below=math.inf, far_above=math.inf
+    share=1.0, cap=0.0, middle=0.0, lift=1.0, per_unit=0.0, near=0.0, lowest=-STEPS, highest=STEPS
 )
 
 
@@ -56,9 +56,9 @@ class Summing:
         extra    W floor(z**2 / STEPS)                  W (STEPS - abs(z))
         missing  W, if the value is missing             0
 
-    A missing value adds to no other sum. If `far`, a value far beyond the clip, as its `SumRule` says, adds to none of
-    these sums. It adds W times its distance to the sum of its far cell; the distance is a fraction of that of the
-    cell's end, in steps.
+    A missing value adds to no other sum. Nor does a far value, more than `FAR_FROM` steps from the middle, if `far`. It
+    adds W times its distance to the sum of its far cell; the distance is a fraction of that of the cell's end, in
+    steps. A value beyond the ends of its `SumRule` counts as that end, which is not far unless `far`.
 
     There is one row per group, and a last one, in which nothing is summed, for everybody else; without groups there is
     a single row. A group with several levels of budgets has one row per level, in succession.
@@ -126,9 +126,9 @@ class Summing:
         rows = self.rows_of(batch)
         rule = SumRule(*self.rules[rows].T)
         granted = weights_of(self.model.allowances(batch.budgets), rule.share, rule.cap)
-        places = places_of(batch.values, rule.middle, rule.lift, rule.per_unit)
+        places = np.clip(places_of(batch.values, rule.middle, rule.lift, rule.per_unit), rule.lowest, rule.highest)
         is_missing = np.isnan(places)
-        is_far = (places < -rule.far_below) | (places > rule.far_above)
+        is_far = np.abs(places) > FAR_FROM
         weights = np.where(is_missing | is_far, 0, granted)
         steps = clipped(places)
         if self.squares:

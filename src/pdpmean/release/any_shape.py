@@ -6,13 +6,12 @@ but summed separately, in cells by their distance, so that a heavy tail the hist
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from pdpmean.core.bounds import UNKNOWN, Bounds
-from pdpmean.core.rules import FAR_FROM
+from pdpmean.core.integers import STEPS, steps_per_unit
 from pdpmean.core.types import Floats
 from pdpmean.laws.clip_ends import choose_clips
 from pdpmean.laws.lattice import Lattice, everywhere
@@ -27,8 +26,6 @@ from pdpmean.release.squares import SquareClip, noisy_sums
 
 __all__ = ["AnyShapeRelease", "FarClip"]
 
-# An end of the clip within this many half widths of a known bound is at the bound: computing it rounds.
-_AT_BOUND = 2.0**-10
 # The factor on the tails, where levels may differ, is (nats in the sums / _FACTOR_NATS)**_FACTOR_POWER, but at least 1
 # and at most _LARGEST_FACTOR. Chosen by simulation; the optimum is flat.
 _LARGEST_FACTOR = 2.0
@@ -38,11 +35,7 @@ _FACTOR_POWER = 0.4
 
 @dataclass(frozen=True)
 class FarClip(SquareClip):
-    """A clip that counts far values separately, on each side where it does not end at a known bound.
-
-    Where the clip ends at a known bound, values beyond it count as the bound. Where it ends before the bound, values
-    beyond the bound are far like any others.
-    """
+    """A clip that counts far values separately; values beyond a known bound count as the bound, which may be far."""
 
     bounds: Bounds = UNKNOWN
 
@@ -52,14 +45,11 @@ class FarClip(SquareClip):
         return True
 
     @property
-    def far_steps(self) -> tuple[float, float]:
-        """From how many steps below and above the middle on a value is far; infinite where the clip ends at a bound."""
-        low, high = self.bounds
-        tolerance = _AT_BOUND * self.half
-        return (
-            FAR_FROM if self.middle - self.half > low + tolerance else math.inf,
-            FAR_FROM if self.middle + self.half < high - tolerance else math.inf,
-        )
+    def limits(self) -> tuple[float, float]:
+        """The known bounds in steps, at the ends of the clip or beyond: values beyond a bound count as the bound."""
+        lift, per_unit = steps_per_unit(self.half)
+        lowest, highest = ((bound - self.middle) * lift * per_unit for bound in self.bounds)
+        return min(lowest, -STEPS), max(highest, STEPS)
 
 
 class AnyShapeRelease:

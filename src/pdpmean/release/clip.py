@@ -50,9 +50,9 @@ class Clip:
         return False
 
     @property
-    def far_steps(self) -> tuple[float, float]:
-        """See `SumRule.far_below` and `SumRule.far_above`: unless a shape says otherwise, no value is far."""
-        return math.inf, math.inf
+    def limits(self) -> tuple[float, float]:
+        """See `SumRule.lowest` and `SumRule.highest`: unless a shape says otherwise, no value is far."""
+        return -STEPS, STEPS
 
     @cached_property
     def shift(self) -> int:
@@ -74,7 +74,7 @@ class Clip:
     def rule(self) -> SumRule:
         """What each record of the group adds to the sums, as numbers that the passes read."""
         lift, per_unit = steps_per_unit(self.half)
-        far_below, far_above = self.far_steps
+        lowest, highest = self.limits
         return SumRule(
             share=math.ldexp(self.share, self.shift),
             cap=math.ldexp(self.cap, self.shift),
@@ -82,6 +82,6 @@ class Clip:
             lift=lift,
             per_unit=per_unit,
             near=self.near_steps,
-            far_below=far_below,
-            far_above=far_above,
+            lowest=lowest,
+            highest=highest,
         )

@@ -8,13 +8,13 @@ from numba import types
 
 from pdpmean.core.compiled import compiled
 from pdpmean.core.integers import STEP_BITS
-from pdpmean.core.kernels.records import allowance_of, clipped, place_of
+from pdpmean.core.kernels.records import allowance_of, between, clipped, place_of
 from pdpmean.core.kernels.signatures import CODES, DOUBLES, EDGES, LIMITS, RULES, TABLE
 from pdpmean.core.kernels.tables import (
     CAP,
-    FAR_ABOVE,
-    FAR_BELOW,
+    HIGHEST,
     LIFT,
+    LOWEST,
     MIDDLE,
     NEAR,
     PER_UNIT,
@@ -22,7 +22,7 @@ from pdpmean.core.kernels.tables import (
     add_far,
     add_words,
 )
-from pdpmean.core.rules import MISSING_WEIGHT
+from pdpmean.core.rules import FAR_FROM, MISSING_WEIGHT
 
 __all__ = ["find_rows", "sum_groups"]
 
@@ -39,8 +39,8 @@ def _sum_block(values, budgets, groups, low, high, factor, rules, squares, words
         share, cap, near = rules[r + SHARE], rules[r + CAP], rules[r + NEAR]
         middle, lift, per_unit = rules[r + MIDDLE], rules[r + LIFT], rules[r + PER_UNIT]
         granted = np.int64(min(allowance_of(budgets[i], low, high, factor) * share, cap))
-        place = place_of(values[i], middle, lift, per_unit)
-        if place < -rules[r + FAR_BELOW] or place > rules[r + FAR_ABOVE]:
+        place = between(place_of(values[i], middle, lift, per_unit), rules[r + LOWEST], rules[r + HIGHEST])
+        if abs(place) > FAR_FROM:
             add_far(place, granted, sums[g])
             continue
         inside = clipped(place)

@@ -7,7 +7,7 @@ import numpy as np
 
 from pdpmean.core.integers import STEPS
 
-__all__ = ["allowance_of", "clipped", "place_of"]
+__all__ = ["allowance_of", "between", "clipped", "place_of"]
 
 
 @numba.njit(nogil=True, inline="always")
@@ -26,3 +26,11 @@ def place_of(value, middle, lift, per_unit):
 def clipped(place):
     """The distance clipped and rounded to whole steps; NaN stays NaN."""
     return np.rint(min(max(place, -float(STEPS)), float(STEPS)))
+
+
+@numba.njit(nogil=True, inline="always")
+def between(place, lowest, highest):
+    """The distance, moved to the nearer of two ends if it lies beyond them; NaN stays NaN."""
+    if place < lowest:
+        return lowest
+    return highest if place > highest else place

@@ -11,10 +11,10 @@ import numpy as np
 from pdpmean.core.compiled import compiled
 from pdpmean.core.integers import STEP_BITS
 from pdpmean.core.kernels.levels import TOGETHER, add_levels, level_of, three_levels, weight_in
-from pdpmean.core.kernels.records import allowance_of, clipped, place_of
+from pdpmean.core.kernels.records import allowance_of, between, clipped, place_of
 from pdpmean.core.kernels.signatures import DOUBLES, LIMITS, RULES, TABLE
-from pdpmean.core.kernels.tables import CAP, FAR_ABOVE, FAR_BELOW, LIFT, MIDDLE, PER_UNIT, RUN, SHARE, add_far
-from pdpmean.core.rules import MISSING_WEIGHT
+from pdpmean.core.kernels.tables import CAP, HIGHEST, LIFT, LOWEST, MIDDLE, PER_UNIT, RUN, SHARE, add_far
+from pdpmean.core.rules import FAR_FROM, MISSING_WEIGHT
 
 __all__ = ["sum_squares"]
 
@@ -66,7 +66,7 @@ def _add_outside(
             level = level_of(starts, allowance)
             weight = np.int64(min(allowance * rules[level, SHARE], rules[level, CAP]))
             if place == place:
-                add_far(place, weight, sums[level])
+                add_far(between(place, rules[level, LOWEST], rules[level, HIGHEST]), weight, sums[level])
             else:
                 sums[level, MISSING_WEIGHT] += weight
 
@@ -79,7 +79,9 @@ def sum_squares(values, budgets, low, high, factor, starts, rules, sums):
     are looked at a second time.
     """
     middle, lift, per_unit = rules[0, MIDDLE], rules[0, LIFT], rules[0, PER_UNIT]
-    far_below, far_above = rules[0, FAR_BELOW], rules[0, FAR_ABOVE]
+    # Values that are not far are clipped anyway, so that bounds matter only on a side where they are far themselves.
+    far_below = FAR_FROM if rules[0, LOWEST] < -FAR_FROM else np.inf
+    far_above = FAR_FROM if rules[0, HIGHEST] > FAR_FROM else np.inf
     for first in range(0, values.size, RUN):
         v, b = values[first : first + RUN], budgets[first : first + RUN]
         inside = 0

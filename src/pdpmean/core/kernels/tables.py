@@ -10,9 +10,9 @@ from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, FAR_WEIGHT, FIRST_FAR, SumR
 
 __all__ = [
     "CAP",
-    "FAR_ABOVE",
-    "FAR_BELOW",
+    "HIGHEST",
     "LIFT",
+    "LOWEST",
     "MIDDLE",
     "NEAR",
     "PER_UNIT",
@@ -23,9 +23,7 @@ __all__ = [
 ]
 
 # The column of each number of a `SumRule`.
-SHARE, CAP, MIDDLE, LIFT, PER_UNIT, NEAR, FAR_BELOW, FAR_ABOVE = (
-    np.uint64(place) for place in range(len(SumRule._fields))
-)
+SHARE, CAP, MIDDLE, LIFT, PER_UNIT, NEAR, LOWEST, HIGHEST = (np.uint64(place) for place in range(len(SumRule._fields)))
 RUN = 1024  # records that are summed before anything is added to the table; so few that no word overflows
 _FAR_ENDS = np.array(FAR_EDGES)
 

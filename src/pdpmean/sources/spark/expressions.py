@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pdpmean.core.checks import LARGEST_BUDGET
 from pdpmean.core.integers import LOW_BITS, STEPS
 from pdpmean.core.model import Model
-from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, TOTAL_LIMIT, TOTAL_UNIT
+from pdpmean.core.rules import FAR_CELLS, FAR_EDGES, FAR_FROM, TOTAL_LIMIT, TOTAL_UNIT
 from pdpmean.passes.cells import Cells
 from pdpmean.passes.summing import Summing
 from pdpmean.sources.spark.positions import BLOCK_BITS, ROW_BITS, Toss
@@ -157,7 +157,8 @@ def sum_columns(rule: Summing) -> list[str]:
         f"{_allowance(rule.model)} as allowance",
         *_level_columns(rule.edges.shape[1]),
         "floor(least(allowance * share, cap)) as granted",
-        "(value - middle) * lift * per_unit as place",
+        "(value - middle) * lift * per_unit as unlimited",
+        "if(unlimited < lowest, lowest, if(unlimited > highest and not isnan(unlimited), highest, unlimited)) as place",
         f"if(place <= {steps}, floor(rint(greatest(place, -{steps}))), if(isnan(place), 0L, {STEPS}L)) as step",
         f"{_far_cell() if rule.far else '-1'} as far_cell",
         f"{missing} as missing",
@@ -186,7 +187,8 @@ def _far_cell() -> str:
     size = "abs(place)"
     cells = " ".join(f"when {size} < {_double(end)} then {cell}" for cell, end in enumerate(FAR_EDGES[:-1]))
     cell = f"(case {cells} else {FAR_CELLS - 1} end)"
-    below, above = "place < -far_below", "place > far_above and not isnan(place)"
+    below = f"place < {_double(-FAR_FROM)}"
+    above = f"place > {_double(FAR_FROM)} and not isnan(place)"
     return f"if({below}, {cell}, if({above}, {cell} + {FAR_CELLS}, -1))"
 
 
