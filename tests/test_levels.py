@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -391,6 +392,38 @@ def test_the_mean_of_everyone_where_the_well_paid_grant_little(shape: dict[str, 
     biased = found_of(values, budgets, weighting="budgets", **shape, **model)
     assert abs(biased.released_mean - 50.0) > 4 * biased.std
     assert biased.levels == ()
+
+
+def shares_by_tier(seed: int) -> tuple[Floats, Floats]:
+    """Yes mostly from those who grant little, hardly ever from the others."""
+    rng = np.random.default_rng(seed)
+    budgets = rng.choice([0.1, 0.5, 1.0], 24_000, p=[0.54, 0.37, 0.09])
+    return (rng.random(budgets.size) < np.where(budgets == 0.1, 0.65, 0.03)).astype(np.float64), budgets
+
+
+def counts_by_tier(seed: int) -> tuple[Floats, Floats]:
+    """A long tail that those who grant little have."""
+    rng = np.random.default_rng(seed)
+    budgets = rng.choice([0.1, 0.5, 1.0], 24_000, p=[0.54, 0.37, 0.09])
+    return rng.negative_binomial(0.7, np.where(budgets == 0.1, 0.12, 0.4)).astype(np.float64), budgets
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+@pytest.mark.parametrize("bounds", [None, (0, None), (0, 100)], ids=str)
+@pytest.mark.parametrize("model", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
+@pytest.mark.parametrize("drawn", [shares_by_tier, counts_by_tier])
+def test_the_means_of_levels_are_those_of_their_people(
+    drawn: Callable[[int], tuple[Floats, Floats]], model: dict[str, Any], bounds: tuple[float, float | None] | None
+) -> None:
+    """In the values' unit, and within the bounds, also where levels have different variances."""
+    values, budgets = drawn(3)
+    found = found_of(values, budgets, bounds=bounds, **model)
+    assert len(found.levels) == 3
+    for level, budget in zip(found.levels, (0.1, 0.5, 1.0), strict=True):
+        difference = level.mean - found.mean
+        own = float(values[budgets == budget].mean() - values.mean())
+        assert abs(difference - own) < 4 * level.std + 0.15 * abs(own)
+        assert level.mean >= (0.0 if bounds else -4 * level.std)
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")

@@ -362,16 +362,18 @@ class Levelled:
     def level_means(self, population: Population) -> tuple[LevelMean, ...]:
         """The mean and error of each level, in the values' unit, shifted so that together they give everyone's mean.
 
-        Levels about which nothing is known are left out.
+        They lie within the bounds. Levels about which nothing is known are left out.
         """
+        unit = population.scale if self.is_bell else self._deviation * self.released.location.half
+        low, high = self.plan.bounds
         mean_of_all = float(self.errors.share @ self.means)
         errors = np.sqrt(self.errors.variances)
         return tuple(
             LevelMean(
                 *budgets,
                 share,
-                finite(population.mean + population.scale * (mean - mean_of_all)),
-                finite(population.scale * error),
+                finite(min(max(population.mean + unit * (mean - mean_of_all), low), high)),
+                finite(unit * error),
             )
             for budgets, share, mean, error, is_known in zip(
                 self.planned.budgets,
