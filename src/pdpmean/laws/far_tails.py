@@ -31,10 +31,6 @@ MISFIT = 0.25
 """The fraction by which the weight of a far cell may differ from what its tail predicts."""
 
 _EDGES = FAR_EDGES[: SEEN_CELLS + 1]
-# The histogram's posterior over tails is raised to this power. All families are wrong, and what tells them apart is
-# mostly the bulk: the gaps between whole numbers, say, are no evidence of how the tail falls.
-_FLATTENING = 0.6
-
 _LIKELIEST = 12  # atoms of the histogram's posterior that are varied; the others hold some 2 % together
 _MOST_AGAINST = 6.0  # nats: the most that a single far cell may say against a tail
 
@@ -132,7 +128,7 @@ def learn_tails(readings: Sequence[Reading], geometry: Geometry, far: Floats, pr
     """
     anchor_outside = geometry.ends < 0
     all_atoms = stack_atoms(readings, geometry.log_unit, geometry.limit)
-    atoms = all_atoms.flattened(_FLATTENING).likeliest(_LIKELIEST).from_other_side(anchor_outside)
+    atoms = all_atoms.likeliest(_LIKELIEST).from_other_side(anchor_outside)
     varied = _variations(atoms, geometry, _seen_up_to(readings, geometry))
     starts = _starts(far)
     free = _free_tails(starts, geometry, present)

@@ -118,12 +118,6 @@ class TailAtoms(NamedTuple):
             *(np.where(where.reshape(where.shape + (1,) * (array.ndim - 2)), array[:, ::-1], array) for array in self)
         )
 
-    def flattened(self, power: float) -> TailAtoms:
-        """The atoms with probabilities raised to this power, below 1: nearer to each other, with the same sum."""
-        flat = self.weight**power
-        total = self.weight.sum(axis=-1) / np.maximum(flat.sum(axis=-1), _TINY)
-        return self._replace(weight=flat * total[..., None])
-
     def likeliest(self, number: int) -> TailAtoms:
         """The `number` likeliest atoms of each side, rescaled so that they stand for all."""
         best = np.argpartition(self.weight, -number, axis=-1)[..., -number:]

@@ -9,7 +9,7 @@ must add up to the total.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -48,13 +48,15 @@ _MISFIT = 0.3
 _MISFIT_PER_CELL_INWARD = 0.15
 _LARGEST_MISFIT = 1.0
 
-# Half octaves. Further in, an empty cell says no more against a family than one with much weight: whole numbers leave
-# gaps between them.
-_GAPS_COUNT_UP_TO = 1
+# Inner cells are compared in bins of this many half octaves. Whole numbers leave gaps between half octaves, and heap up
+# in others. Cell by cell, families of whole numbers would fit so much better than all others that their tails, too,
+# would be taken for certain.
+_INNER_BIN = 4
 
 _ALL_CELLS = np.ones(WINDOW, dtype=np.float32)
 
 Ints = NDArray[np.integer[Any]]
+Reals = TypeVar("Reals", Floats, NDArray[np.float32])
 
 
 class Sides(NamedTuple):
@@ -105,7 +107,7 @@ class TailFit(NamedTuple):
 def fit_tails(sides: Sides) -> TailFit:
     """The joint posterior of both sides of each group."""
     pairs = _shortlist(sides)
-    log_weight = _log_likelihoods(sides, _cells_inward(sides), pairs)
+    log_weight = _log_likelihoods(sides, _Bins.of(sides), pairs)
     log_prior_of_scale = np.take_along_axis(sides.log_prior[:, None], pairs.scale, axis=-1)
     log_weight += (tails().log_prior[pairs.family] + log_prior_of_scale - np.log(_MASSES.size))[..., None]
     log_weight -= _penalty_of_masses(sides)[:, :, None]
@@ -125,12 +127,58 @@ def _cells_inward(sides: Sides) -> Ints:
     return inward
 
 
-def _misfits(sides: Sides, inward: Ints) -> Floats:
-    """By cell: the fraction by which its weight may differ from a family's, by sampling or as no family is exact."""
-    misfit = np.minimum(_MISFIT + _MISFIT_PER_CELL_INWARD * inward, _LARGEST_MISFIT)
-    sampling = np.sqrt(0.5 * (sides.nats / sides.people)[:, None, None] / np.maximum(sides.cells, 1.0))
-    both: Floats = np.hypot(misfit, sampling)
-    return both
+class _Bins(NamedTuple):
+    """The cells as they are compared with families: outer ones one by one, inner ones in bins of several cells.
+
+    All fields are by group, side and cell. The last cell of a bin stands for all of it, and the others are empty.
+    """
+
+    before: Floats
+    """How many cells of the bin lie before this one."""
+
+    is_last: Floats
+    """1 for the last cell of a bin, 0 for the others."""
+
+    cells: Floats
+    """Noisy weight in nats."""
+
+    noise: Floats
+    """The size of the noise."""
+
+    misfits: Floats
+    """The fraction by which the weight may differ from a family's, by sampling or as no family is exact."""
+
+    largest_base: Floats
+    """That is a fraction of what the family expects, but of no more than this: in outer cells, of what they hold."""
+
+    @classmethod
+    def of(cls, sides: Sides) -> _Bins:
+        """The bins of these histograms."""
+        inward = _cells_inward(sides)
+        is_inner = inward > 0
+        place_in_bin = (inward - 1) % _INNER_BIN  # counted inwards
+        before = np.where(is_inner, _INNER_BIN - 1 - place_in_bin, 0)
+        is_last = (~is_inner | (place_in_bin == 0)).astype(np.float64)
+        cells = _sums_of_bins(sides.cells, np.maximum(np.arange(CELLS) - before, 0), is_last)
+        misfit = np.minimum(_MISFIT + _MISFIT_PER_CELL_INWARD * inward, _LARGEST_MISFIT)
+        sampling = np.sqrt(0.5 * (sides.nats / sides.people)[:, None, None] / np.maximum(cells, 1.0))
+        largest_base = np.where(is_inner, np.inf, np.maximum(cells, 0))
+        return cls(
+            before=before.astype(np.float64),
+            is_last=is_last,
+            cells=cells,
+            noise=np.sqrt(before + 1),
+            misfits=np.hypot(misfit, sampling),
+            largest_base=largest_base,
+        )
+
+
+def _sums_of_bins(cells: Reals, starts: Ints, is_last: Reals) -> Reals:
+    """The sum of each bin in the place of its last cell, and 0 elsewhere; `starts` are the first cells of the bins."""
+    up_to = np.zeros((*cells.shape[:-1], cells.shape[-1] + 1), dtype=cells.dtype)
+    np.cumsum(cells, axis=-1, out=up_to[..., 1:])
+    sums: Reals = (up_to[..., 1:] - np.take_along_axis(up_to, starts, axis=-1)) * is_last
+    return sums
 
 
 class _Pairs(NamedTuple):
@@ -192,21 +240,18 @@ def _scores(linear: NDArray[np.float32], square: NDArray[np.float32], families: 
     return scores
 
 
-def _log_likelihoods(sides: Sides, inward: Ints, pairs: _Pairs) -> Floats:
+def _log_likelihoods(sides: Sides, bins: _Bins, pairs: _Pairs) -> Floats:
     """By group, side, pair and mass: the log likelihood minus that of noise alone.
 
     This is the slowest part of a reading, hence single precision and arrays that are reused.
     """
     group, side = np.ogrid[: pairs.scale.shape[0], :2]
     around = group[..., None], side[..., None], pairs.scale
-    window = _windows(sides.cells)[around]
-    misfit = _windows(_misfits(sides, inward))[around]
-    expected = tails().cells.astype(np.float32)[pairs.family]
-    expected *= sides.nats.astype(np.float32)[:, None, None, None]
-    expected *= _IS_IN_HISTOGRAM[pairs.scale]
-    # The misfit is a fraction of what is expected, but in outer cells of no more than what the cell holds.
-    largest_base = _windows(np.where(inward > _GAPS_COUNT_UP_TO, np.inf, np.maximum(sides.cells, 0)))[around]
-    noise_alone = np.abs(window) @ _ALL_CELLS
+    columns = (bins.cells, bins.noise, bins.misfits, bins.largest_base)
+    window, noise, misfit, largest_base = (_windows(column)[around] for column in columns)
+    noise = np.maximum(noise, 1)  # beyond the ends of the histogram
+    expected = _expected(sides, bins, pairs, around)
+    noise_alone = (np.abs(window) / noise) @ _ALL_CELLS
     log = np.empty((*pairs.family.shape, _MASSES.size))
     scale = np.empty_like(window)  # holds the expected weight first, then the scale of the error
     distance = np.empty_like(window)
@@ -214,10 +259,19 @@ def _log_likelihoods(sides: Sides, inward: Ints, pairs: _Pairs) -> Floats:
         np.multiply(expected, mass, out=scale)
         np.abs(np.subtract(window, scale, out=distance), out=distance)
         np.multiply(np.minimum(scale, largest_base, out=scale), misfit, out=scale)
-        scale += 1
+        scale += noise
         distance /= scale
         log[..., number] = noise_alone - distance @ _ALL_CELLS
     return log
+
+
+def _expected(sides: Sides, bins: _Bins, pairs: _Pairs, around: tuple[Ints, ...]) -> NDArray[np.float32]:
+    """By group, side, pair and cell of the window: the weight of the bin if all weight is on this side, in nats."""
+    cells = tails().cells.astype(np.float32)[pairs.family]
+    cells *= sides.nats.astype(np.float32)[:, None, None, None]
+    cells *= _IS_IN_HISTOGRAM[pairs.scale]
+    starts = np.maximum(np.arange(WINDOW) - _windows(bins.before)[around], 0)
+    return _sums_of_bins(cells, starts.astype(np.int64), _windows(bins.is_last)[around])
 
 
 def _penalty_of_masses(sides: Sides) -> Floats:

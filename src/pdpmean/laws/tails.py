@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfc, gammainc, ndtr
+from scipy.special import erfc, ndtr
 
 from pdpmean.core.types import Floats
 
@@ -71,19 +71,6 @@ def _even(power: float, d: Floats) -> Floats:
     return np.asarray(np.clip(1 - d, 0, 1) ** power)
 
 
-def _counts(unit: float, ratio: float, d: Floats) -> Floats:
-    """Geometric: whole numbers from 1, each `ratio` times as frequent as the one before.
-
-    The `unit` is a little off 1 because the anchor lies a little beside 0.
-    """
-    return np.asarray(ratio ** np.maximum(np.floor(d / unit) - 1, 0))
-
-
-def _poisson(unit: float, mean: float, d: Floats) -> Floats:
-    """Poisson: whole numbers from 1 that thin out faster and faster."""
-    return np.asarray(gammainc(np.maximum(np.floor(d / unit), 1), mean) / gammainc(1.0, mean))
-
-
 def _one_cell(more: float, d: Floats) -> Floats:
     """Nearly equal values, and a share of `more` a little farther out.
 
@@ -122,11 +109,6 @@ def _families() -> Iterator[tuple[float, Survival]]:
     for power in (3.0, 4.5):
         yield 0.03, partial(_log_logistic, power)
         yield 0.03, partial(_frechet, power)
-    for unit in (0.98, 1.02):
-        for ratio in (0.15, 0.3, 0.5, 0.7, 0.85):
-            yield 0.012, partial(_counts, unit, ratio)
-        for mean in (1.0, 2.5, 5.0):
-            yield 0.012, partial(_poisson, unit, mean)
     for first in (_normal, partial(_log_normal, 0.4), partial(_one_cell, 0.0)):
         for share in (0.08, 0.2):
             for ratio in (4.0, 9.0):
