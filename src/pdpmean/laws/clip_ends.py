@@ -50,17 +50,11 @@ def choose_clips(
     readings: Sequence[Reading],
     summed: Sequence[Counted],
     bounds: tuple[float, float],
-    tail_factors: Sequence[float] | None = None,
 ) -> list[tuple[float, float]]:
     """The clipping bounds (low, high) of each group: finite, within `bounds`, and low < high.
 
-    `summed` has the weights behind the sums that will be clipped. With `tail_factors`, one per group, the tails are
-    taken to hold that many times the weight that was read.
+    `summed` has the weights behind the sums that will be clipped, relative to the noise scale of their mean.
     """
-    if tail_factors is not None:
-        readings = [
-            reading.with_tails((factor, factor)) for reading, factor in zip(readings, tail_factors, strict=True)
-        ]
     closed = closed_sides([reading.anchor for reading in readings], bounds)
     clips: list[tuple[float, float]] = []
     for start in range(0, len(readings), TOGETHER):

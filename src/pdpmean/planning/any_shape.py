@@ -151,8 +151,8 @@ class AnyShapePlanner(Locating, Planner):
     def _expected(self, sums: Sums) -> ExpectedError:
         """The error with these weights, in standard deviations or, between two known bounds, in the values' unit."""
         if self.bounds.are_both_known:
-            return expected_between(shapes_between(self.bounds)[0], self.bounds.half, sums, self.noise_of_sums)
-        return expected_error(BELL, sums, self.noise_of_sums)
+            return expected_between(shapes_between(self.bounds)[0], self.bounds.half, sums, self.census.noise_of_sums)
+        return expected_error(BELL, sums, self.census.noise_of_sums)
 
     def noise_in_deviations(self, forecast: Forecast) -> float:
         """The noise (std) of a sum of one nat, in standard deviations of a skewed population, even if bounds are known.
@@ -160,12 +160,13 @@ class AnyShapePlanner(Locating, Planner):
         Levels are weighed by it. A bell would have less noise, so that counting everyone the same would seem cheaper
         than it is for most columns.
         """
-        return math.sqrt(2) * self.noise_of_sums * SKEWED.best_width(forecast.mean.weight / self.noise_of_sums)
+        noise = self.census.noise_of_sums
+        return math.sqrt(2) * noise * SKEWED.best_width(forecast.mean.weight / noise)
 
     def noise_per_variance(self, nats: float) -> float:
         """The variance of the noise in a sum of one nat, relative to that of the values, if the total is `nats`."""
         width = _LONGER * SKEWED.best_width(nats)
-        return 2 * (self.noise_of_sums * width) ** 2
+        return 2 * (self.census.noise_of_sums * width) ** 2
 
     def has_enough_budget(self, plan: Plan) -> bool:
         """Whether the histogram has enough nats to show how far the population reaches."""

@@ -74,6 +74,14 @@ class Census:
         return self.share > 0
 
     @property
+    def noise_of_sums(self) -> float:
+        """The noise scale of the mean of one nat, in half widths of the clip, for any shape but a bell.
+
+        If the total is private, it is released as the sum of two sides of the clip, and the mean has the noise of both.
+        """
+        return math.sqrt(2) if self.is_noisy else 1.0
+
+    @property
     def total(self) -> float:
         """The sum of all allowances, in nats."""
         return self.profile.total if self.granted is None else self.granted

@@ -205,14 +205,6 @@ class Forecaster(ABC):
             return LARGEST_WEIGHT
         return min(self.choices.saturation / self.model.budget_per_allowance * share, LARGEST_WEIGHT)
 
-    @property
-    def noise_of_sums(self) -> float:
-        """The noise scale of the mean of one nat, in half widths of the clip.
-
-        If the total is private, it is released as the sum of two sides of the clip, and the mean has the noise of both.
-        """
-        return math.sqrt(2) if self.census.is_noisy else 1.0
-
 
 @dataclass(frozen=True)
 class Locating(Forecaster):

@@ -66,13 +66,13 @@ class KnownBoundsPlanner(Planner):
 
     def _error_if_even(self, plan: Plan) -> float:
         """The error (std) of a plan if values are spread evenly between the bounds."""
-        return expected_between(EVENLY, self.bounds.half, plan.mean, self.noise_of_sums).std
+        return expected_between(EVENLY, self.bounds.half, plan.mean, self.census.noise_of_sums).std
 
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:  # noqa: ARG002
         """The forecast for these shares, if values fill the bounds, which are `width` from their middle."""
         private = self.census.is_noisy
         weight_cap, mean = self.averaging(shares["sum"], _CAP_CONSTANT_UNBOUNDED if private else _CAP_CONSTANT)
-        expected = expected_between(shapes_between(self.bounds)[0], width, mean, self.noise_of_sums)
+        expected = expected_between(shapes_between(self.bounds)[0], width, mean, self.census.noise_of_sums)
         return Forecast(
             shape=self.shape,
             bounds=self.bounds,
@@ -98,7 +98,7 @@ class KnownBoundsPlanner(Planner):
 
         Their standard deviation, half the width of the bounds, is the largest possible.
         """
-        return math.sqrt(2) * self.noise_of_sums
+        return math.sqrt(2) * self.census.noise_of_sums
 
     def has_enough_budget(self, plan: Plan) -> bool:
         """Whether the weight is large enough for an interval that is narrower than the bounds."""

@@ -126,7 +126,7 @@ class ExpectedError(NamedTuple):
 
 
 def expected_error(shape: NamedShape, mean: Sums, noise_of_sums: float) -> ExpectedError:
-    """The expected error with these weights in the sums; `noise_of_sums` is that of `Forecaster`."""
+    """The expected error with these weights in the sums; `noise_of_sums` is that of `Census`."""
     width = shape.best_width(mean.weight / noise_of_sums)
     inflation = 1 + _LOST_PER_ROOT / math.sqrt(max(mean.weight, _LEAST_WEIGHT))
     return ExpectedError(

@@ -131,7 +131,7 @@ class Plan(Forecast):
         """
         if self.given_shape != "any":
             return {}
-        noise = math.sqrt(2) if self.census.is_noisy else 1.0
+        noise = self.census.noise_of_sums
         if self.in_deviations:
             return {shape.words: expected_error(shape, self.mean, noise).std for shape in NAMED_SHAPES}
         half = self.bounds.half

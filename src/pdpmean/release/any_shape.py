@@ -15,7 +15,7 @@ from pdpmean.core.integers import STEPS, steps_per_unit
 from pdpmean.core.types import Floats
 from pdpmean.laws.clip_ends import choose_clips
 from pdpmean.laws.lattice import Lattice, everywhere
-from pdpmean.laws.reading import Reading, read_histograms
+from pdpmean.laws.reading import Counted, Reading, read_histograms
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Location, PrivateTotalSums, PublicTotalSums
 from pdpmean.randomness import Randomness
@@ -25,12 +25,6 @@ from pdpmean.release.shape import ExactSums, KeptGroups
 from pdpmean.release.squares import SquareClip, noisy_sums
 
 __all__ = ["AnyShapeRelease", "FarClip"]
-
-# The factor on the tails, where levels may differ, is (nats in the sums / _FACTOR_NATS)**_FACTOR_POWER, but at least 1
-# and at most _LARGEST_FACTOR. Chosen by simulation; the optimum is flat.
-_LARGEST_FACTOR = 2.0
-_FACTOR_NATS = 250.0
-_FACTOR_POWER = 0.4
 
 
 @dataclass(frozen=True)
@@ -74,8 +68,7 @@ class AnyShapeRelease:
         bounds = kept.plans[0].bounds  # the same in all plans
         histograms = noisy_histograms(kept.values, kept.weights, kept.sizes, kept.centers, randomness, bounds)
         readings = read_histograms(histograms, [plan.behind_histogram for plan in kept.plans], bounds)
-        behind_sums = [plan.behind_sums for plan in kept.plans]
-        clips = choose_clips(readings, behind_sums, bounds, list(map(_tail_factor, kept.plans)))
+        clips = choose_clips(readings, list(map(_relative_to_noise, kept.plans)), bounds)
         return [
             _location(center, reading, bounds if _must_span_bounds(reading, bounds) else clip)
             for center, reading, clip in zip(kept.centers, readings, clips, strict=True)
@@ -93,16 +86,10 @@ class AnyShapeRelease:
         return noisy_sums(plan, clip, sums, randomness)
 
 
-def _tail_factor(plan: Plan) -> float:
-    """The factor by which the tails are taken to be heavier than the histogram says, where levels may differ.
-
-    In the histogram, people count in proportion to their budgets, and those who grant little may have longer tails.
-    But if there is little budget, a wider clip adds more noise than it saves in clipping bias.
-    """
-    if plan.levels is None:
-        return 1.0
-    factor: float = (plan.behind_sums.nats / _FACTOR_NATS) ** _FACTOR_POWER
-    return min(max(factor, 1.0), _LARGEST_FACTOR)
+def _relative_to_noise(plan: Plan) -> Counted:
+    """The weights behind the sums, relative to the noise scale of the mean of one nat."""
+    counted = plan.behind_sums
+    return counted._replace(nats=counted.nats / plan.census.noise_of_sums)
 
 
 def _must_span_bounds(reading: Reading, bounds: Bounds) -> bool:
