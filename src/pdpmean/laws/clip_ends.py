@@ -15,7 +15,6 @@ import numpy as np
 from pdpmean.core.numbers import finite
 from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
-from pdpmean.laws.histogram import CELLS
 from pdpmean.laws.reading import TOGETHER, Counted, Reading, closed_sides
 from pdpmean.laws.tail_atoms import TailAtoms, stack_atoms
 from pdpmean.laws.tails import FINE
@@ -32,11 +31,6 @@ _TRIED = FINE // 2 * np.arange(-10, 40)  # ends that are tried: every quarter oc
 _BEYOND_VISIBLE = 12  # half octaves: no end lies farther beyond the outermost visible cell
 _LIKELIEST = 64  # atoms per side that enter the cost
 
-# A clip is widened for safety as long as that costs next to nothing. Three limits:
-_VARIANCE_SEEN = 25.0  # nats per squared half width; in a wider clip, noise hides the variance itself
-_NEGLIGIBLE_NOISE = 0.35  # std of noise over std of sampling: together they are 6 % more than sampling alone
-_MOST_WIDENING = 2.0  # times the width: tails are hardly ever so much longer than they seem
-
 _NARROWEST = 2.0**-38  # least width of a clip, relative to the size of its ends
 _LEAST_WIDTH = 2.0**-1000  # least width of a clip in absolute terms
 
@@ -47,9 +41,7 @@ _EMPTY = 0.8  # a larger probability than this that the other side is empty
 
 @quietly
 def choose_clips(
-    readings: Sequence[Reading],
-    summed: Sequence[Counted],
-    bounds: tuple[float, float],
+    readings: Sequence[Reading], summed: Sequence[Counted], bounds: tuple[float, float]
 ) -> list[tuple[float, float]]:
     """The clipping bounds (low, high) of each group: finite, within `bounds`, and low < high.
 
@@ -104,45 +96,9 @@ def _reaches(readings: Sequence[Reading], summed: Sequence[Counted], limit: Floa
         best = _cost(atoms, noise, without_noise, if_empty).argmin(axis=-1)[..., None]
         best_end = np.take_along_axis(ends, best, axis=-1)[..., 0]
         reach = np.where(is_empty, 0.0, np.maximum(best_end, at_least))
-    variance = np.maximum(_variances(atoms, ~is_empty), _visible_variances(readings))
-    reach = reach * _free_widening(variance, nats, people, reach)
     outermost = visible.max(axis=1, keepdims=True)
     at_most = np.where(outermost > 0, 2 ** ((outermost + _BEYOND_VISIBLE) / 2), np.inf)
     return _past_anchor(readings, atoms, nats, people, np.minimum(np.minimum(reach, at_most), limit))
-
-
-def _free_widening(variance: Floats, nats: Floats, people: Floats, reach: Floats) -> Floats:
-    """By group: the factor, at least 1, by which the clip can be widened at next to no cost.
-
-    The margin is worth having, since tails are never quite what the posterior expects.
-    """
-    cheap = _NEGLIGIBLE_NOISE * np.sqrt(2 * variance / people) * nats
-    widest = np.minimum(cheap, np.sqrt(variance * nats / _VARIANCE_SEEN))
-    total = reach.sum(axis=1)
-    factor: Floats = np.where(total > 0, np.clip(widest / np.maximum(total, 1e-300), 1.0, _MOST_WIDENING), 1.0)
-    return factor[:, None]
-
-
-def _variances(atoms: TailAtoms, is_occupied: Bools) -> Floats:
-    """By group: the mean square distance from the anchor according to the scales of the tails on occupied sides."""
-    by_side = (atoms.weight * atoms.mass * 2**atoms.log_scale).sum(axis=2)
-    variance: Floats = np.where(is_occupied, by_side, 0.0).sum(axis=1)
-    return variance
-
-
-def _visible_variances(readings: Sequence[Reading]) -> Floats:
-    """By group: the variance of the values in the cells up to the outermost visible one, on each side.
-
-    Where most values are near the anchor and the rest far from it, the scale of a tail says little about it.
-    """
-    cells = np.array([reading.cells / reading.nats for reading in readings])
-    visible = np.array([reading.visible for reading in readings])
-    inside = np.where(np.arange(CELLS) < visible[..., None], cells, 0.0)
-    distances = 2.0 ** ((np.arange(CELLS) + 0.5) / 2)  # in the middle of each cell, in units of the first
-    mean = ((inside[:, 1] - inside[:, 0]) * distances).sum(axis=-1)
-    mean_square = (inside * distances**2).sum(axis=(1, 2))
-    variances: Floats = np.maximum(mean_square - mean**2, 0.0)
-    return variances
 
 
 def _mean_scales(atoms: TailAtoms) -> Floats:

@@ -36,8 +36,8 @@ __all__ = [
 _CUTS = np.geomspace(1e-9, 0.4, 120)  # the fractions of a tail that clips are tried for
 _SKEW = 0.7  # the standard deviation of the logarithm of wages, about
 # The best clip is not known, but read off the histogram. Relative to that of the best clip in hindsight, the error is
-# 1 + 7.4 / sqrt(weight), with the weight in nats but at least 50; by simulation.
-_LOST_PER_ROOT, _LEAST_WEIGHT = 7.4, 50.0
+# 1 + 3.5 / sqrt(weight), with the weight in nats but at least 50; by simulation.
+_LOST_PER_ROOT, _LEAST_WEIGHT = 3.5, 50.0
 
 
 @dataclass(frozen=True)
