@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from rude import RUDE, boxed, rude_entry
 
 from pdpmean import InvalidInputError
 from pdpmean.core.groups import MOST_GROUPS, check_groups
+from pdpmean.sources import labels
 from pdpmean.sources.labels import codes_of
 
 
@@ -67,6 +71,46 @@ def test_codes(column: Any) -> None:
     codes = codes_of(column, ["a", "b"])
     assert codes.tolist() == [1, 0, 2, 2, 1]
     assert codes.dtype == np.int32
+
+
+TEXT = ["b", "a", "c", None, "b"]
+TYPED = {
+    "pandas text": pd.Series(TEXT, dtype="str"),
+    "pandas category": pd.Series(TEXT, dtype="category"),
+    "polars text": pl.Series(TEXT),
+    "polars category": pl.Series(TEXT, dtype=pl.Categorical),
+    "arrow": pa.array(TEXT),
+    "arrow view": pa.array(TEXT, pa.string_view()),
+    "arrow dictionary": pa.array(TEXT).dictionary_encode(),
+    "arrow in chunks": pa.chunked_array([TEXT[:2], [], TEXT[2:]]),
+}
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_columns_of_text_are_not_looked_up_one_by_one(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(labels, "text_of", None)
+    monkeypatch.setattr(labels, "_PART", 2)
+    assert codes_of(TYPED[kind], ["a", "b"]).tolist() == [1, 0, 2, 2, 1]
+    assert codes_of(TYPED[kind][:0], ["a", "b"]).size == 0
+
+
+@pytest.mark.parametrize("last", [25, 10])
+def test_a_missing_entry_does_not_change_the_names_of_intervals(last: int) -> None:
+    """If 25 were cut into none, the list of entries would hold intervals of doubles."""
+    intervals = pd.cut(pd.Series([5, 15, last]), [0, 10, 20])
+    assert codes_of(intervals, ["(10, 20]", "(0, 10]"])[:2].tolist() == [1, 0]
+
+
+def test_columns_whose_entries_may_be_anything_are() -> None:
+    assert codes_of(pl.Series([b"a", ["b"], "b"], dtype=pl.Object), ["b", "a"]).tolist() == [2, 2, 0]
+    days = [date(2026, 11, 19), date(2026, 11, 20)]
+    assert codes_of(pa.array(days), ["2026-11-20", "2026-11-19"]).tolist() == [1, 0]
+
+
+def test_text_that_arrow_cannot_hold_is_of_no_group() -> None:
+    categories = pd.Index(["a", "\ud800", "b"], dtype=object)
+    column = pd.Series(pd.Categorical.from_codes([0, 1, 2], categories))
+    assert codes_of(column, ["b", "a"]).tolist() == [1, 2, 0]
 
 
 @pytest.mark.parametrize("name", RUDE)
@@ -129,7 +173,17 @@ def test_entries_are_found_by_their_text(column: Any, groups: Any) -> None:
     assert codes_of(column, groups).tolist() == [1, 2, 0]
 
 
-@pytest.mark.parametrize("column", [pd.Series([3, 7, 1]), pd.Series([3, 7, None]), np.ma.masked_equal([3, 7, 1], 1)])
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series([3, 7, 1]),
+        pd.Series([3, 7, None]),
+        pd.Series([3, 7, None], dtype="Int64"),
+        pl.Series([3, 7, None]),
+        pa.array([3, 7, None]),
+        np.ma.masked_equal([3, 7, 1], 1),
+    ],
+)
 def test_a_missing_entry_changes_nobody_elses_group(column: Any) -> None:
     """With one, pandas turns a column of whole numbers into one of doubles."""
     assert codes_of(column, [3, 7]).tolist() == [0, 1, 2]

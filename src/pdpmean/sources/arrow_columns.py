@@ -19,7 +19,7 @@ from pdpmean.core.traces import load_kernels
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["Places", "check_numeric", "equal_to", "listed", "numbers"]
+__all__ = ["Places", "check_numeric", "equal_to", "holds_text_or_numbers", "listed", "numbers"]
 
 _NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity|nan))$"
 # A table of positions is made for listed integers up to this size, within a range of at most this width.
@@ -49,6 +49,13 @@ def check_numeric(kind: pa.DataType, role: str, name: str) -> None:
             name=role,
             value=name,
         )
+
+
+def holds_text_or_numbers(kind: pa.DataType) -> bool:
+    """Whether entries of this type can be compared with labels, as text or as numbers."""
+    held = kind.value_type if pa.types.is_dictionary(kind) else kind
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, _is_text)
+    return any(test(held) for test in tests)
 
 
 def _is_text(kind: pa.DataType) -> bool:

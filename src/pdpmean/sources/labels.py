@@ -27,9 +27,23 @@ def codes_of(column: Any, groups: Sequence[Hashable], *, role: str = "groups", n
     """
     kind = getattr(column, "dtype", None)
     if isinstance(kind, np.dtype) and kind.kind in "biufU":
-        return _codes_in_array(np.asanyarray(column), groups, role, name)
+        array = np.asanyarray(column)
+        return _codes_in_parts(arrow_type(array), lambda places: by_parts(places.of, array), groups, role, name)
+    typed = _typed_in_arrow(column)
+    if typed is not None:
+        return _codes_in_parts(typed.type, lambda places: in_threads(places.of, _parts(typed)), groups, role, name)
+    categories = getattr(kind, "categories", None)
+    if categories is not None and hasattr(column, "array"):
+        # A missing entry may turn the categories into others as they are listed: intervals into those of doubles.
+        of_categories = np.append(_codes_by_text(categories.tolist(), groups), np.int32(len(groups)))
+        codes: NDArray[np.int32] = of_categories[column.array.codes]  # -1 if missing: the last one
+        return codes
+    return _codes_by_text(column.tolist() if hasattr(column, "tolist") else entries_of(column, name), groups)
+
+
+def _codes_by_text(entries: Sequence[Any], groups: Sequence[Hashable]) -> NDArray[np.int32]:
+    """The position of each entry's text in the list of groups."""
     positions: dict[str | None, int] = {str(label): position for position, label in enumerate(groups)}
-    entries = column.tolist() if hasattr(column, "tolist") else entries_of(column, name)
     return np.fromiter((positions.get(text_of(entry), len(groups)) for entry in entries), np.int32, len(entries))
 
 
@@ -61,12 +75,40 @@ def text_or_missing(entry: Any) -> str | None:
     return text_of(entry)
 
 
-def _codes_in_array(column: NDArray[Any], groups: Sequence[Hashable], role: str, name: str) -> NDArray[np.int32]:
-    """The positions for an array of numbers or text, found by Arrow in threads."""
+def _codes_in_parts(
+    kind: Any, looked_up: Callable[[Any], Iterable[NDArray[np.int32]]], groups: Sequence[Hashable], role: str, name: str
+) -> NDArray[np.int32]:
+    """The positions in a column of this Arrow type, whose parts are looked up in the `Places` of the groups."""
     from pdpmean.sources.arrow_columns import Places, listed
 
-    places = Places(listed(tuple(str(label) for label in groups), arrow_type(column), role, name))
-    return np.concatenate([np.empty(0, np.int32), *by_parts(places.of, column)])
+    places = Places(listed(tuple(str(label) for label in groups), kind, role, name))
+    return np.concatenate([np.empty(0, np.int32), *looked_up(places)])
+
+
+def _typed_in_arrow(column: Any) -> Any:
+    """A pandas, polars or Arrow column of text or numbers as a chunked array; None if its entries may be any objects.
+
+    Only its type decides, and text that Arrow cannot hold.
+    """
+    if not hasattr(column, "__arrow_c_stream__") and not hasattr(column, "__arrow_c_array__"):
+        return None
+    kind = getattr(column, "dtype", None)
+    if kind == np.dtype(object) or str(kind) == "Object":  # that of polars: its stream would hold addresses
+        return None
+    import pyarrow as pa
+
+    from pdpmean.sources.arrow_columns import holds_text_or_numbers
+
+    with suppress(Exception):  # of the column's engine, whose message may quote an entry
+        typed = pa.chunked_array([column] if isinstance(column, pa.Array) else column)
+        return typed if holds_text_or_numbers(typed.type) else None
+    return None
+
+
+def _parts(column: Any) -> Iterator[Any]:
+    """A chunked array in parts of limited size."""
+    for chunk in column.chunks:
+        yield from (chunk.slice(start, _PART) for start in range(0, len(chunk), _PART))
 
 
 def arrow_type(column: NDArray[Any]) -> Any:
