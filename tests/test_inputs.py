@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -31,7 +32,7 @@ from pdpmean.core.checks import (
     check_probability,
 )
 from pdpmean.errors import InvalidInputError
-from pdpmean.sources.private_columns import private_numbers, private_records, public_records
+from pdpmean.sources.private_columns import number_or_missing, private_numbers, private_records, public_records
 
 INF, NAN = math.inf, math.nan
 
@@ -391,6 +392,14 @@ def test_budgets_that_are_no_numbers_are_refused(budgets: Any) -> None:
     with pytest.raises(InvalidInputError, match="budgets must be numbers") as caught:
         check_budgets(budgets)
     assert caught.value.name == "budgets"
+
+
+def test_a_complex_entry_is_missing_without_a_warning() -> None:
+    """NumPy would warn, and take the real part."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert math.isnan(number_or_missing(np.clongdouble(1 + 1j)))
+    assert not caught
 
 
 def test_complex_budgets_are_refused() -> None:

@@ -384,9 +384,13 @@ def test_groups_are_located_each_by_its_own_plan(monkeypatch: pytest.MonkeyPatch
             assert location.half == plan.clip_width * location.spread / MEDIAN_SIZE
 
 
-def test_every_portion_of_groups_has_coins_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are worked out side by side, and one keystream for two threads is safe for neither."""
-    monkeypatch.setattr(locate, "_TOGETHER", 50)
+@pytest.mark.parametrize("size", [0, 3, 300])
+def test_every_portion_of_groups_has_coins_of_its_own(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are worked out side by side, and one keystream for two threads is safe for neither.
+
+    How many records were kept is private, and decides on no portion.
+    """
+    monkeypatch.setattr(locate, "_TOGETHER", 6000)
     locate_some, used = locate._locate_some, [Randomness.seeded(1)]
 
     def spy(*args: Any) -> Any:
@@ -394,10 +398,10 @@ def test_every_portion_of_groups_has_coins_of_its_own(monkeypatch: pytest.Monkey
         return locate_some(*args)
 
     monkeypatch.setattr(locate, "_locate_some", spy)
-    groups = np.repeat(np.arange(10, dtype=np.int32), 30)
-    kept = Batch(np.random.default_rng(1).normal(size=300), np.full(300, 0.5), groups)
+    groups = np.arange(size, dtype=np.int32) % 10
+    kept = Batch(np.random.default_rng(1).normal(size=size), np.full(size, 0.5), groups)
     assert len(locate.locate_kept(kept, lambda some: some.budgets, [plan_mean({0.5: 4000})] * 10, used[0])) == 10
-    assert len(used) == 1 + 7  # portions, the first of one group of 30
+    assert len(used) == 1 + 7  # portions, the first of one group of 4000 people
     assert len(set(map(id, used))) == len(used)
     assert len({source.words(2).tobytes() for source in used}) == len(used)
 

@@ -35,7 +35,7 @@ UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.1, 1.0)}
 
 
 def told(data: Any = FRAME, **options: Any) -> dict[str, Any]:
-    made: Any = estimate_mean(data, value="hours", **{"budget": "epsilon", **options})
+    made: Any = estimate_mean(data, **{"value": "hours", "budget": "epsilon", **options})
     found: dict[str, Any] = json.loads(json.dumps(made.to_dict(), allow_nan=False))
     return found
 
@@ -62,6 +62,15 @@ def test_a_simulation_is_no_release() -> None:
 def test_a_fingerprint_does_not_rest_on_values(model: dict[str, Any]) -> None:
     other = FRAME.assign(hours=VALUES[::-1] * 2 + 1)
     assert told(**model)["run"]["fingerprint"] == told(other, **model)["run"]["fingerprint"]
+
+
+@pytest.mark.parametrize("model", [{}, UNBOUNDED], ids=["bounded", "unbounded"])
+def test_a_fingerprint_does_not_rest_on_text_that_arrow_cannot_hold(model: dict[str, Any]) -> None:
+    asked = {"value": "tier", "equals": "open", **model}
+    column = FRAME["tier"].astype(pd.StringDtype("python"))
+    frames = [FRAME.assign(tier=column), FRAME.assign(tier=column.replace("strict", "\ud800"))]
+    one, other = (told(frame, **asked)["run"]["fingerprint"] for frame in frames)
+    assert one == other
 
 
 def test_a_fingerprint_rests_on_budgets_only_where_they_are_public() -> None:

@@ -178,7 +178,7 @@ class Sums(NamedTuple):
 def stack_far(
     sums: Sequence[PublicTotal | PrivateTotal], clips: Sequence[tuple[float, float]], bounds: tuple[float, float]
 ) -> Floats:
-    """The far cells by group, side and cell; 0 on a side where the clip ends at a bound, since nothing is beyond."""
+    """The far cells by group, side and cell; 0 on a side where no value within the bounds is far."""
     far: Floats = np.array([(group.below, group.above) for group in sums]) * _may_be_far(clips, bounds)[..., None]
     return far
 

@@ -32,8 +32,9 @@ from pdpmean.release.shapes import LOCATING, RELEASES
 
 __all__ = ["locate", "locate_kept", "thinning_of"]
 
-# Values of the groups that are located together; larger arrays do not fit into the processor's cache.
-_TOGETHER = 2**16
+# People in the groups that are located together, of whom a sample is kept; larger arrays do not fit into the
+# processor's cache.
+_TOGETHER = 2**18
 
 
 def locate(source: Source, groups: Sequence[Group], randomness: Randomness) -> list[Group]:
@@ -95,9 +96,10 @@ _Task = tuple[list[_Members], Randomness]
 def _portions(groups: Sequence[_Members]) -> Iterator[list[_Members]]:
     """The groups in portions that are located together.
 
-    A portion fits into the cache. Either all of its groups have a centre to find, or none has.
+    A portion fits into the cache. Either all of its groups have a centre to find, or none has. Plans decide, and not
+    the number of kept records, which is private.
     """
-    numbers = (np.cumsum([indices.size for indices, _ in groups]) // _TOGETHER).tolist()
+    numbers = (np.cumsum([plan.people for _, plan in groups]) // _TOGETHER).tolist()
     kinds = ((number, "center" in plan.shares) for number, (_, plan) in zip(numbers, groups, strict=True))
     portions = itertools.groupby(zip(groups, kinds, strict=True), key=lambda pair: pair[1])
     return ([group for group, _ in portion] for _, portion in portions)

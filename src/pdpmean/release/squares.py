@@ -101,7 +101,7 @@ def _missing(clip: Clip, sums: ExactSums, randomness: Randomness) -> float:
 def _far_cells(clip: Clip, sums: ExactSums, randomness: Randomness) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """B with noise, in nats: the far cells below the clip and those above, each side from the middle outwards.
 
-    Both are empty if the clip has no far cells.
+    Both are empty if the pass had no far cells, as with known bounds for all groups.
     """
     noisy = randomness.add_laplace_to_each(sums.far, STEP_BITS + clip.shift)
     nat = clip.nat

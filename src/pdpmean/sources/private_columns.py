@@ -128,14 +128,14 @@ def number_or_missing(entry: object) -> float:
     An entry may be any object. It is read as the known type that it derives from, and its own methods are not called.
     """
     kind = next((known for known in _NUMBERS if issubclass(type(entry), known)), None)
-    if kind is None:
+    if kind is None or issubclass(type(entry), np.complexfloating):  # reading one as a double would warn
         return math.nan
     try:
         try:
             return float(kind.__float__(entry))
         except OverflowError:
             return math.inf if kind.__gt__(entry, 0) else -math.inf
-    except Exception:  # a number that has no double, such as a complex one
+    except Exception:  # a number that has no double
         return math.nan
 
 

@@ -146,7 +146,8 @@ def _from_pandas(column: Any, category: Category | None, *, numeric: bool) -> pa
     if numeric:
         return pa.array(private_numbers(column, str(column.name)))
     entries = np.asarray(column)
-    return pa.array(category.texts(entries) if category else map(_text, entries), pa.large_string())
+    text = kind if kind is not None and _is_text(kind) else pa.large_string()  # the type shows in the fingerprint
+    return pa.array(category.texts(entries) if category else map(_text, entries), text)
 
 
 def _arrow_type(typed: Any) -> pa.DataType | None:
