@@ -94,7 +94,7 @@ def test_the_shift_has_an_upper_limit() -> None:
 @pytest.mark.parametrize("width", [0.05, 0.219, 0.22, 0.3, 5.0])
 def test_the_noise_of_who_is_near_stays_inside_its_limit(width: float) -> None:
     """Who is hardly near any more leaves little of their share, but never next to nothing."""
-    plan = plan_mean({1.0: 4000}, shape="gaussian", choices=Choices(clip_width=width))
+    plan = plan_mean({1.0: 4000}, shape="gaussian", choices=Choices(clip_half_width=width))
     clip = planned_clip(plan)
     assert isinstance(clip, TentClip)
     assert (clip.near > 0) == (width > 1.25 * NEAR * MEDIAN_SIZE)
@@ -246,8 +246,8 @@ def test_without_noise_it_is_the_weighted_clipped_mean(unbounded: bool) -> None:
     parts = np.where(np.isnan(values), 0.0, weights * (1 - np.abs(clipped)))
     assert released.mean == pytest.approx(float((weights * clipped).sum() / parts.sum()), abs=1e-6)
     assert released.total == pytest.approx(float(parts.sum()), rel=1e-6)
-    # A clip to 3 belongs to a spread of 3 MEDIAN_SIZE / clip_width: near is within a quarter of that.
-    near = np.abs(values - 0.5) < 3.0 * NEAR * MEDIAN_SIZE / plan.clip_width
+    # A clip to 3 belongs to a spread of 3 MEDIAN_SIZE / clip_half_width: near is within a quarter of that.
+    near = np.abs(values - 0.5) < 3.0 * NEAR * MEDIAN_SIZE / plan.clip_half_width
     assert 0 < near.sum() < 5000
     assert released.near == pytest.approx(float((weights * near).sum() / parts.sum()), abs=1e-6)
 
@@ -321,7 +321,7 @@ def noise_of(plan: Plan, name: str, draws: int = 3000) -> tuple[list[int], float
             sample.append(round((released.total * unit - exact) * STEPS))
         else:
             sample.append(round(released.mean * released.total * unit * STEPS))
-    near = NEAR * MEDIAN_SIZE / plan.clip_width
+    near = NEAR * MEDIAN_SIZE / plan.clip_half_width
     return sample, unit * {"sum": STEPS, "tents": STEPS * 4 / 3, "near": 4 / (1 - near)}[name]
 
 

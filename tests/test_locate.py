@@ -263,7 +263,7 @@ def test_gaussian_samples_are_located(mu: float, sigma: float) -> None:
         # The plan gives each some 20 nats or more, so ranks are off by about 1 / 20: by 0.2 sigma, rarely by 1.
         assert abs(location.center - mu) < 1.0 * sigma
         assert 0.3 * MEDIAN_SIZE < location.spread / sigma < 3 * MEDIAN_SIZE
-        assert location.half == plan.clip_width * location.spread / MEDIAN_SIZE
+        assert location.half == plan.clip_half_width * location.spread / MEDIAN_SIZE
         assert not location.degenerate
 
 
@@ -314,7 +314,7 @@ def test_equal_values_are_degenerate() -> None:
         distance = abs(location.center - number)
         assert location.spread == pytest.approx(max(distance, 2.0**-1000), rel=SPREAD_GRAIN / 2**52, abs=0)
         assert location.degenerate
-        assert location.half == plan.clip_width * location.spread / MEDIAN_SIZE
+        assert location.half == plan.clip_half_width * location.spread / MEDIAN_SIZE
 
 
 def test_zeros_are_degenerate() -> None:
@@ -322,7 +322,7 @@ def test_zeros_are_degenerate() -> None:
     location = locate_one(np.zeros(4000), np.full(4000, 0.3), plan, Randomness.seeded(1))
     assert 0 <= location.center < 2.0**26 * 2.0**-1074
     assert (location.spread, location.degenerate) == (2.0**-1000, True)  # raised to what can be divided by
-    assert location.half == plan.clip_width * 2.0**-1000 / MEDIAN_SIZE
+    assert location.half == plan.clip_half_width * 2.0**-1000 / MEDIAN_SIZE
 
 
 @pytest.mark.parametrize(("sigma", "degenerate"), [(2.0**-26, True), (2.0**-20, False)])
@@ -381,7 +381,7 @@ def test_groups_are_located_each_by_its_own_plan(monkeypatch: pytest.MonkeyPatch
         if plan and location:
             assert abs(location.center - 1000 * j) < 0.2 * (1 + j)
             assert location.spread == pytest.approx((1 + j) * MEDIAN_SIZE, rel=0.2)
-            assert location.half == plan.clip_width * location.spread / MEDIAN_SIZE
+            assert location.half == plan.clip_half_width * location.spread / MEDIAN_SIZE
 
 
 def test_every_portion_of_groups_has_coins_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ STEP = 1e-6
 
 def located(plan: Plan, ratio: float, total: float) -> Released:
     """A group located at 0 with a spread of 1, and what was released of it."""
-    location = Location(0.0, 1.0, plan.clip_width / MEDIAN_SIZE)
+    location = Location(0.0, 1.0, plan.clip_half_width / MEDIAN_SIZE)
     return Released(plan, location, Average(ratio, total, near=0.1, near_noise_scale=0.01), None)
 
 
@@ -49,7 +49,7 @@ def plan() -> Plan:
 @pytest.mark.parametrize("shift", [0.0, 0.3, -0.8])
 def test_the_law_against_derivatives_and_quadrature(plan: Plan, shift: float) -> None:
     sigma = 1 / float(size_quantile(shift, 0.5))
-    half = plan.clip_width / MEDIAN_SIZE
+    half = plan.clip_half_width / MEDIAN_SIZE
     width = half / sigma
     tent = float(mean_tent(width, shift))
     ratio, total = float(clipped_mean(width, shift)) / tent, 150.0
@@ -83,8 +83,8 @@ def test_public_tents_are_drawn_to_what_they_should_add_up_to() -> None:
         plan_mean({0.1: 100_000}, shape="gaussian"),
     )
     for plan, low, high in ((few, 0.01, 0.6), (many, 0.95, 1.0)):
-        expected = plan.mean.weight * float(mean_tent(plan.clip_width)) / plan.clip_width
-        trust = tent_trust(plan.scale, plan.clip_width, expected)
+        expected = plan.mean.weight * float(mean_tent(plan.clip_half_width)) / plan.clip_half_width
+        trust = tent_trust(plan.scale, plan.clip_half_width, expected)
         assert low < trust < high
         total, error = evidence(plan, 0.2, 1.5 * expected).tents
         assert total == pytest.approx(expected * (1 + 0.5 * trust))

@@ -64,7 +64,7 @@ def released(
 ) -> MeanEstimate:
     """The result where everything released is exactly what N(center + shift * sigma, sigma**2) leads to."""
     size = float(size_quantile(shift, 0.5))
-    width = plan.clip_width * size / MEDIAN_SIZE
+    width = plan.clip_half_width * size / MEDIAN_SIZE
     half = width * sigma
     clipped = float(clipped_mean(width, shift)) / width
     total = plan.mean.weight if weight is None else weight
@@ -122,7 +122,7 @@ def test_many_groups_are_concluded_as_each_alone(options: dict[str, Any]) -> Non
     plans = [plan_mean({0.5: 8000 + 50 * group, 1.0: 4000}, **options) for group in range(8)]
     given = [None if group % 7 == 3 else plans[group % 8] for group in range(count)]
     located = [
-        Location(float(rng.normal(0, 9)), spread, plan.clip_width * spread / MEDIAN_SIZE) if plan else None
+        Location(float(rng.normal(0, 9)), spread, plan.clip_half_width * spread / MEDIAN_SIZE) if plan else None
         for plan, spread in zip(given, np.exp(rng.normal(0, 3, count)).tolist(), strict=True)
     ]
     averaged = [
@@ -314,11 +314,11 @@ def near_by_chance(plan: Plan, near_noise_scale: float) -> float:
 @pytest.mark.parametrize("options", [{}, UNBOUNDED, {"share": 0.5}])
 def test_too_many_values_near_the_centre_warn(options: dict[str, Any]) -> None:
     plan = plan_mean(TIERS, **options)
-    weight, tent = plan.mean.weight, float(mean_tent(plan.clip_width)) / plan.clip_width
+    weight, tent = plan.mean.weight, float(mean_tent(plan.clip_half_width)) / plan.clip_half_width
     limit = 0.24 + near_by_chance(plan, 0.05)
 
     def warnings(near: float) -> tuple[str, ...]:
-        half = plan.clip_width / MEDIAN_SIZE
+        half = plan.clip_half_width / MEDIAN_SIZE
         averaged = Average(0.0, weight * tent, near=near / tent, near_noise_scale=0.05 / tent)
         return said(concluded(plan, Location(0.0, 1.0, half), averaged, None, promised(plan)))
 
@@ -344,8 +344,8 @@ def test_too_few_values_where_it_was_located_warn(
     plan = plan_mean(people, **options)
     # Of what the tents should add up to: noise of 4/3 nats, tents of at most 1, the scale as for the check above, and
     # a total by a census of two standard deviations of noise a bucket, over its share.
-    tent = float(mean_tent(plan.clip_width)) / plan.clip_width
-    narrower = float(mean_tent(plan.clip_width / 1.0001)) / (plan.clip_width / 1.0001)
+    tent = float(mean_tent(plan.clip_half_width)) / plan.clip_half_width
+    narrower = float(mean_tent(plan.clip_half_width / 1.0001)) / (plan.clip_half_width / 1.0001)
     by_scale = (1 - narrower / tent) / 0.0001 / 0.4287
     weight, square = plan.mean.weight, plan.mean.square
     noise = math.hypot(4 / 3 / (tent * weight), by_scale / plan.scale.weight)
@@ -354,7 +354,7 @@ def test_too_few_values_where_it_was_located_warn(
     by_chance = half_width(0.999, noise, math.hypot(sampling, math.sqrt(square / tent) / weight))
     assert (of_census > 0) == (options is UNBOUNDED)
     assert 0.04 < by_chance < 0.65
-    half = plan.clip_width / MEDIAN_SIZE
+    half = plan.clip_half_width / MEDIAN_SIZE
     for found, warned in ((least - by_chance + 1e-3, ()), (least - by_chance - 1e-3, (FEW,)), (0.01, (FEW,))):
         averaged = Average(0.0, weight * tent * found, near=0.14 / tent, near_noise_scale=0.001)
         assert said(concluded(plan, Location(0.0, 1.0, half), averaged, None, promised(plan))) == warned

@@ -310,7 +310,7 @@ SEVERE: list[Member] = [(1.0, 1.5, "a"), (FAR, 1.5, "a"), (1.0, 1.5, "b"), (FAR,
 
 def severe_losses(*planted: Patch, share: Fraction = USED["whole"]) -> list[float]:
     """What the far record of each group loses: in every step at once it moves the worst way."""
-    first, second = plans_of(UNBOUNDED, clip_width=NARROW, share=share)
+    first, second = plans_of(UNBOUNDED, clip_half_width=NARROW, share=share)
     # At the cap, squares of weights cost the most.
     plans = [replace(plan, weight_cap=1.5 * float(plan.shares["sum"])) for plan in (first, second)]
     return joining_losses(SEVERE, plans, *planted, centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS)[1::2]

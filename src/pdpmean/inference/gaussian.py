@@ -92,7 +92,7 @@ class _Bell(Evidence):
     @property
     def total_per_weight(self) -> float:
         """The approximate mean of ``1 - |z|``: the sum of tents, relative to the total weight."""
-        return centered(self.plan.clip_width).tent / self.plan.clip_width
+        return centered(self.plan.clip_half_width).tent / self.plan.clip_half_width
 
     @property
     def tents(self) -> tuple[float, float]:
@@ -102,7 +102,7 @@ class _Bell(Evidence):
         """
         plan = self.plan
         expected = self.total_per_weight * self.weight
-        trust = 1.0 if plan.census.is_noisy else tent_trust(plan.scale, plan.clip_width, expected)
+        trust = 1.0 if plan.census.is_noisy else tent_trust(plan.scale, plan.clip_half_width, expected)
         total = expected + trust * (self.averaged.total - expected)
         return total, math.sqrt(trust) * tent_error(expected)
 
@@ -195,7 +195,7 @@ def _many_near(group: _Bell, confidence: float) -> bool:
     The released part has noise and sampling error, and also depends on the located scale, which has its own error.
     """
     plan, averaged = group.plan, group.averaged
-    if averaged.near is None or plan.clip_width <= NARROWEST:
+    if averaged.near is None or plan.clip_half_width <= NARROWEST:
         return False
     part = averaged.total / group.weight
     noise, sampling = (_NEAR * error / min(group.growth, 1.0) for error in scale_error(plan.scale))
@@ -213,7 +213,7 @@ def _few_found(group: _Bell, confidence: float) -> bool:
     plan = group.plan
     weight = group.plan.mean.weight
     tent = group.total_per_weight
-    noise, sampling = (centered(plan.clip_width).tent_slope * error for error in scale_error(plan.scale))
+    noise, sampling = (centered(plan.clip_half_width).tent_slope * error for error in scale_error(plan.scale))
     tent_noise = 1 / (float(TENT_PART) * tent * weight)
     tent_sampling = math.sqrt(plan.mean.square / tent) / weight
     census_error = float(plan.shares["sum"]) * plan.census.total_noise_std / weight

@@ -103,15 +103,15 @@ def _bell_level(sums: Average, plan: Plan, nats: float) -> OneLevel:
 
     For small shifts, the clipped mean is the shift times the part of the population inside the clip (`inside`).
     """
-    clipped = centered(plan.clip_width)
-    weight = nats if plan.model.budgets_are_public else sums.total * plan.clip_width / clipped.tent
-    return OneLevel(sums.mean * sums.total * plan.clip_width / clipped.inside, weight, 1.0, 0.0)
+    clipped = centered(plan.clip_half_width)
+    weight = nats if plan.model.budgets_are_public else sums.total * plan.clip_half_width / clipped.tent
+    return OneLevel(sums.mean * sums.total * plan.clip_half_width / clipped.inside, weight, 1.0, 0.0)
 
 
 def weight_noise_std(sums: SumsOfOne, plan: Plan) -> float:
     """The noise (std) of the released weight of a level, in nats, if it is private."""
     if isinstance(sums, Average):
-        return math.sqrt(2) / float(TENT_PART) * plan.clip_width / centered(plan.clip_width).tent
+        return math.sqrt(2) / float(TENT_PART) * plan.clip_half_width / centered(plan.clip_half_width).tent
     return math.sqrt(6)  # of three sums
 
 
@@ -121,7 +121,7 @@ def mean_noise_std(sums: SumsOfOne, plan: Plan, means: Floats) -> Floats:
     A private total adds the noise of three sums: ``(high - low) / (low + middle + high)``.
     """
     if isinstance(sums, Average):
-        return np.full_like(means, math.sqrt(2) * plan.clip_width / centered(plan.clip_width).inside)
+        return np.full_like(means, math.sqrt(2) * plan.clip_half_width / centered(plan.clip_half_width).inside)
     if isinstance(sums, PublicTotalSums):
         return np.full_like(means, math.sqrt(2))
     noise: Floats = np.sqrt(2 * ((1 - means) ** 2 + (1 + means) ** 2 + means**2))

@@ -120,7 +120,7 @@ class AnyShapePlanner(Locating, Planner):
         return Forecast(
             shape=self.shape,
             bounds=self.bounds,
-            clip_width=expected.clip_width,
+            clip_half_width=expected.clip_half_width,
             locate_cap=located.cap,
             weight_cap=weight_cap,
             spared_from=OUT_OF_REACH,
@@ -142,7 +142,7 @@ class AnyShapePlanner(Locating, Planner):
         expected = self._expected(sums)
         return replace(
             forecast,
-            clip_width=expected.clip_width,
+            clip_half_width=expected.clip_half_width,
             mean=sums,
             noise_scale=expected.noise_scale,
             sampling_std=expected.sampling_std,
@@ -161,11 +161,11 @@ class AnyShapePlanner(Locating, Planner):
         than it is for most columns.
         """
         noise = self.census.noise_of_sums
-        return math.sqrt(2) * noise * SKEWED.best_width(forecast.mean.weight / noise)
+        return math.sqrt(2) * noise * SKEWED.best_half_width(forecast.mean.weight / noise)
 
     def noise_per_variance(self, nats: float) -> float:
         """The variance of the noise in a sum of one nat, relative to that of the values, if the total is `nats`."""
-        width = _LONGER * SKEWED.best_width(nats)
+        width = _LONGER * SKEWED.best_half_width(nats)
         return 2 * (self.census.noise_of_sums * width) ** 2
 
     def has_enough_budget(self, plan: Plan) -> bool:

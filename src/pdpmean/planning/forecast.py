@@ -1,4 +1,4 @@
-"""Forecast: the error to expect from given shares of the budget and a given clip width, before any value is read.
+"""Forecast: the error to expect from given shares of the budget and a given clip, before any value is read.
 
 A planner compares many forecasts, so they are plain doubles and quick to compute; only the best becomes a `Plan` with
 exact shares. The error of the mean is Laplace noise plus sampling error, slightly larger because centre and scale are
@@ -66,7 +66,7 @@ class Forecast:
 
     shape: ShapeName
     bounds: Bounds
-    clip_width: float
+    clip_half_width: float
     """Half the width of the clip, in the unit of the errors."""
     locate_cap: float
     """The largest weight of a record in `locate`, in nats."""
@@ -268,7 +268,7 @@ class LocatingForecaster(Locating):
         return Forecast(
             shape=self.shape,
             bounds=self.bounds,
-            clip_width=width,
+            clip_half_width=width,
             locate_cap=located.cap,
             weight_cap=weight_cap,
             spared_from=spared_from,

@@ -103,7 +103,7 @@ class Plan(Forecast):
             "without_privacy": self.without_privacy,
             "saturation": self.saturation,
             "people_beyond_saturation": self.people_beyond_saturation,
-            "clip_width": self.clip_width,
+            "clip_half_width": self.clip_half_width,
             "weighting": self.weighting,
             "target": self.whose.target,
             "price_of_everyone": self.weighed.price,
@@ -114,7 +114,11 @@ class Plan(Forecast):
     @property
     def expectations(self) -> dict[str, Any]:
         """A summary of the plan, to be stored with the release; infinite numbers are None, for JSON."""
-        numbers = {"total_budget": self.total, "expected_std": self.expected_std, "clip_width": self.clip_width}
+        numbers = {
+            "total_budget": self.total,
+            "expected_std": self.expected_std,
+            "clip_half_width": self.clip_half_width,
+        }
         finite_numbers = {name: number if math.isfinite(number) else None for name, number in numbers.items()}
         return finite_numbers | {"errors_in": self.errors_in}
 

@@ -1,6 +1,6 @@
 """`Planner`: the base class that turns forecasts into the plan of least predicted error.
 
-A planner chooses the shares of the budget and the clip width, so that the predicted error is small and `locate` rarely
+A planner chooses the shares of the budget and the clip, so that the predicted error is small and `locate` rarely
 misses. How it searches depends on the shape: see `gaussian.py`, `any_shape.py` and `known_bounds.py`. What all shapes
 have in common is here: exact shares, the weighting of people, and the budget that would be enough.
 """

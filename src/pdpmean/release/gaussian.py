@@ -92,7 +92,7 @@ class GaussianRelease:
 
     def clip(self, plan: Plan, location: Location) -> TentClip:
         """A clip of the planned width around the released centre; a very narrow one has no near values."""
-        width = plan.clip_width
+        width = plan.clip_half_width
         near = math.floor(STEPS * (NEAR * MEDIAN_SIZE) / width) if width > NARROWEST else 0
         return TentClip(plan.model, plan.shares["sum"], plan.largest_weight, location.middle, location.half, near)
 
@@ -124,11 +124,11 @@ def _location(center: float, spread: float, plan: Plan) -> Location:
 
     It is degenerate if the spread is hardly more than the distance below which centres are not told apart.
     """
-    largest_spread = sys.float_info.max / 8 / max(plan.clip_width, 1.0)
+    largest_spread = sys.float_info.max / 8 / max(plan.clip_half_width, 1.0)
     limited = min(max(spread, _SMALLEST_SPREAD), largest_spread)
     return Location(
         center,
         limited,
-        half=plan.clip_width * limited / MEDIAN_SIZE,
+        half=plan.clip_half_width * limited / MEDIAN_SIZE,
         degenerate=spread <= max(4 * plan.center_cell(center), _SMALLEST_SPREAD),
     )
