@@ -27,7 +27,7 @@ from pdpmean.errors import InsufficientBudgetError
 from pdpmean.laws import lattice as lattices
 from pdpmean.laws.lattice import Lattice, keys_of
 from pdpmean.planning.census import Census
-from pdpmean.planning.levels import Levels, Weighed
+from pdpmean.planning.levels import ChosenWeighting, Levels
 from pdpmean.planning.make import PLANNERS
 from pdpmean.planning.plan import Plan, Shares
 from pdpmean.planning.prediction import Sums
@@ -137,7 +137,7 @@ def fixed_plan(
         census=Census(anybody, shares.get("census", Fraction(0)), 0.0),
         choices=Choices(),
         whose=Whose("budgets"),
-        weighed=Weighed(levels, price=1.0, sums=Sums(1.0, 1.0), efficiency=1.0),
+        chosen_weighting=ChosenWeighting(levels, price_of_everyone=1.0, sums=Sums(1.0, 1.0), efficiency=1.0),
     )
 
 

@@ -273,7 +273,9 @@ def unlike_plans(model: Model) -> dict[str, list[Outcome]]:
 
 
 def with_levels(plan: Plan, levels: Levels) -> Plan:
-    return replace(plan, weight_cap=0.25, spared_from=0.25, weighed=plan.weighed._replace(levels=levels))
+    return replace(
+        plan, weight_cap=0.25, spared_from=0.25, chosen_weighting=plan.chosen_weighting._replace(levels=levels)
+    )
 
 
 UNLIKE = list(unlike_plans(BOUNDED))

@@ -61,8 +61,8 @@ def two_levels(model: Model, *, edge: float = 1.2, caps: tuple[float, float] = (
         nats=ones,
         effective=ones,
         middle=ones,
-        ranked=ones,
-        weighed=ones,
+        score_by_people=ones,
+        score_by_weight=ones,
         unevenness=ones,
     )
 

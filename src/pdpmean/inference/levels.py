@@ -164,13 +164,13 @@ class Levelled:
             effective=self.effective,
             share=self.people / self.people.sum(),
             share_covariance=self._sizes and self._sizes.covariance / self.people.sum() ** 2,
-            ranked=self._ranked(self.planned.ranked),
-            weighed=self._ranked(self.planned.weighed),
+            score_by_people=self._scores(self.planned.score_by_people),
+            score_by_weight=self._scores(self.planned.score_by_weight),
             unevenness=self.planned.unevenness,
             own=float(self.plan.whose.are_these_people),
         )
 
-    def _ranked(self, planned: Floats) -> Floats:
+    def _scores(self, planned: Floats) -> Floats:
         """The mean normal score of each level: as planned or, if budgets are private, by the inferred numbers."""
         return planned if self._sizes is None else normal_scores(self.people)
 
@@ -278,7 +278,9 @@ class Levelled:
 
     def _variant(self, parts: Floats, *, agree: bool) -> Released:
         """The levels combined with these parts in the mean, in the form of one released set of sums."""
-        counted = self.plan.weighed.efficiency / float(self.people.sum()) if self.plan.whose.are_these_people else 0.0
+        counted = 0.0
+        if self.plan.whose.are_these_people:
+            counted = self.plan.chosen_weighting.efficiency / float(self.people.sum())
         combined = combined_sums(self.nats, self.effective, parts, counted)
         far = combined_far(self.nats, self.effective) if agree else combined
         sums = combine(self._sums, combined, far)

@@ -157,8 +157,8 @@ class AnyShapePlanner(Locating, Planner):
     def noise_in_deviations(self, forecast: Forecast) -> float:
         """The noise (std) of a sum of one nat, in standard deviations of a skewed population, even if bounds are known.
 
-        Levels are weighed by it. A bell would have less noise, so that counting everyone the same would seem cheaper
-        than it is for most columns.
+        The weighting is chosen by it. A bell would have less noise, so that counting everyone the same would seem
+        cheaper than it is for most columns.
         """
         noise = self.census.noise_of_sums
         return math.sqrt(2) * noise * SKEWED.best_half_width(forecast.mean.weight / noise)

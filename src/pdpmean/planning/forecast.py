@@ -41,7 +41,7 @@ __all__ = [
     "Forecaster",
     "Locating",
     "LocatingForecaster",
-    "weighed",
+    "costs_in_locate",
 ]
 
 _ALL_UP_TO = 16_000  # records: of more, `locate` looks at a sample
@@ -219,7 +219,7 @@ class Locating(Forecaster):
     def locating(self, shares: Mapping[str, float], spared_from: float) -> Located:
         """The weights in `locate` with these shares; `spared_from` is that of `Forecast`."""
         rule = sum(shares.get(name, 0.0) for name in LOCATING_STEPS), shares["sum"], spared_from
-        profile, share = weighed(self.census.profile, *rule)
+        profile, share = costs_in_locate(self.census.profile, *rule)
         largest = float(locating_weights(self.census.largest(self.model), *rule))
         # A cap above the largest weight would change nothing, but sampling is faster if the cap bounds rates tightly.
         cap = min(profile.saturation(_LOCATE_CONSTANT, share)[0], LARGEST_WEIGHT, largest)
@@ -301,7 +301,7 @@ def _least_weight(buckets: Buckets, total_noise_std: float, cap: float, rule: tu
     return float((certain_sums * weight_per_nat[order]).sum())
 
 
-def weighed(profile: Profile, share: float, sum_share: float, spared_from: float) -> tuple[Profile, float]:
+def costs_in_locate(profile: Profile, share: float, sum_share: float, spared_from: float) -> tuple[Profile, float]:
     """A profile and a share such that ``share * level`` is what each person may cost in `locate`, before any cap.
 
     That is the given profile unless something is spared from the sum, which makes costs nonlinear in allowances.

@@ -26,10 +26,10 @@ from pdpmean.planning.prediction import Sums
 __all__ = [
     "CHEAP_ENOUGH_FOR_EVERYONE",
     "MOST_LEVELS",
+    "ChosenWeighting",
     "Combined",
     "Levels",
     "LevelsFor",
-    "Weighed",
     "combined_far",
     "combined_sums",
 ]
@@ -80,10 +80,10 @@ class Levels:
     """The number of equally weighted people who would have the same sampling error."""
     middle: Floats
     """The mean logarithm of the allowance, over the level's people."""
-    ranked: Floats
+    score_by_people: Floats
     """The mean rank of the allowance among everyone's, as a normal score (`laws/pooling.py`), over the people."""
-    weighed: Floats
-    """The same, weighted as the records are."""
+    score_by_weight: Floats
+    """The same mean, over the weight: each person counted by theirs."""
     unevenness: Floats
     """The relative standard deviation of the weights in each level."""
     everyone: bool = True
@@ -99,8 +99,8 @@ class Levels:
             noise_std=noise_std / self.nats,
             effective=self.effective,
             share=self.people / self.people.sum(),
-            ranked=self.ranked,
-            weighed=self.weighed,
+            score_by_people=self.score_by_people,
+            score_by_weight=self.score_by_weight,
             unevenness=self.unevenness,
             own=of_these_people,
         )
@@ -128,19 +128,19 @@ def combined_far(nats: Floats, effective: Floats) -> Combined:
     return combined_sums(nats, effective, parts / parts.sum(), 0.0)
 
 
-class Weighed(NamedTuple):
+class ChosenWeighting(NamedTuple):
     """The weighting that a plan decided on: how much each person counts, and at what price."""
 
     levels: Levels | None
     """None if there is a single sum, in which people count by their budgets."""
-    price: float
+    price_of_everyone: float
     """The error if everyone counts the same, relative to the error if people count by their budgets."""
     sums: Sums
     """The total weight and the squared weights, as if there were one set of sums."""
     efficiency: float
     """The part of the sampling variance of the plain mean that the estimate shares: 1 unless values are clipped."""
-    disagreed: float = 1.0
-    """The error if levels disagree, relative to the error if they agree."""
+    error_ratio_if_levels_differ: float = 1.0
+    """The error if levels disagree strongly, relative to the error if they agree."""
     parts: tuple[float, ...] = ()
     """The part that each level has in the mean, if they agree."""
 
@@ -157,8 +157,7 @@ class _People(NamedTuple):
     """The total number of people."""
     middle: float
     """The mean logarithm of the allowance."""
-    ranked: float
-    """The mean of the scores."""
+    mean_score: float
 
     @classmethod
     def of(cls, allowances: Floats, counts: Floats, scores: Floats) -> _People:
@@ -175,8 +174,8 @@ class _LevelRow(NamedTuple):
     nats: float
     effective: float
     middle: float
-    ranked: float
-    weighed: float
+    score_by_people: float
+    score_by_weight: float
     unevenness: float
 
 
@@ -263,7 +262,7 @@ class LevelsFor:
         different = {tuple(map(min, counted, self._highest)): (bias, counted) for bias, counted in candidates}
         return [(bias, self._levels(counted, everyone=False)) for bias, counted in different.values()]
 
-    def weighed(self, whose: Whose, single: Sums, noise_std: float, efficiency: float) -> Weighed:
+    def chosen_weighting(self, whose: Whose, single: Sums, noise_std: float, efficiency: float) -> ChosenWeighting:
         """The weighting to use: as requested or, with "auto", as is best.
 
         Parameters
@@ -275,12 +274,12 @@ class LevelsFor:
         noise_std
             The noise (std) of a sum of one nat, in standard deviations of the population.
         efficiency
-            See `Weighed.efficiency`.
+            See `ChosenWeighting.efficiency`.
 
         """
         counted = efficiency / self.profile.people if whose.are_these_people else 0.0
         if not self.are_several:
-            return Weighed(None, 1.0, _without_counted(single, counted), efficiency)
+            return ChosenWeighting(None, 1.0, _without_counted(single, counted), efficiency)
         by_budgets = _without_counted(single, counted if self.model.budgets_are_public else 0.0)
         # For the mean of these people themselves only noise is an error, and a single level has the least noise.
         alike = self.alike() if not whose.are_these_people else replace(self, most=1).alike()
@@ -288,8 +287,8 @@ class LevelsFor:
         everyone = combined_sums(alike.nats, alike.effective, shares, counted).sums
         price = _error_std(noise_std, everyone) / _error_std(noise_std, by_budgets)
         if whose.weighting == "budgets":
-            return Weighed(None, price, by_budgets, efficiency)
-        by_people = Weighed(alike, price, everyone, efficiency, parts=tuple(shares.tolist()))
+            return ChosenWeighting(None, price, by_budgets, efficiency)
+        by_people = ChosenWeighting(alike, price, everyone, efficiency, parts=tuple(shares.tolist()))
         is_cheap = price <= CHEAP_ENOUGH_FOR_EVERYONE and not whose.are_these_people
         if whose.weighting == "everyone" or (whose.weighting == "auto" and is_cheap):
             return by_people
@@ -300,7 +299,7 @@ class LevelsFor:
             return by_people
         agreed = combined_sums(levels.nats, levels.effective, pooled.agreed, counted).sums
         disagreed = pooled.disagreed_std / pooled.agreed_std
-        return Weighed(levels, price, agreed, efficiency, disagreed, tuple(pooled.agreed.tolist()))
+        return ChosenWeighting(levels, price, agreed, efficiency, disagreed, tuple(pooled.agreed.tolist()))
 
     @cached_property
     def _slices(self) -> list[slice]:
@@ -349,8 +348,8 @@ class LevelsFor:
             nats=nats,
             effective=nats**2 / squares,
             middle=people.middle,
-            ranked=people.ranked,
-            weighed=float(people.counts * weights @ people.scores) / nats,
+            score_by_people=people.mean_score,
+            score_by_weight=float(people.counts * weights @ people.scores) / nats,
             unevenness=unevenness,
         )
 

@@ -30,8 +30,8 @@ from pdpmean.laws.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.laws.lower_bound import lower_bound
 from pdpmean.laws.reading import Counted
 from pdpmean.planning.census import Census
-from pdpmean.planning.forecast import KEEP_ALL, LOCATING_STEPS, ONE_IN_FOUR, Forecast, weighed
-from pdpmean.planning.levels import Levels, Weighed
+from pdpmean.planning.forecast import KEEP_ALL, LOCATING_STEPS, ONE_IN_FOUR, Forecast, costs_in_locate
+from pdpmean.planning.levels import ChosenWeighting, Levels
 from pdpmean.planning.named_shapes import NAMED_SHAPES, expected_between, expected_error, shapes_between
 from pdpmean.planning.plan_in_words import error_in_words, rows_of, whose_mean
 from pdpmean.planning.prediction import BOUNDS_OCTAVES, Sums
@@ -78,7 +78,7 @@ class Plan(Forecast):
     choices: Choices
     whose: Whose
     """The requested target and weighting."""
-    weighed: Weighed = field(compare=False)
+    chosen_weighting: ChosenWeighting = field(compare=False)
     """The weighting that the plan decided on, with the levels of budgets it needs."""
     nothing_missing: bool = False
     """Whether it is public knowledge that no value is missing."""
@@ -106,8 +106,8 @@ class Plan(Forecast):
             "clip_half_width": self.clip_half_width,
             "weighting": self.weighting,
             "target": self.whose.target,
-            "price_of_everyone": self.weighed.price,
-            "expected_std_if_levels_differ": self.expected_std * self.weighed.disagreed,
+            "price_of_everyone": self.price_of_everyone,
+            "expected_std_if_levels_differ": self.expected_std_if_levels_differ,
             "shares": {name: float(share) for name, share in self.shares.items()},
         }
 
@@ -154,6 +154,16 @@ class Plan(Forecast):
         if self.levels is None:
             return "budgets" if self.whose.weighting == "budgets" else "everyone"
         return "everyone" if self.levels.everyone else "pooled"
+
+    @property
+    def price_of_everyone(self) -> float:
+        """The expected error if everyone counts the same, relative to that if people count by their budgets."""
+        return self.chosen_weighting.price_of_everyone
+
+    @property
+    def expected_std_if_levels_differ(self) -> float:
+        """The expected error (std) if people with different budgets have different means."""
+        return self.expected_std * self.chosen_weighting.error_ratio_if_levels_differ
 
     @property
     def given_shape(self) -> GivenShape:
@@ -247,7 +257,7 @@ class Plan(Forecast):
         """
         if self.levels is None:
             return np.minimum(budgets / self.most_counted, 1.0)
-        per_person = np.array(self.weighed.parts) / self.levels.people
+        per_person = np.array(self.chosen_weighting.parts) / self.levels.people
         level = np.searchsorted(self.levels.edges, budgets / self.model.budget_per_allowance, side="right")
         counted: Floats = per_person[level] / per_person.max()
         return counted
@@ -267,7 +277,7 @@ class Plan(Forecast):
     @property
     def levels(self) -> Levels | None:
         """The levels of budgets that are summed separately; None if there is a single sum."""
-        return self.weighed.levels
+        return self.chosen_weighting.levels
 
     @cached_property
     def keep_rule(self) -> KeepRule:
@@ -284,7 +294,7 @@ class Plan(Forecast):
     def located(self, profile: Profile) -> float:
         """The total weight in `locate` of people with this profile, in nats, if they follow this plan."""
         rule = self.keep_rule
-        people, share = weighed(profile, rule.share, rule.sum_share, rule.spared_from)
+        people, share = costs_in_locate(profile, rule.share, rule.sum_share, rule.spared_from)
         return people.capped_sums(self.locate_cap, share)[0]
 
     @cached_property

@@ -62,7 +62,7 @@ class WhatIf(Sequence[Scenario]):
             {
                 "change": scenario.name,
                 "expected_std": scenario.plan and scenario.plan.expected_std,
-                "price_of_everyone": scenario.plan and scenario.plan.weighed.price,
+                "price_of_everyone": scenario.plan and scenario.plan.price_of_everyone,
             }
             for scenario in self
         ]
