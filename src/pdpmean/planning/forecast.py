@@ -302,10 +302,10 @@ def _least_weight(buckets: Buckets, total_noise_std: float, cap: float, rule: tu
 
 
 def costs_in_locate(profile: Profile, share: float, sum_share: float, spared_from: float) -> tuple[Profile, float]:
-    """A profile and a share such that ``share * level`` is what each person may cost in `locate`, before any cap.
+    """A profile and a share such that ``share * allowance`` is what each person may cost in `locate`, before any cap.
 
     That is the given profile unless something is spared from the sum, which makes costs nonlinear in allowances.
     """
     if spared_from >= OUT_OF_REACH:
         return profile, share
-    return Profile(locating_weights(profile.levels, share, sum_share, spared_from), profile.counts), 1.0
+    return Profile(locating_weights(profile.allowances, share, sum_share, spared_from), profile.counts), 1.0

@@ -96,7 +96,7 @@ class GaussianPlanner(LocatingForecaster, Planner):
             error = forecast.half_width(ONE_IN_FOUR) + forecast.failure_probability(self.choices.max_ratio)
             return math.log(error) + max(0.0, 1 - forecast.center.weight / least_nats)
 
-        levels = self.census.profile.levels
+        levels = self.census.profile.allowances
         left = self.share_after_census
         starts = [coding.usual]
         # With very uneven budgets the cost may have several local minima, so the search starts from several points.

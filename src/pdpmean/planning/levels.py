@@ -201,7 +201,7 @@ class LevelsFor:
     @cached_property
     def _allowances(self) -> Floats:
         """The allowances of the profile, cut where the weight reaches `largest`."""
-        return np.minimum(self.profile.levels, self.largest / self.share)
+        return np.minimum(self.profile.allowances, self.largest / self.share)
 
     @cached_property
     def _starts(self) -> Floats:
@@ -382,7 +382,7 @@ class LevelsFor:
     def _budgets_of(self, level: int) -> tuple[float, float]:
         factor = self.model.budget_per_allowance
         if self.model.budgets_are_public:
-            allowances = self.profile.levels[self._slices[level]]
+            allowances = self.profile.allowances[self._slices[level]]
             return float(allowances[0]) * factor, float(allowances[-1]) * factor
         ends = [*self._starts.tolist(), self.model.public_range[1]]
         return ends[level] * factor, ends[level if self._starts is self._tiers else level + 1] * factor

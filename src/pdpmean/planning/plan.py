@@ -214,7 +214,7 @@ class Plan(Forecast):
         # A noisy census counts fractions of people. Rounding the cumulative counts keeps the total and hardly changes
         # the bound.
         people = np.diff(np.rint(np.cumsum(profile.counts)), prepend=0.0)
-        budgets = profile.levels * self.model.budget_per_allowance
+        budgets = profile.allowances * self.model.budget_per_allowance
         occupied = np.flatnonzero(people)
         return lower_bound({float(budgets[j]): int(people[j]) for j in occupied}, model=self.model.name)
 
@@ -236,7 +236,7 @@ class Plan(Forecast):
 
     @property
     def _largest_budget(self) -> float:
-        return float(self.census.profile.levels[-1]) * self.model.budget_per_allowance
+        return float(self.census.profile.allowances[-1]) * self.model.budget_per_allowance
 
     @property
     def saturation_in_words(self) -> str:
@@ -247,7 +247,7 @@ class Plan(Forecast):
     def people_beyond_saturation(self) -> float:
         """The fraction of the people whose budget exceeds the saturation."""
         profile = self.census.profile
-        beyond = profile.levels * self.model.budget_per_allowance > self.saturation * (1 + _ROUNDING)
+        beyond = profile.allowances * self.model.budget_per_allowance > self.saturation * (1 + _ROUNDING)
         return float(profile.counts[beyond].sum()) / self.people
 
     def counts(self, budgets: Floats) -> Floats:
@@ -317,7 +317,9 @@ class Plan(Forecast):
         if self.thinning >= KEEP_ALL:
             return everybody
         rule, profile = self.keep_rule, self.census.profile
-        weights = np.minimum(locating_weights(profile.levels, rule.share, rule.sum_share, rule.spared_from), rule.cap)
+        weights = np.minimum(
+            locating_weights(profile.allowances, rule.share, rule.sum_share, rule.spared_from), rule.cap
+        )
         rates = np.minimum(weights * rule.density, 1.0)
         # Amplification by sampling: a record that is kept with probability q may weigh log(1 + (exp(w) - 1) / q), at a
         # privacy loss of w.

@@ -114,7 +114,7 @@ def oracle(
     chosen = make_model(model, budget_range)
     source = ArraySource(*records(chosen, values, budgets))
     profile = public_census(*count_budgets(source, chosen)).profile
-    if profile.levels.size == 0:
+    if profile.allowances.size == 0:
         return math.nan
     best = best_clip(profile)
     clip = SquareClip(chosen, Fraction(1), best.cap, mean, best.half * std)
@@ -172,11 +172,11 @@ def threshold_mean(
     profile = census.profile
 
     def kept(level: float) -> float:
-        return float(profile.counts[profile.levels >= level].sum())
+        return float(profile.counts[profile.allowances >= level].sum())
 
     if chosen.budgets_are_public:
         # Levels are allowances, which are half the budgets in the bounded model.
-        least = threshold or _smallest_budget_at(2 * _best_level(profile.levels, kept), granted)
+        least = threshold or _smallest_budget_at(2 * _best_level(profile.allowances, kept), granted)
         source = ArraySource(numbers, np.where(granted >= least, least, 0.0))
         return _run(source, _census(source, chosen, randomness), chosen, randomness)
     # A noisy census only tells how many people grant at least the lower end of each bucket.
@@ -208,12 +208,12 @@ def sampling_mean(
     numbers, granted = records(chosen, values, budgets)
     census = _census(ArraySource(numbers, granted), chosen, randomness)
     rest = float(1 - census.share)  # the fraction of every allowance that is left after the census
-    profile = Profile(census.profile.levels * rest, census.profile.counts)
+    profile = Profile(census.profile.allowances * rest, census.profile.counts)
 
     def kept(level: float) -> float:
-        return float((profile.counts * _keep_rates(profile.levels, level)).sum())
+        return float((profile.counts * _keep_rates(profile.allowances, level)).sum())
 
-    level = threshold * rest / chosen.budget_per_allowance if threshold else _best_level(profile.levels, kept)
+    level = threshold * rest / chosen.budget_per_allowance if threshold else _best_level(profile.allowances, kept)
     expected = Profile.of(np.array([level]), np.array([kept(level)]))
     rates = _keep_rates(round_down(chosen.allowances(granted) * rest), level)
     sample = numbers[randomness.coins(rates)]
