@@ -277,12 +277,12 @@ def test_without_noise_any_shape_is_sums_and_cells(unbounded: bool) -> None:
     if isinstance(released, PublicTotalSums):
         assert released.values == pytest.approx(float((own * clipped).sum()), abs=1e-3)
         assert released.spread == pytest.approx(float((own * (1 - clipped**2)).sum()), abs=1e-3)
-        assert released.weight == pytest.approx(float(weights.sum()), rel=1e-6)
+        assert released.total_weight == pytest.approx(float(weights.sum()), rel=1e-6)
     else:
         u = (clipped + 1) / 2
         parts = [float((own * part).sum()) for part in ((1 - u) ** 2, 2 * u * (1 - u), u**2)]
         assert [released.low, released.middle, released.high] == pytest.approx(parts, abs=1e-3)
-        assert released.weight == pytest.approx(float(own.sum()), rel=1e-6)
+        assert released.weight_inside == pytest.approx(float(own.sum()), rel=1e-6)
     assert released.missing == pytest.approx(float(weights[7:9].sum()), rel=1e-6)
     present = ~np.isnan(values)
     below, above = (far_cells(sign * z[present], weights[present]) for sign in (-1, 1))
@@ -405,7 +405,7 @@ def test_small_budgets_of_any_shape_keep_the_noise_inside_its_limit() -> None:
     source = ArraySource(np.ones(10), np.full(10, 0.001))
     released = released_at(source, plan, Location(0.0, 2.0, half=2.0), Randomness.seeded(1))
     assert isinstance(released, PrivateTotalSums)
-    assert math.isfinite(released.weight)
+    assert math.isfinite(released.weight_inside)
 
 
 # Groups
@@ -456,4 +456,4 @@ def test_weights_too_small_for_a_unit_give_a_number(shape: GivenShape) -> None:
         assert (released.mean, released.total * 2.0**40 > 0) == (0.0, True)
     else:
         assert isinstance(released, PublicTotalSums)
-        assert (released.values, released.weight) == (0.0, 0.0)
+        assert (released.values, released.total_weight) == (0.0, 0.0)

@@ -135,8 +135,8 @@ def test_a_combination_is_as_good_as_one_set_of_sums() -> None:
     sums = combine([low, high], found, found)
     assert isinstance(sums, PublicTotalSums)
     assert float(found.multipliers @ found.multipliers) == pytest.approx(1.0)
-    assert sums.weight == pytest.approx(found.sums.weight)
-    assert sums.values / sums.weight == pytest.approx(0.8 * -3 / 30 + 0.2 * 40 / 100)
+    assert sums.total_weight == pytest.approx(found.sums.weight)
+    assert sums.values / sums.total_weight == pytest.approx(0.8 * -3 / 30 + 0.2 * 40 / 100)
     assert sums.above[0] == pytest.approx(float(found.multipliers @ [2.0, 3.0]))
     assert sums.behind_far == (1.0, 1.0)
     # Everyone counts the same, so that there are as many as there are people; of their own mean nothing is left to err.
@@ -155,7 +155,7 @@ def test_levels_that_agree_have_other_parts_in_far_cells() -> None:
     assert sums.values == pytest.approx(float(found.multipliers @ [-3.0, 40.0]))
     assert float(far.multipliers @ far.multipliers) == pytest.approx(1.0)
     # A tenth of each level is far, so that it is a tenth of what is behind far cells, whatever parts levels have.
-    assert sums.above[0] == pytest.approx(0.1 * sums.behind_far.weight * sums.weight)
+    assert sums.above[0] == pytest.approx(0.1 * sums.behind_far.weight * sums.total_weight)
     # More is seen of it: noise is the same, and at best as small a part as it can be.
     assert found.sums.weight < far.sums.weight <= math.hypot(*nats)
     # Where there are many people, noise hardly matters, and each level has the part of its people.

@@ -50,9 +50,9 @@ class _Clipped(Evidence):
         """The total weight in nats: public, or the sum of the noisy sums; at least 1."""
         sums = self.released.averaged
         if isinstance(sums, PublicTotalSums):
-            return sums.weight
+            return sums.total_weight
         assert isinstance(sums, PrivateTotalSums)
-        return max(sums.weight + max(sums.missing, 0.0), 1.0)
+        return max(sums.weight_inside + max(sums.missing, 0.0), 1.0)
 
     @property
     def reading(self) -> Reading:
@@ -82,7 +82,7 @@ class _Clipped(Evidence):
         about = planned
         if isinstance(sums, PrivateTotalSums):
             nats = planned * self.plan.behind_sums.nats
-            about = nats / (nats + max(sums.weight, 1.0))
+            about = nats / (nats + max(sums.weight_inside, 1.0))
         return MissingShare.of(about, sums.missing, self.released_weight)
 
     @property

@@ -49,7 +49,7 @@ class _PublicTotal(Evidence):
     @property
     def released_weight(self) -> float:
         """The public total weight, in nats."""
-        return self.sums.weight
+        return self.sums.total_weight
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class _PrivateTotal(Evidence):
     @property
     def released_weight(self) -> float:
         """The noisy total weight in nats, at least 1."""
-        return max(self.sums.weight, 1.0)
+        return max(self.sums.weight_inside, 1.0)
 
     @property
     def people(self) -> float:
@@ -99,7 +99,7 @@ def is_none_left(released: Released, population: Population) -> bool:
     """Whether most values seem to be missing, and the weight of all others may be nothing but noise."""
     sums = released.averaged
     assert isinstance(sums, PublicTotalSums | PrivateTotalSums)
-    present = sums.weight - max(sums.missing, 0.0) if isinstance(sums, PublicTotalSums) else sums.weight
+    present = sums.total_weight - max(sums.missing, 0.0) if isinstance(sums, PublicTotalSums) else sums.weight_inside
     return population.missing_share > _MANY_MISSING and present < _NOISE_NATS
 
 
@@ -110,7 +110,7 @@ def _of_public_totals(released: Sequence[Released]) -> list[BoundedMean]:
         sums=_column([group.sums.values for group in groups]),
         spreads=_column([group.sums.spread for group in groups]),
         missing=_column([group.sums.missing for group in groups]),
-        weights=_column([group.sums.weight for group in groups]),
+        weights=_column([group.sums.total_weight for group in groups]),
         people=_column([group.plan.effective_records for group in groups]),
     )
 
@@ -144,7 +144,7 @@ def _missing(released: Released, about: float) -> MissingShare:
     """The part of the weight that is missing; `about` is its estimate."""
     sums = released.averaged
     assert isinstance(sums, PublicTotalSums | PrivateTotalSums)
-    total = sums.weight if isinstance(sums, PublicTotalSums) else sums.weight + max(sums.missing, 0.0)
+    total = sums.total_weight if isinstance(sums, PublicTotalSums) else sums.weight_inside + max(sums.missing, 0.0)
     return MissingShare.of(about, sums.missing, total)
 
 

@@ -16,12 +16,21 @@ from pdpmean.planning.plan import Plan
 from pdpmean.planning.prediction import TENT_PART
 from pdpmean.planning.released import Average, BehindFarCells, PrivateTotalSums, PublicTotalSums, SumsOfOne
 
-__all__ = ["SIGNIFICANT_NATS", "OneLevel", "combine", "level_of", "mean_noise_std", "share_far_off", "weight_noise_std"]
+__all__ = [
+    "SIGNIFICANT_NATS",
+    "OneLevel",
+    "combine",
+    "level_of",
+    "mean_noise_std",
+    "share_far_off",
+    "total_or_inside",
+    "weight_noise_std",
+]
 
 SIGNIFICANT_NATS = 5.0  # missing or far weight above this is taken to be more than noise of scale 1
 # The sums that are single numbers; the others are far cells.
 _NUMBERS = {
-    PublicTotalSums: ("values", "spread", "missing", "weight"),
+    PublicTotalSums: ("values", "spread", "missing", "total_weight"),
     PrivateTotalSums: ("low", "middle", "high", "missing"),
 }
 _LEAST_NATS = 1.0  # the smallest released weight that is compared with other weights, whatever the noise
@@ -81,7 +90,12 @@ def share_far_off(levels: Sequence[SumsOfOne]) -> float:
         return 0.0
     cells = np.sum([(*level.below, *level.above) for level in clipped], axis=0)
     far_nats = float(cells[cells > SIGNIFICANT_NATS * math.sqrt(len(levels))].sum()) / FAR_PLACE
-    return min(far_nats / max(sum(level.weight for level in clipped), _LEAST_NATS), 1 - _LEAST_PRESENT)
+    return min(far_nats / max(sum(map(total_or_inside, clipped)), _LEAST_NATS), 1 - _LEAST_PRESENT)
+
+
+def total_or_inside(sums: PublicTotalSums | PrivateTotalSums) -> float:
+    """The total weight if it is public; otherwise the released weight whose values are neither missing nor far."""
+    return sums.total_weight if isinstance(sums, PublicTotalSums) else sums.weight_inside
 
 
 def level_of(sums: SumsOfOne, plan: Plan, nats: float, far_share: float) -> OneLevel:
@@ -90,11 +104,11 @@ def level_of(sums: SumsOfOne, plan: Plan, nats: float, far_share: float) -> OneL
         return _bell_level(sums, plan, nats)
     missing = sums.missing if sums.missing > SIGNIFICANT_NATS and not plan.nothing_missing else 0.0
     if isinstance(sums, PublicTotalSums):
-        present = max(1 - far_share - missing / sums.weight, _LEAST_PRESENT)
-        return OneLevel(sums.values, sums.weight, present, sums.spread)
+        present = max(1 - far_share - missing / sums.total_weight, _LEAST_PRESENT)
+        return OneLevel(sums.values, sums.total_weight, present, sums.spread)
     assert isinstance(sums, PrivateTotalSums)
-    released_nats = sums.weight * (1 + far_share) + missing
-    present = max(sums.weight, _LEAST_NATS) / max(released_nats, _LEAST_NATS * (1 + far_share))
+    released_nats = sums.weight_inside * (1 + far_share) + missing
+    present = max(sums.weight_inside, _LEAST_NATS) / max(released_nats, _LEAST_NATS * (1 + far_share))
     return OneLevel(sums.high - sums.low, released_nats, present, 2 * sums.middle)
 
 

@@ -25,6 +25,7 @@ from pdpmean.inference.level_sums import (
     level_of,
     mean_noise_std,
     share_far_off,
+    total_or_inside,
     weight_noise_std,
 )
 from pdpmean.inference.missing import MissingShare
@@ -305,7 +306,7 @@ class Levelled:
         """The share of the weight that is missing in all levels together; None if it is less than half, or noise."""
         sums = [sums for sums in self._sums if not isinstance(sums, Average)]
         missing = sum(level.missing for level in sums)
-        total = sum(level.weight for level in sums)
+        total = sum(map(total_or_inside, sums))
         if not self.plan.model.budgets_are_public:
             total += max(missing, 0.0)
         if missing <= max(total / 2, SIGNIFICANT_NATS) or self.plan.nothing_missing:

@@ -98,7 +98,7 @@ class PublicTotalSums:
     """The sum of ``w (1 - z**2)``."""
     missing: float
     """The sum of w over the records whose value is missing; they are in no other sum."""
-    weight: float
+    total_weight: float
     """The total weight, which is public. It includes records whose value is missing or far."""
     below: _Cells = ()
     """One sum per cell of far values below the clip. Cells are half octaves of the distance from the middle.
@@ -130,8 +130,8 @@ class PrivateTotalSums:
     behind_far: BehindFarCells = _AS_MUCH
 
     @property
-    def weight(self) -> float:
-        """The noisy total weight of the records whose value is neither missing nor far."""
+    def weight_inside(self) -> float:
+        """The noisy weight of the records whose value is neither missing nor far."""
         return self.low + self.middle + self.high
 
 

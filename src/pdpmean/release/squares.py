@@ -69,7 +69,7 @@ def _with_public_total(clip: Clip, sums: ExactSums, randomness: Randomness) -> P
         values=values / clip.nat,
         spread=spread / clip.nat,
         missing=_missing(clip, sums, randomness),
-        weight=sums.everybody / clip.unit,
+        total_weight=sums.everybody / clip.unit,
         below=below,
         above=above,
     )
