@@ -44,7 +44,7 @@ def quiet() -> Randomness:
 
 def planned_clip(plan: Plan) -> Clip:
     """The clip of a plan, to 0 +- 1."""
-    return RELEASES[plan.shape].clip(plan, Location(0.0, 1.0, half=1.0))
+    return RELEASES[plan.shape].clip(plan, Location(0.0, half=1.0))
 
 
 # Weights
@@ -224,7 +224,7 @@ def released_at(source: ArraySource, plan: Plan, place: Location, randomness: Ra
 
 def averaged(source: ArraySource, plan: Plan, middle: float, half: float, randomness: Randomness) -> Average:
     """The average of all records, clipped to middle +- half."""
-    released = released_at(source, plan, Location(middle, half, half=half), randomness)
+    released = released_at(source, plan, Location(middle, half=half), randomness)
     assert isinstance(released, Average)
     return released
 
@@ -268,7 +268,7 @@ def test_without_noise_any_shape_is_sums_and_cells(unbounded: bool) -> None:
     plan = small_plan("any", unbounded=unbounded)
     values = np.random.default_rng(4).standard_cauchy(5000)
     values[7:9], values[9], values[10] = math.nan, 1e9, -1e200
-    released = released_at(ArraySource(values, BUDGETS), plan, Location(0.0, 3.0, half=3.0, offset=0.5), quiet())
+    released = released_at(ArraySource(values, BUDGETS), plan, Location(0.0, half=3.0, offset=0.5), quiet())
     weights, z = weights_in(plan), (values - 0.5) / 3.0
     inside = np.abs(z) < math.sqrt(8)
     clipped = np.clip(z, -1.0, 1.0)[inside]
@@ -295,7 +295,7 @@ def test_beyond_a_bound_nothing_is_far() -> None:
     """Where the clip ends at a bound, what lies beyond counts as the bound; on the other side it is far."""
     plan = plan_mean({1.0: 4000, 2.0: 1000}, bounds=(-2.5, None))
     values = np.where(np.arange(5000) % 2, 1e6, -1e6)
-    released = released_at(ArraySource(values, BUDGETS), plan, Location(0.0, 3.0, half=3.0, offset=0.5), quiet())
+    released = released_at(ArraySource(values, BUDGETS), plan, Location(0.0, half=3.0, offset=0.5), quiet())
     assert isinstance(released, PublicTotalSums)
     assert not any(released.below)
     assert released.values == pytest.approx(-float(weights_in(plan)[::2].sum()), rel=1e-6)
@@ -336,7 +336,7 @@ def test_noise_of_any_shape_has_its_scale(unbounded: bool) -> None:
     plan, source = small_plan("any", unbounded=unbounded), ArraySource(np.zeros(3), np.ones(3))
 
     def numbers(randomness: Randomness) -> dict[str, float]:
-        released = vars(released_at(source, plan, Location(0.0, 1.0, half=1.0), randomness))
+        released = vars(released_at(source, plan, Location(0.0, half=1.0), randomness))
         return {**released, "below": released["below"][5], "above": released["above"][-1]}
 
     exact, randomness = numbers(quiet()), Randomness.seeded(5)
@@ -403,7 +403,7 @@ def test_small_budgets_of_any_shape_keep_the_noise_inside_its_limit() -> None:
     # The noise of the parts is four times that of a sum: 2**60 is the limit.
     plan = plan_mean({0.001: 4_000_000}, model="unbounded", budget_range=(0.001, 0.001), shape="any")
     source = ArraySource(np.ones(10), np.full(10, 0.001))
-    released = released_at(source, plan, Location(0.0, 2.0, half=2.0), Randomness.seeded(1))
+    released = released_at(source, plan, Location(0.0, half=2.0), Randomness.seeded(1))
     assert isinstance(released, PrivateTotalSums)
     assert math.isfinite(released.weight_inside)
 
@@ -411,7 +411,7 @@ def test_small_budgets_of_any_shape_keep_the_noise_inside_its_limit() -> None:
 # Groups
 
 CODES: NDArray[np.int32] = np.random.default_rng(8).integers(0, 4, 5000).astype(np.int32)  # 3 is no group asked for
-PLACES = [Location(0.5, 1.0, half=3.0), Location(-2.0, 1.0, half=1.5), Location(1e6, 1.0, half=2.0**-910)]
+PLACES = [Location(0.5, half=3.0), Location(-2.0, half=1.5), Location(1e6, half=2.0**-910)]
 
 
 @pytest.mark.parametrize("shape", ["gaussian", "any"])
@@ -451,7 +451,7 @@ def test_weights_too_small_for_a_unit_give_a_number(shape: GivenShape) -> None:
     """The plan is for budgets of 0.5; those of 2**-40 come to nothing in its units, publicly."""
     plan = plan_mean({0.5: 100_000}, shape=shape)
     source = ArraySource(np.ones(9), np.full(9, 2.0**-40))
-    released = released_at(source, plan, Location(0.0, 1.0, half=1.0), quiet())
+    released = released_at(source, plan, Location(0.0, half=1.0), quiet())
     if isinstance(released, Average):
         assert (released.mean, released.total * 2.0**40 > 0) == (0.0, True)
     else:

@@ -25,8 +25,8 @@ STEP = 1e-6
 
 
 def located(plan: Plan, ratio: float, total: float) -> Released:
-    """A group located at 0 with a spread of 1, and what was released of it."""
-    location = Location(0.0, 1.0, plan.clip_half_width / MEDIAN_SIZE)
+    """A group located at 0 with a median distance of 1, and what was released of it."""
+    location = Location(0.0, plan.clip_half_width / MEDIAN_SIZE, 1.0)
     return Released(plan, location, Average(ratio, total, near=0.1, near_noise_scale=0.01), None)
 
 

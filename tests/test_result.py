@@ -71,7 +71,7 @@ def released(
     tent = float(mean_tent(width, shift)) / width
     near = float(np.diff(norm.cdf(np.array([-1, 1]) * NEAR * size - shift))[0])
     averaged = Average(clipped / tent, total * tent, near=near / tent, near_noise_scale=NEAR_NOISE_SCALE)
-    location = Location(center, sigma * size, half)
+    location = Location(center, half, sigma * size)
     return concluded(plan, location, averaged, squares, promised(plan, private=private))
 
 
@@ -122,7 +122,7 @@ def test_many_groups_are_concluded_as_each_alone(options: dict[str, Any]) -> Non
     plans = [plan_mean({0.5: 8000 + 50 * group, 1.0: 4000}, **options) for group in range(8)]
     given = [None if group % 7 == 3 else plans[group % 8] for group in range(count)]
     located = [
-        Location(float(rng.normal(0, 9)), spread, plan.clip_half_width * spread / MEDIAN_SIZE) if plan else None
+        Location(float(rng.normal(0, 9)), plan.clip_half_width * spread / MEDIAN_SIZE, spread) if plan else None
         for plan, spread in zip(given, np.exp(rng.normal(0, 3, count)).tolist(), strict=True)
     ]
     averaged = [
@@ -292,7 +292,7 @@ EQUAL = "many values seem to be equal, or nearly so: use shape='any'"
 
 
 def test_equal_values_warn(plan: Plan) -> None:
-    location = Location(7.0, 7.0 * 2.0**-26, 1e-8, degenerate=True)
+    location = Location(7.0, 1e-8, 7.0 * 2.0**-26, degenerate=True)
     averaged = Average(0.0, plan.mean.weight, near=0.1, near_noise_scale=0.01)
     found = concluded(plan, location, averaged, None, promised(plan))
     (warning,) = said(found)
@@ -320,7 +320,7 @@ def test_too_many_values_near_the_centre_warn(options: dict[str, Any]) -> None:
     def warnings(near: float) -> tuple[str, ...]:
         half = plan.clip_half_width / MEDIAN_SIZE
         averaged = Average(0.0, weight * tent, near=near / tent, near_noise_scale=0.05 / tent)
-        return said(concluded(plan, Location(0.0, 1.0, half), averaged, None, promised(plan)))
+        return said(concluded(plan, Location(0.0, half, 1.0), averaged, None, promised(plan)))
 
     for near in (0.08, 0.14, 0.24, limit - 1e-4):
         assert warnings(near) == ()
@@ -357,7 +357,7 @@ def test_too_few_values_where_it_was_located_warn(
     half = plan.clip_half_width / MEDIAN_SIZE
     for found, warned in ((least - by_chance + 1e-3, ()), (least - by_chance - 1e-3, (FEW,)), (0.01, (FEW,))):
         averaged = Average(0.0, weight * tent * found, near=0.14 / tent, near_noise_scale=0.001)
-        assert said(concluded(plan, Location(0.0, 1.0, half), averaged, None, promised(plan))) == warned
+        assert said(concluded(plan, Location(0.0, half, 1.0), averaged, None, promised(plan))) == warned
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")

@@ -192,7 +192,7 @@ def noise_at(plan: Plan, name: str, factor: float) -> Patch:
     It is known by its sensitivity, and by what it may cost over what the "sum" may: the "extra" sum beside it, who is
     "near", what is "missing", and the three "parts" of a private total.
     """
-    clip = RELEASES[plan.shape].clip(plan, Location(0.0, 1.0, half=1.0))
+    clip = RELEASES[plan.shape].clip(plan, Location(0.0, half=1.0))
     known = {"sum": (clip.nat, Fraction(1)), "missing": (clip.unit, Fraction(1)), "parts": (4 * clip.nat, Fraction(1))}
     known |= {"extra": (clip.nat, clip.slack)}
     known |= {"near": (clip.unit, clip.near_slack)} if isinstance(clip, gaussian.TentClip) else {}

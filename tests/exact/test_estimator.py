@@ -404,7 +404,7 @@ def test_a_grain_that_follows_the_values_is_caught() -> None:
 
 # --- the average --------------------------------------------------------------------------------------------
 
-LOCATED = Location(1.0, 2.0, half=2.0)  # clipped to 1 +- 2
+LOCATED = Location(1.0, half=2.0)  # clipped to 1 +- 2
 NEARBY = NEAR * MEDIAN_SIZE  # of the clip, for a width of 1: up to there values are near
 AVERAGED: list[Person] = [
     *((0.0, 1.0), (FAR, 2.0), (-FAR, 3.3), (MISSING, 2.0), (5.0, math.inf), (1.5, 0.5), (1.25, 2.5)),
@@ -653,7 +653,7 @@ def test_bounded_with_four_records() -> None:
 def leaky_locate(kept: Batch, *others: Any) -> Any:
     """`locate_kept` that gives up when too few records survived."""
     if kept.values.size < 2:
-        return [Location(0.0, 1.0, half=1.0)]
+        return [Location(0.0, half=1.0)]
     return locate_kept(kept, *others)
 
 

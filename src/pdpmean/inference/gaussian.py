@@ -1,6 +1,6 @@
 """Inference for a bell-shaped population: the bias of clipping is undone, since a normal has only two parameters.
 
-A centre (a private median), a spread (a private median distance from it) and a clipped mean were released. These
+A centre (a private median), a private median distance from it and a clipped mean were released. These
 determine the mean and standard deviation of a normal population. What does not look normal is a contradiction: many
 values near the centre, few values where the population was located, or a mean far from the median.
 """
@@ -57,7 +57,7 @@ class _Numbers(NamedTuple):
     """The numbers from which a normal population is solved for: those of one group, or columns with a row per group."""
 
     center: Any
-    spread: Any
+    median_distance: Any
     half: Any
     """Half the width of the clip."""
     mean: Any
@@ -69,9 +69,9 @@ class _Numbers(NamedTuple):
     square: Any
     """The sum of the squared weights in the sums."""
     scale_weight: Any
-    """The total weight behind the spread, in nats."""
+    """The total weight behind the median distance, in nats."""
     scale_square: Any
-    """The squared weights behind the spread."""
+    """The squared weights behind the median distance."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,11 @@ class _Bell(Evidence):
     def numbers(self) -> _Numbers:
         """The numbers from which the normal population is solved for."""
         location, averaged, scale = self.released.location, self.averaged, self.plan.scale
+        assert location.median_distance is not None
         total, error = self.tents
         return _Numbers(
             center=location.center,
-            spread=location.spread,
+            median_distance=location.median_distance,
             half=location.half,
             mean=averaged.mean * (averaged.total / total),
             total=total,
@@ -154,13 +155,13 @@ class GaussianInference(ShapeInference):
 def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
     """The normal population behind each group, with the distribution of its mean.
 
-    The spread is a noisy median, so its true rank is uncertain. The distribution of the mean is a mixture over a few
+    The median distance is noisy, so its true rank is uncertain. The distribution of the mean is a mixture over a few
     ranks, one column each. Rows are groups.
     """
     columns = np.array([_Bell(group).numbers for group in released]).T[..., None]
     numbers = _Numbers(*columns)
-    ratio = numbers.half / numbers.spread
-    # The ranks that the spread may have. The last column is the median itself, which gives the estimate.
+    ratio = numbers.half / numbers.median_distance
+    # The ranks that the median distance may have. The last column is the median itself, which gives the estimate.
     nodes = rank_nodes(numbers.scale_weight[:, 0], numbers.scale_square[:, 0])
     ranks = np.append(nodes, np.full_like(ratio, 0.5), axis=1)
     shifts, sigmas = undo_clipping(numbers.mean, ratio, ranks)
@@ -171,8 +172,8 @@ def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
     tent_errors = numbers.total_error * numbers.mean * mean_tent(widths, shifts) * weights
     deviations = np.hypot(np.sqrt(clipped_variance(widths, shifts, numbers.mean) * numbers.square), tent_errors)
     with np.errstate(over="ignore"):
-        means = np.nan_to_num(numbers.center + shifts * sigmas * numbers.spread)
-        scales = np.nan_to_num(sigmas * numbers.spread)
+        means = np.nan_to_num(numbers.center + shifts * sigmas * numbers.median_distance)
+        scales = np.nan_to_num(sigmas * numbers.median_distance)
         errors = (numbers.half / (weights * slopes), scales * deviations / (weights * slopes))
         limited = (np.minimum(np.nan_to_num(error), LARGEST_ERROR) for error in errors)
         laws = map(ErrorLaw, *(parts[:, :-1] for parts in (means, *limited)))

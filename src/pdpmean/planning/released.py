@@ -50,12 +50,12 @@ class Location:
 
     center: float
     """A private median, a known bound, or the middle of two known bounds."""
-    spread: float
-    """The private median of the distances from the centre; for any shape, half the width of the clip."""
     half: float
     """Half the width of the clip."""
+    median_distance: float | None = None
+    """The private median of the distances from the centre; released only for a bell-shaped population."""
     degenerate: bool = False
-    """Whether the spread is next to nothing compared with the centre, as if all values were equal."""
+    """Whether that distance is next to nothing compared with the centre, as if all values were equal."""
     offset: float = 0.0
     """How far above the centre the middle of the clip lies: a skewed population extends further on one side."""
     reading: Reading | None = None

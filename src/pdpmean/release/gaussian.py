@@ -128,7 +128,7 @@ def _location(center: float, spread: float, plan: Plan) -> Location:
     limited = min(max(spread, _SMALLEST_SPREAD), largest_spread)
     return Location(
         center,
-        limited,
         half=plan.clip_half_width * limited / MEDIAN_SIZE,
+        median_distance=limited,
         degenerate=spread <= max(4 * plan.center_cell(center), _SMALLEST_SPREAD),
     )
