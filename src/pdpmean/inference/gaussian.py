@@ -145,9 +145,7 @@ class GaussianInference(ShapeInference):
         return (_SKEWED,) if gap > max(by_chance, _FAR_APART) else ()
 
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:
-        """A warning if the population may be skewed, but nothing contradicts a bell for sure."""
-        if self.contradictions(released, population, part):
-            return ()
+        """A warning if the population may be skewed."""
         gap, by_chance = _gap(_Bell(released), population, 1 - part * _FALSE_ALARM)
         return (_PERHAPS_SKEWED,) if gap > max(by_chance, _APART) else ()
 
@@ -196,7 +194,7 @@ def _many_near(group: _Bell, confidence: float) -> bool:
     The released part has noise and sampling error, and also depends on the located scale, which has its own error.
     """
     plan, averaged = group.plan, group.averaged
-    if averaged.near is None or plan.clip_half_width <= NARROWEST:
+    if plan.clip_half_width <= NARROWEST:  # then no value counts as near
         return False
     part = averaged.total / group.weight
     noise, sampling = (_NEAR * error / min(group.growth, 1.0) for error in scale_error(plan.scale))

@@ -20,7 +20,6 @@ from pdpmean.planning.released import PrivateTotalSums, PublicTotalSums, Release
 
 __all__ = ["MANY_MISSING", "TOO_FEW_LEFT", "KnownBoundsInference", "is_none_left"]
 
-_MANY_MISSING = 0.5  # the share of missing values above which there is a warning
 _NOISE_NATS = 8.0  # the noise of a weight hardly ever exceeds this
 
 MANY_MISSING = (
@@ -92,7 +91,7 @@ class KnownBoundsInference(ShapeInference):
 
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
         """A warning if most values seem to be missing."""
-        return (MANY_MISSING,) if population.missing_share > _MANY_MISSING else ()
+        return (MANY_MISSING,) if population.is_mostly_missing else ()
 
 
 def is_none_left(released: Released, population: Population) -> bool:
@@ -100,7 +99,7 @@ def is_none_left(released: Released, population: Population) -> bool:
     sums = released.averaged
     assert isinstance(sums, PublicTotalSums | PrivateTotalSums)
     present = sums.total_weight - max(sums.missing, 0.0) if isinstance(sums, PublicTotalSums) else sums.weight_inside
-    return population.missing_share > _MANY_MISSING and present < _NOISE_NATS
+    return population.is_mostly_missing and present < _NOISE_NATS
 
 
 def _of_public_totals(released: Sequence[Released]) -> list[BoundedMean]:
