@@ -155,7 +155,7 @@ def test_levels_that_agree_have_other_parts_in_far_cells() -> None:
     assert sums.values == pytest.approx(float(found.multipliers @ [-3.0, 40.0]))
     assert float(far.multipliers @ far.multipliers) == pytest.approx(1.0)
     # A tenth of each level is far, so that it is a tenth of what is behind far cells, whatever parts levels have.
-    assert sums.above[0] == pytest.approx(0.1 * sums.behind_far.weight * sums.total_weight)
+    assert sums.above[0] == pytest.approx(0.1 * sums.behind_far.weight_ratio * sums.total_weight)
     # More is seen of it: noise is the same, and at best as small a part as it can be.
     assert found.sums.weight < far.sums.weight <= math.hypot(*nats)
     # Where there are many people, noise hardly matters, and each level has the part of its people.

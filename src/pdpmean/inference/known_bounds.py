@@ -36,7 +36,7 @@ TOO_FEW_LEFT = (
 
 
 @dataclass(frozen=True)
-class _PublicTotal(Evidence):
+class _PublicTotalEvidence(Evidence):
     """The released numbers of one group if the total weight is public."""
 
     @property
@@ -52,7 +52,7 @@ class _PublicTotal(Evidence):
 
 
 @dataclass(frozen=True)
-class _PrivateTotal(Evidence):
+class _PrivateTotalEvidence(Evidence):
     """The released numbers of one group if the total weight is private."""
 
     @property
@@ -104,7 +104,7 @@ def is_none_left(released: Released, population: Population) -> bool:
 
 def _of_public_totals(released: Sequence[Released]) -> list[BoundedMean]:
     """The posterior of each mean, with the bounds at 0 and 1, if the total weight is public."""
-    groups = [_PublicTotal(group) for group in released]
+    groups = [_PublicTotalEvidence(group) for group in released]
     return from_public_total(
         sums=_column([group.sums.values for group in groups]),
         spreads=_column([group.sums.spread for group in groups]),
@@ -116,7 +116,7 @@ def _of_public_totals(released: Sequence[Released]) -> list[BoundedMean]:
 
 def _of_private_totals(released: Sequence[Released]) -> list[BoundedMean]:
     """The posterior of each mean, with the bounds at 0 and 1, if the total weight is private."""
-    groups = [_PrivateTotal(group) for group in released]
+    groups = [_PrivateTotalEvidence(group) for group in released]
     return from_private_total(
         lows=_column([group.sums.low for group in groups]),
         middles=_column([group.sums.middle for group in groups]),
@@ -127,7 +127,7 @@ def _of_private_totals(released: Sequence[Released]) -> list[BoundedMean]:
 
 def _missing_of_private_totals(released: Sequence[Released]) -> list[float]:
     """The expected part of each total weight whose value is missing, given the released numbers."""
-    groups = [_PrivateTotal(group) for group in released]
+    groups = [_PrivateTotalEvidence(group) for group in released]
     missing = _column([group.sums.missing for group in groups])
     totals = _column([group.released_weight for group in groups]) + np.maximum(missing, 0.0)
     nothing_else = np.zeros_like(totals)

@@ -117,17 +117,8 @@ def _conclude(
     readings: Sequence[Reading], clips: Sequence[tuple[float, float]], sums: Sums, cut: Cut, bounds: tuple[float, float]
 ) -> Iterator[FarMean]:
     """The means of a few groups: first in half widths from the middle of the clip, then in the column's own unit."""
-    present = sums.present
-    values = np.clip(sums.values / present, -1.0, 1.0)
     variance = _variances(sums)
-    start = values + cut.measured
-    errors = _Errors(
-        start=start,
-        noise=sums.noise / present[:, None],
-        sampling=variance / sums.people,
-        cut=cut,
-        per_missing_nat=start / present if sums.is_public else np.zeros_like(start),
-    )
+    errors = _errors(sums, variance, cut)
     estimates, points = _estimates_and_points(errors, sums)
     noise = 2 * (errors.noise**2).sum(axis=1) + cut.noise_variance + _variance_of_missing(errors, sums)
     sampling = _SLACK * errors.sampling + cut.sampling_variance
@@ -142,7 +133,7 @@ def _conclude(
         half * np.sqrt(sampling),
         half * np.sqrt(variance + cut.second_moment),
         sums.missing.means / sums.total,
-        np.minimum(_SEEN / present, 1.0),
+        np.minimum(_SEEN / sums.present, 1.0),
     )
     rows = zip(*(column.tolist() for column in columns), strict=True)
     for row, points_of_group, codes in zip(rows, points, _contradictions(readings, sums), strict=True):
@@ -157,6 +148,19 @@ def _conclude(
             smallest_visible=smallest,
             contradictions=codes,
         )
+
+
+def _errors(sums: Sums, variance: Floats, cut: Cut) -> _Errors:
+    """The parts of the error of each mean; `variance` is that of the values within the clip."""
+    present = sums.present
+    start = np.clip(sums.values / present, -1.0, 1.0) + cut.measured
+    return _Errors(
+        start=start,
+        noise=sums.noise / present[:, None],
+        sampling=variance / sums.people,
+        cut=cut,
+        per_missing_nat=start / present if sums.is_public else np.zeros_like(start),
+    )
 
 
 def _placed(middle: Floats, half: Floats, places: Floats, bounds: tuple[float, float]) -> Floats:

@@ -52,10 +52,10 @@ class PublicTotal:
     above: Floats
     """Like `below`, for values above the clip."""
 
-    far_weight: float = 1.0
+    far_weight_ratio: float = 1.0
     """Weight behind far cells, over that behind the other sums."""
 
-    far_people: float = 1.0
+    far_people_ratio: float = 1.0
     """Effective number of people behind far cells, over that behind the other sums."""
 
     def present(self, total: float) -> float:
@@ -87,8 +87,8 @@ class PrivateTotal:
     missing: float
     below: Floats
     above: Floats
-    far_weight: float = 1.0
-    far_people: float = 1.0
+    far_weight_ratio: float = 1.0
+    far_people_ratio: float = 1.0
 
     def present(self, total: float) -> float:  # noqa: ARG002
         """An estimate of the weight that is neither missing nor far."""
@@ -185,7 +185,9 @@ def stack_far(
 
 def weights_behind_far(sums: Sequence[PublicTotal | PrivateTotal], summed: Sequence[Counted]) -> Floats:
     """By group: an estimate of the weight behind far cells, in nats, before it is known which of them are measured."""
-    weights = [group.far_weight * group.present(counted.nats) for group, counted in zip(sums, summed, strict=True)]
+    weights = [
+        group.far_weight_ratio * group.present(counted.nats) for group, counted in zip(sums, summed, strict=True)
+    ]
     return np.clip(weights, _LEAST_NATS, _MOST_NATS)
 
 
@@ -199,7 +201,9 @@ def stack_sums(
     """The sums of all groups, which must be of one kind, with their far cells as `stack_far` gives them."""
     total, people, total_std = np.array(summed, dtype=np.float64).T
     total = np.clip(total, _LEAST_NATS, _MOST_NATS)
-    far_weight_ratio, far_people_ratio = np.array([(group.far_weight, group.far_people) for group in sums]).T
+    far_weight_ratio, far_people_ratio = np.array(
+        [(group.far_weight_ratio, group.far_people_ratio) for group in sums]
+    ).T
     measured = np.where(occupied_probability > _LIKELY, np.maximum(far, 0.0), 0.0).sum(axis=(1, 2))
     measured_far_weight = measured / FAR_PLACE / far_weight_ratio
     earlier = np.array([(reading.missing, reading.nats) for reading in readings]).T

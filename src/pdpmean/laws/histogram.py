@@ -19,7 +19,7 @@ from pdpmean.core.bounds import Bounds
 from pdpmean.core.types import Floats
 from pdpmean.laws.two_point import Bools
 
-__all__ = ["CELLS", "MORE_THAN_NOISE", "Cells", "Histogram", "half_octaves_of"]
+__all__ = ["CELLS", "MORE_THAN_NOISE", "Histogram", "Histograms", "half_octaves_of"]
 
 CELLS = 192
 """Cells, each half an octave wide, on each side of the anchor."""
@@ -97,7 +97,7 @@ class Histogram:
 
 
 @dataclass(frozen=True)
-class Cells:
+class Histograms:
     """The histograms of many groups as arrays; sides are below (0) and above (1) the anchor."""
 
     sides: Floats
@@ -113,7 +113,7 @@ class Cells:
     """By group: the weight of missing values."""
 
     @classmethod
-    def stack(cls, histograms: Sequence[Histogram], closed: Bools) -> Cells:
+    def stack(cls, histograms: Sequence[Histogram], closed: Bools) -> Histograms:
         """The histograms as arrays; `closed` says, by group and side, where a bound excludes all values."""
         sides = np.array([(group.below, group.above) for group in histograms], dtype=np.float64)
         far = np.array([(group.far_below, group.far_above) for group in histograms], dtype=np.float64)

@@ -25,7 +25,7 @@ from pdpmean.laws.error_law import noisy_normal_density
 from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.laws.two_point import Binomial, Bools, Nodes, variance_shares
 
-__all__ = ["NoisySums", "PrivateTotal", "PublicTotal"]
+__all__ = ["NoisySums", "NoisySumsOfPrivateTotal", "NoisySumsOfPublicTotal"]
 
 # Nats or people; beyond these, sums of doubles say nothing.
 _LEAST = 1e-6
@@ -78,7 +78,7 @@ class NoisySums(ABC):
 
 
 @dataclass(frozen=True)
-class PublicTotal(NoisySums):
+class NoisySumsOfPublicTotal(NoisySums):
     """Sums of a population whose total weight is public."""
 
     sums: Floats
@@ -94,7 +94,7 @@ class PublicTotal(NoisySums):
     """By group and node: the probability of that."""
 
     @classmethod
-    def read(cls, sums: Floats, spreads: Floats, missing: Floats, weights: Floats, people: Floats) -> PublicTotal:
+    def read(cls, sums: Floats, spreads: Floats, missing: Floats, weights: Floats, people: Floats) -> Self:
         """The sums as released, with `missing` in nats, and public weights and numbers of people.
 
         A sum larger than the total weight, which is impossible without noise, says as much as the total weight: beyond
@@ -146,7 +146,7 @@ class PublicTotal(NoisySums):
 
 
 @dataclass(frozen=True)
-class PrivateTotal(NoisySums):
+class NoisySumsOfPrivateTotal(NoisySums):
     """Sums of a population whose total weight is private; the three sums add up to that weight."""
 
     lows: Floats
@@ -162,7 +162,7 @@ class PrivateTotal(NoisySums):
     """Estimates of the total weight."""
 
     @classmethod
-    def read(cls, lows: Floats, middles: Floats, highs: Floats, people: Floats) -> PrivateTotal:
+    def read(cls, lows: Floats, middles: Floats, highs: Floats, people: Floats) -> Self:
         """The sums as released. They are clipped to a range that they leave about once in 10^17 times."""
         lows, middles, highs = (np.clip(sums, _LOWEST_SUM, _MOST) for sums in (lows, middles, highs))
         weights = np.maximum(lows + middles + highs, 2.0)
@@ -219,7 +219,7 @@ def _deviations(means: Floats, tries: Floats) -> Floats:
 
 
 def _three_laplaces(means: Floats, least: Floats) -> tuple[Floats, Floats]:
-    """The noise in `PrivateTotal._remainder` as a mixture of Laplace distributions: their scales and weights.
+    """The noise in `_remainder` as a mixture of Laplace distributions: their scales and weights.
 
     The density of a sum of three Laplace variables is a weighted sum of their densities. Some weights are negative, and
     large where scales are nearly equal, so scales are kept apart. The largest scale is at least `least`.

@@ -30,15 +30,15 @@ _Cells = tuple[float, ...]
 
 
 class BehindFarCells(NamedTuple):
-    """The weight and people behind the far cells, relative to those behind the other sums.
+    """The weight and the people behind the far cells, as ratios to those behind the other sums.
 
     They differ if levels of budgets are combined that agree. Far cells hold little beside their noise, so they are
     combined in a way of their own, in which they are seen best.
     """
 
-    weight: float
-    people: float
-    """The ratio of the numbers of equally weighted people who would have the same sampling error."""
+    weight_ratio: float
+    people_ratio: float
+    """Of the numbers of equally weighted people who would have the same sampling error."""
 
 
 _AS_MUCH = BehindFarCells(1.0, 1.0)
