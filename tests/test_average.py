@@ -24,7 +24,7 @@ from pdpmean.core.rules import FAR_CELLS
 from pdpmean.core.types import Floats
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE
 from pdpmean.planning.prediction import NEAR
-from pdpmean.planning.released import Average, Location, PrivateTotalSums, PublicTotalSums, ReleasedSums
+from pdpmean.planning.released import BellSums, Location, PrivateTotalSums, PublicTotalSums, ReleasedSums
 from pdpmean.release.any_shape import FarClip
 from pdpmean.release.average import average, summing_of
 from pdpmean.release.clip import Clip
@@ -222,10 +222,10 @@ def released_at(source: ArraySource, plan: Plan, place: Location, randomness: Ra
     return group.averaged
 
 
-def averaged(source: ArraySource, plan: Plan, middle: float, half: float, randomness: Randomness) -> Average:
+def averaged(source: ArraySource, plan: Plan, middle: float, half: float, randomness: Randomness) -> BellSums:
     """The average of all records, clipped to middle +- half."""
     released = released_at(source, plan, Location(middle, half=half), randomness)
-    assert isinstance(released, Average)
+    assert isinstance(released, BellSums)
     return released
 
 
@@ -245,7 +245,7 @@ def test_without_noise_it_is_the_weighted_clipped_mean(unbounded: bool) -> None:
     clipped = np.nan_to_num(np.clip((values - 0.5) / 3.0, -1, 1))
     parts = np.where(np.isnan(values), 0.0, weights * (1 - np.abs(clipped)))
     assert released.mean == pytest.approx(float((weights * clipped).sum() / parts.sum()), abs=1e-6)
-    assert released.total == pytest.approx(float(parts.sum()), rel=1e-6)
+    assert released.tents == pytest.approx(float(parts.sum()), rel=1e-6)
     # A clip to 3 belongs to a spread of 3 MEDIAN_SIZE / clip_half_width: near is within a quarter of that.
     near = np.abs(values - 0.5) < 3.0 * NEAR * MEDIAN_SIZE / plan.clip_half_width
     assert 0 < near.sum() < 5000
@@ -310,17 +310,17 @@ def noise_of(plan: Plan, name: str, draws: int = 3000) -> tuple[list[int], float
     """
     unit = 2.0 ** planned_clip(plan).shift
     source = ArraySource(np.zeros(5000), BUDGETS)  # all are near, and their tents are their weights
-    exact = averaged(source, plan, 0.0, 1.0, quiet()).total * unit
+    exact = averaged(source, plan, 0.0, 1.0, quiet()).tents * unit
     randomness = Randomness.seeded(5)
     sample = []
     for _ in range(draws):
         released = averaged(source, plan, 0.0, 1.0, randomness)
         if name == "near":
-            sample.append(round(released.near * released.total * unit - exact))
+            sample.append(round(released.near * released.tents * unit - exact))
         elif name == "tents":
-            sample.append(round((released.total * unit - exact) * STEPS))
+            sample.append(round((released.tents * unit - exact) * STEPS))
         else:
-            sample.append(round(released.mean * released.total * unit * STEPS))
+            sample.append(round(released.mean * released.tents * unit * STEPS))
     near = NEAR * MEDIAN_SIZE / plan.clip_half_width
     return sample, unit * {"sum": STEPS, "tents": STEPS * 4 / 3, "near": 4 / (1 - near)}[name]
 
@@ -382,8 +382,8 @@ def test_the_doubt_is_the_scale_of_the_noise() -> None:
     released = averaged(ArraySource(np.full(5000, 0.25), BUDGETS), plan, 0.0, 1.0, recorder)
     unit = 2 ** planned_clip(plan).shift
     (number, _), *_, (_, scale) = recorder.asked
-    assert released.near_noise_scale == pytest.approx(scale / (released.total * unit), rel=1e-12)
-    assert released.mean * released.total * unit * STEPS == pytest.approx(number, rel=1e-12)
+    assert released.near_noise_scale == pytest.approx(scale / (released.tents * unit), rel=1e-12)
+    assert released.mean * released.tents * unit * STEPS == pytest.approx(number, rel=1e-12)
 
 
 def test_missing_and_far_values_are_in_no_other_sum() -> None:
@@ -452,8 +452,8 @@ def test_weights_too_small_for_a_unit_give_a_number(shape: GivenShape) -> None:
     plan = plan_mean({0.5: 100_000}, shape=shape)
     source = ArraySource(np.ones(9), np.full(9, 2.0**-40))
     released = released_at(source, plan, Location(0.0, half=1.0), quiet())
-    if isinstance(released, Average):
-        assert (released.mean, released.total * 2.0**40 > 0) == (0.0, True)
+    if isinstance(released, BellSums):
+        assert (released.mean, released.tents * 2.0**40 > 0) == (0.0, True)
     else:
         assert isinstance(released, PublicTotalSums)
         assert (released.values, released.total_weight) == (0.0, 0.0)

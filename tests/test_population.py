@@ -17,7 +17,7 @@ from pdpmean.inference.population import Population
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE, clipped_mean, mean_tent, size_quantile
 from pdpmean.laws.error_law import ErrorLaw
 from pdpmean.planning.prediction import Sums, tent_error, tent_trust
-from pdpmean.planning.released import Average, Location, Released
+from pdpmean.planning.released import BellSums, Location, Released
 
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.5, 1.0)}
 TIERS = {0.5: 800, 1.0: 400}
@@ -27,7 +27,7 @@ STEP = 1e-6
 def located(plan: Plan, ratio: float, total: float) -> Released:
     """A group located at 0 with a median distance of 1, and what was released of it."""
     location = Location(0.0, plan.clip_half_width / MEDIAN_SIZE, 1.0)
-    return Released(plan, location, Average(ratio, total, near=0.1, near_noise_scale=0.01), None)
+    return Released(plan, location, BellSums(ratio, total, near=0.1, near_noise_scale=0.01), None)
 
 
 def evidence(plan: Plan, ratio: float, total: float) -> gaussian._Bell:

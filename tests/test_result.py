@@ -25,7 +25,7 @@ from pdpmean.inference.known_bounds import MANY_MISSING
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE, clipped_mean, mean_tent, size_quantile
 from pdpmean.laws.error_law import ErrorLaw, half_width
 from pdpmean.planning.prediction import NEAR, center_error
-from pdpmean.planning.released import Average, Location, Released
+from pdpmean.planning.released import BellSums, Location, Released
 
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.25, 1.0)}
 NEAR_NOISE_SCALE = 0.01  # the scale of the noise on a check
@@ -44,7 +44,7 @@ def promised(plan: Plan, *, private: bool = True) -> Promise:
 
 
 def concluded(
-    plan: Plan, location: Location, averaged: Average, squares: float | None, promise: Promise
+    plan: Plan, location: Location, averaged: BellSums, squares: float | None, promise: Promise
 ) -> MeanEstimate:
     """The result of one group."""
     (found,) = conclude([Released(plan, location, averaged, squares)], promise)
@@ -70,7 +70,7 @@ def released(
     total = plan.mean.weight if weight is None else weight
     tent = float(mean_tent(width, shift)) / width
     near = float(np.diff(norm.cdf(np.array([-1, 1]) * NEAR * size - shift))[0])
-    averaged = Average(clipped / tent, total * tent, near=near / tent, near_noise_scale=NEAR_NOISE_SCALE)
+    averaged = BellSums(clipped / tent, total * tent, near=near / tent, near_noise_scale=NEAR_NOISE_SCALE)
     location = Location(center, half, sigma * size)
     return concluded(plan, location, averaged, squares, promised(plan, private=private))
 
@@ -126,7 +126,7 @@ def test_many_groups_are_concluded_as_each_alone(options: dict[str, Any]) -> Non
         for plan, spread in zip(given, np.exp(rng.normal(0, 3, count)).tolist(), strict=True)
     ]
     averaged = [
-        Average(float(mean), plan.mean.weight * 0.9, near=0.1, near_noise_scale=0.001) if plan else None
+        BellSums(float(mean), plan.mean.weight * 0.9, near=0.1, near_noise_scale=0.001) if plan else None
         for plan, mean in zip(given, rng.standard_cauchy(count) / 20, strict=True)
     ]
     squares = [plan.mean.square * 1.2 if plan and "weight_squares" in plan.shares else None for plan in given]
@@ -239,7 +239,7 @@ def test_squares_that_cannot_be_are_brought_back_to_what_can() -> None:
     # All weights equal to the least of the range, or to the largest.
     ends = ((-1e9, 0.25 * share), (1e9, plan.largest_weight))
     for squares, weight in ends:
-        averaged = Average(0.0, 0.3 * plan.mean.weight, near=0.3, near_noise_scale=NEAR_NOISE_SCALE)
+        averaged = BellSums(0.0, 0.3 * plan.mean.weight, near=0.3, near_noise_scale=NEAR_NOISE_SCALE)
         group = gaussian._Bell(Released(plan, Location(0.0, 1.0, 1.0), averaged, squares))
         assert group.square == pytest.approx(weight * group.weight)
 
@@ -293,7 +293,7 @@ EQUAL = "many values seem to be equal, or nearly so: use shape='any'"
 
 def test_equal_values_warn(plan: Plan) -> None:
     location = Location(7.0, 1e-8, 7.0 * 2.0**-26, degenerate=True)
-    averaged = Average(0.0, plan.mean.weight, near=0.1, near_noise_scale=0.01)
+    averaged = BellSums(0.0, plan.mean.weight, near=0.1, near_noise_scale=0.01)
     found = concluded(plan, location, averaged, None, promised(plan))
     (warning,) = said(found)
     assert warning == EQUAL
@@ -319,7 +319,7 @@ def test_too_many_values_near_the_centre_warn(options: dict[str, Any]) -> None:
 
     def warnings(near: float) -> tuple[str, ...]:
         half = plan.clip_half_width / MEDIAN_SIZE
-        averaged = Average(0.0, weight * tent, near=near / tent, near_noise_scale=0.05 / tent)
+        averaged = BellSums(0.0, weight * tent, near=near / tent, near_noise_scale=0.05 / tent)
         return said(concluded(plan, Location(0.0, half, 1.0), averaged, None, promised(plan)))
 
     for near in (0.08, 0.14, 0.24, limit - 1e-4):
@@ -356,7 +356,7 @@ def test_too_few_values_where_it_was_located_warn(
     assert 0.04 < by_chance < 0.65
     half = plan.clip_half_width / MEDIAN_SIZE
     for found, warned in ((least - by_chance + 1e-3, ()), (least - by_chance - 1e-3, (FEW,)), (0.01, (FEW,))):
-        averaged = Average(0.0, weight * tent * found, near=0.14 / tent, near_noise_scale=0.001)
+        averaged = BellSums(0.0, weight * tent * found, near=0.14 / tent, near_noise_scale=0.001)
         assert said(concluded(plan, Location(0.0, half, 1.0), averaged, None, promised(plan))) == warned
 
 

@@ -24,7 +24,7 @@ from pdpmean.inference.population import (
 from pdpmean.laws.clipped_normal import centered, clipped_variance, mean_tent, ratio_slope, undo_clipping
 from pdpmean.laws.error_law import ErrorLaw, half_width, rank_nodes
 from pdpmean.planning.prediction import NARROWEST, TENT_PART, center_error, scale_error, tent_error, tent_trust
-from pdpmean.planning.released import Average, Released
+from pdpmean.planning.released import BellSums, Released
 
 __all__ = ["GaussianInference"]
 
@@ -79,18 +79,18 @@ class _Bell(Evidence):
     """The released numbers of a group whose population is taken to be bell-shaped."""
 
     @property
-    def averaged(self) -> Average:
+    def averaged(self) -> BellSums:
         """The released sums."""
-        assert isinstance(self.released.averaged, Average)
+        assert isinstance(self.released.averaged, BellSums)
         return self.released.averaged
 
     @property
     def released_weight(self) -> float:
         """The total weight that the released sum of tents implies, in nats."""
-        return self.averaged.total / self.total_per_weight
+        return self.averaged.tents / self.tents_per_weight
 
     @property
-    def total_per_weight(self) -> float:
+    def tents_per_weight(self) -> float:
         """The approximate mean of ``1 - |z|``: the sum of tents, relative to the total weight."""
         return centered(self.plan.clip_half_width).tent / self.plan.clip_half_width
 
@@ -101,9 +101,9 @@ class _Bell(Evidence):
         If budgets are public, the total weight predicts it, and prediction and released sum are averaged.
         """
         plan = self.plan
-        expected = self.total_per_weight * self.weight
+        expected = self.tents_per_weight * self.weight
         trust = 1.0 if plan.census.is_noisy else tent_trust(plan.scale, plan.clip_half_width, expected)
-        total = expected + trust * (self.averaged.total - expected)
+        total = expected + trust * (self.averaged.tents - expected)
         return total, math.sqrt(trust) * tent_error(expected)
 
     @property
@@ -116,7 +116,7 @@ class _Bell(Evidence):
             center=location.center,
             median_distance=location.median_distance,
             half=location.half,
-            mean=averaged.mean * (averaged.total / total),
+            mean=averaged.mean * (averaged.tents / total),
             total=total,
             total_error=error,
             square=self.square,
@@ -196,7 +196,7 @@ def _many_near(group: _Bell, confidence: float) -> bool:
     plan, averaged = group.plan, group.averaged
     if plan.clip_half_width <= NARROWEST:  # then no value counts as near
         return False
-    part = averaged.total / group.weight
+    part = averaged.tents / group.weight
     noise, sampling = (_NEAR * error / min(group.growth, 1.0) for error in scale_error(plan.scale))
     counted = math.sqrt(_NEAR * group.square) / group.weight
     noise = math.hypot(noise, averaged.near_noise_scale * part)
@@ -211,11 +211,11 @@ def _few_found(group: _Bell, confidence: float) -> bool:
     """
     plan = group.plan
     weight = group.plan.mean.weight
-    tent = group.total_per_weight
+    tent = group.tents_per_weight
     noise, sampling = (centered(plan.clip_half_width).tent_slope * error for error in scale_error(plan.scale))
     tent_noise = 1 / (float(TENT_PART) * tent * weight)
     tent_sampling = math.sqrt(plan.mean.square / tent) / weight
     census_error = float(plan.shares["sum"]) * plan.census.total_noise_std / weight
     by_chance = half_width(confidence, math.hypot(noise, tent_noise), math.hypot(sampling, tent_sampling, census_error))
     least = _LEAST_FOUND_UNBOUNDED if plan.census.is_noisy else _LEAST_FOUND
-    return group.averaged.total / (tent * weight) < least - by_chance
+    return group.averaged.tents / (tent * weight) < least - by_chance

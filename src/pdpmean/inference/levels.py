@@ -37,7 +37,7 @@ from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled, normal_
 from pdpmean.laws.two_point import Bools
 from pdpmean.planning.levels import CHEAP_ENOUGH_FOR_EVERYONE, Levels, combined_far, combined_sums
 from pdpmean.planning.plan import Plan, WhoCounts
-from pdpmean.planning.released import Average, LevelSums, Location, Released, SumsOfOne
+from pdpmean.planning.released import BellSums, LevelSums, Location, Released, SumsOfOne
 from pdpmean.results.mean_estimate import LevelMean
 
 __all__ = ["Levelled"]
@@ -73,7 +73,7 @@ class Levelled:
     @property
     def is_bell(self) -> bool:
         """Whether the population is taken to be bell-shaped, so that clipping can be undone."""
-        return isinstance(self._sums[0], Average)
+        return isinstance(self._sums[0], BellSums)
 
     @cached_property
     def planned(self) -> Levels:
@@ -304,7 +304,7 @@ class Levelled:
     @cached_property
     def _mostly_missing(self) -> MissingShare | None:
         """The share of the weight that is missing in all levels together; None if it is less than half, or noise."""
-        sums = [sums for sums in self._sums if not isinstance(sums, Average)]
+        sums = [sums for sums in self._sums if not isinstance(sums, BellSums)]
         missing = sum(level.missing for level in sums)
         total = sum(map(total_or_inside, sums))
         if not self.plan.model.budgets_are_public:

@@ -15,8 +15,8 @@ from pdpmean.laws.reading import Reading
 from pdpmean.planning.plan import Plan
 
 __all__ = [
-    "Average",
     "BehindFarCells",
+    "BellSums",
     "LevelSums",
     "Location",
     "PrivateTotalSums",
@@ -68,7 +68,7 @@ class Location:
 
 
 @dataclass(frozen=True)
-class Average:
+class BellSums:
     """The released sums of a bell-shaped population, as ratios to the sum of tents.
 
     With weights w and clipped values z = (value - middle) / half in [-1, 1], a tent is ``w (1 - |z|)``.
@@ -76,7 +76,7 @@ class Average:
 
     mean: float
     """The sum of ``w z``, relative to the sum of tents."""
-    total: float
+    tents: float
     """The sum of tents, in nats."""
     near: float
     """The weight of the values close to the middle, relative to the sum of tents."""
@@ -135,7 +135,7 @@ class PrivateTotalSums:
         return self.low + self.middle + self.high
 
 
-SumsOfOne = Average | PublicTotalSums | PrivateTotalSums
+SumsOfOne = BellSums | PublicTotalSums | PrivateTotalSums
 """The released sums of records that are summed together."""
 
 
