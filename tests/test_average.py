@@ -276,7 +276,7 @@ def test_without_noise_any_shape_is_sums_and_cells(unbounded: bool) -> None:
     assert isinstance(released, PrivateTotalSums if unbounded else PublicTotalSums)
     if isinstance(released, PublicTotalSums):
         assert released.values == pytest.approx(float((own * clipped).sum()), abs=1e-3)
-        assert released.spread == pytest.approx(float((own * (1 - clipped**2)).sum()), abs=1e-3)
+        assert released.weight_less_squares == pytest.approx(float((own * (1 - clipped**2)).sum()), abs=1e-3)
         assert released.total_weight == pytest.approx(float(weights.sum()), rel=1e-6)
     else:
         u = (clipped + 1) / 2
@@ -326,7 +326,7 @@ def noise_of(plan: Plan, name: str, draws: int = 3000) -> tuple[list[int], float
 
 
 # The scale of the noise of the numbers that any shape releases, in nats.
-PUBLIC_TOTAL = {"values": 1.0, "spread": 2.0, "missing": 1.0, "below": 1.0, "above": 1.0}
+PUBLIC_TOTAL = {"values": 1.0, "weight_less_squares": 2.0, "missing": 1.0, "below": 1.0, "above": 1.0}
 PRIVATE_TOTAL = {"low": 1.0, "middle": 1.0, "high": 1.0, "missing": 1.0, "below": 1.0, "above": 1.0}
 
 

@@ -427,7 +427,7 @@ def test_what_is_released_is_in_nats() -> None:
         assert isinstance(found, PublicTotalSums if model is BOUNDED else PrivateTotalSums)
         if isinstance(found, PublicTotalSums):
             weight = half + low + missing + four + infinite
-            numbers = found.values, found.spread, found.total_weight
+            numbers = found.values, found.weight_less_squares, found.total_weight
             assert numbers == pytest.approx((0.5 * half - low, 0.75 * half, weight), abs=1e-5)
         else:
             numbers = found.low, found.middle, found.high

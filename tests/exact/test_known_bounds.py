@@ -306,7 +306,7 @@ def moment(power: int) -> float:
 def test_public_totals_in_nats() -> None:
     found = released_of([(value, 2 * budget) for value, budget in BETWEEN], plan_of(BOUNDED), Quiet())
     assert isinstance(found, PublicTotalSums)
-    numbers = found.values, found.spread, found.missing, found.total_weight
+    numbers = found.values, found.weight_less_squares, found.missing, found.total_weight
     assert numbers == pytest.approx((moment(1), moment(0) - moment(2), 2.5, moment(0) + 2.5), abs=1e-5)
     assert (found.below, found.above) == ((), ())
 

@@ -90,7 +90,7 @@ class _Clipped(Evidence):
         sums = self.released.averaged
         if isinstance(sums, PublicTotalSums):
             below, above = np.array(sums.below), np.array(sums.above)
-            return PublicTotal(sums.values, sums.spread, sums.missing, below, above, *sums.behind_far)
+            return PublicTotal(sums.values, sums.weight_less_squares, sums.missing, below, above, *sums.behind_far)
         assert isinstance(sums, PrivateTotalSums)
         below, above = np.array(sums.below), np.array(sums.above)
         return PrivateTotal(sums.low, sums.middle, sums.high, sums.missing, below, above, *sums.behind_far)

@@ -107,7 +107,7 @@ def _of_public_totals(released: Sequence[Released]) -> list[BoundedMean]:
     groups = [_PublicTotalEvidence(group) for group in released]
     return from_public_total(
         sums=_column([group.sums.values for group in groups]),
-        spreads=_column([group.sums.spread for group in groups]),
+        weights_less_squares=_column([group.sums.weight_less_squares for group in groups]),
         missing=_column([group.sums.missing for group in groups]),
         weights=_column([group.sums.total_weight for group in groups]),
         people=_column([group.plan.effective_records for group in groups]),

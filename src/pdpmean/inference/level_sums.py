@@ -30,7 +30,7 @@ __all__ = [
 SIGNIFICANT_NATS = 5.0  # missing or far weight above this is taken to be more than noise of scale 1
 # The sums that are single numbers; the others are far cells.
 _NUMBERS = {
-    PublicTotalSums: ("values", "spread", "missing", "total_weight"),
+    PublicTotalSums: ("values", "weight_less_squares", "missing", "total_weight"),
     PrivateTotalSums: ("low", "middle", "high", "missing"),
 }
 _LEAST_NATS = 1.0  # the smallest released weight that is compared with other weights, whatever the noise
@@ -49,7 +49,7 @@ class OneLevel(NamedTuple):
     """The total weight of the level as released: public, or with noise."""
     present: float
     """The part of the weight whose values are within the clip."""
-    spread: float
+    weight_less_squares: float
     """The sum of ``w (1 - z**2)`` over records of weight w and clipped value z in [-1, 1]; 0 for a bell."""
 
 
@@ -106,7 +106,7 @@ def level_of(sums: SumsOfOne, plan: Plan, nats: float, far_share: float) -> OneL
     missing = sums.missing if sums.missing > SIGNIFICANT_NATS and not plan.nothing_missing else 0.0
     if isinstance(sums, PublicTotalSums):
         present = max(1 - far_share - missing / sums.total_weight, _LEAST_PRESENT)
-        return OneLevel(sums.values, sums.total_weight, present, sums.spread)
+        return OneLevel(sums.values, sums.total_weight, present, sums.weight_less_squares)
     assert isinstance(sums, PrivateTotalSums)
     released_nats = sums.weight_inside * (1 + far_share) + missing
     present = max(sums.weight_inside, _LEAST_NATS) / max(released_nats, _LEAST_NATS * (1 + far_share))

@@ -141,9 +141,9 @@ class Levelled:
         if self.is_bell:
             return 1.0
         total = float(self._inside.sum())
-        spread = sum(level.spread for level in self._levels) / total
+        narrowness = sum(level.weight_less_squares for level in self._levels) / total
         mean = float(self._inside @ self._raw_means) / total
-        return math.sqrt(min(max(1 - spread - mean**2, LEAST_VARIANCE / total), 1.0))
+        return math.sqrt(min(max(1 - narrowness - mean**2, LEAST_VARIANCE / total), 1.0))
 
     @cached_property
     def _raw_means(self) -> Floats:
@@ -266,8 +266,8 @@ class Levelled:
 
     def _deviation_of(self, parts: Floats) -> float:
         """The standard deviation within the clip, in half widths, of the levels combined with these parts."""
-        spreads = np.array([level.spread for level in self._levels]) / self._inside
-        variance = 1 - float(parts @ spreads) - float(parts @ self._raw_means) ** 2
+        narrowness = np.array([level.weight_less_squares for level in self._levels]) / self._inside
+        variance = 1 - float(parts @ narrowness) - float(parts @ self._raw_means) ** 2
         return math.sqrt(min(max(variance, self._deviation**2), 1.0))
 
     def _location(self, parts: Floats, *, agree: bool) -> Location:

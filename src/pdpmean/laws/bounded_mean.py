@@ -49,7 +49,7 @@ class BoundedMean:
 
 @quietly
 def from_public_total(
-    sums: Floats, spreads: Floats, missing: Floats, weights: Floats, people: Floats
+    sums: Floats, weights_less_squares: Floats, missing: Floats, weights: Floats, people: Floats
 ) -> list[BoundedMean]:
     """The mean of each group, where its total weight is public.
 
@@ -57,7 +57,7 @@ def from_public_total(
     w (1 - z^2) and of w over missing values; the total weight; and the effective number of people, which is the square
     of the total weight over the sum of squared weights.
     """
-    batches = _batches(sums, spreads, missing, weights, people)
+    batches = _batches(sums, weights_less_squares, missing, weights, people)
     return [mean for columns in batches for mean in _conclude(NoisySumsOfPublicTotal.read(*columns))]
 
 

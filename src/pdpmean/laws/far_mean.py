@@ -181,7 +181,7 @@ def _variance_of_missing(errors: _Errors, sums: Sums) -> Floats:
 def _variances(sums: Sums) -> Floats:
     """By group: the variance of z inside the clip, at least about as large as its noise."""
     mean = np.clip(sums.values / sums.inside, -1.0, 1.0)
-    square = 1 - sums.spread / sums.inside
+    square = 1 - sums.weight_less_squares / sums.inside
     return np.clip(square - mean**2, np.minimum(LEAST_VARIANCE / sums.inside, 1.0), 1.0)
 
 
@@ -266,7 +266,7 @@ def _contradictions(readings: Sequence[Reading], sums: Sums) -> Iterator[tuple[s
         "beyond": sums.far[..., -1].max(axis=1) > _IN_LAST_CELL,
         "total": has_other_total if not sums.is_public else np.zeros_like(has_other_total),
         # |z| + (1 - z**2) / 2 is at most 1.
-        "sums": np.abs(sums.values) + sums.spread / 2 > present + _NOISE_OF_TWO,
+        "sums": np.abs(sums.values) + sums.weight_less_squares / 2 > present + _NOISE_OF_TWO,
     }
     for number, reading in enumerate(readings):
         found = () if reading.finding == "found" else (reading.finding,)

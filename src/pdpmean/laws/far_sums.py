@@ -40,7 +40,7 @@ class PublicTotal:
     values: float
     """Sum of w z."""
 
-    spread: float
+    weight_less_squares: float
     """Sum of w (1 - z**2); its noise has scale 2."""
 
     missing: float
@@ -65,7 +65,7 @@ class PublicTotal:
     def row(self, total: float, missing: float, far: float) -> _Row:
         """The sums in common form; weight that is neither missing nor far is inside."""
         inside = max(total - missing - far, _LEAST_NATS)
-        return _Row(self.values, self.spread, inside, (1.0, 0.0, 0.0))
+        return _Row(self.values, self.weight_less_squares, inside, (1.0, 0.0, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class _Row(NamedTuple):
     values: float
     """Sum of w z."""
 
-    spread: float
+    weight_less_squares: float
     """Sum of w (1 - z**2)."""
 
     inside: float
@@ -124,7 +124,7 @@ class Sums(NamedTuple):
     values: Floats
     """This and the next three as in `_Row`."""
 
-    spread: Floats
+    weight_less_squares: Floats
     inside: Floats
     noise: Floats
     far: Floats
@@ -210,10 +210,10 @@ def stack_sums(
     missing = missing_nodes(np.array([group.missing for group in sums]), total, *earlier)
     columns = (total.tolist(), missing.means.tolist(), measured_far_weight.tolist())
     rows = [group.row(*numbers) for group, *numbers in zip(sums, *columns, strict=True)]
-    values, spread, inside, noise = zip(*rows, strict=True)
+    values, weight_less_squares, inside, noise = zip(*rows, strict=True)
     return Sums(
         values=np.array(values),
-        spread=np.array(spread),
+        weight_less_squares=np.array(weight_less_squares),
         inside=np.array(inside),
         noise=np.array(noise),
         far=far,

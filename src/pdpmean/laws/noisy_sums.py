@@ -84,7 +84,7 @@ class NoisySumsOfPublicTotal(NoisySums):
     sums: Floats
     """Noisy sums of w z."""
 
-    spreads: Floats
+    weights_less_squares: Floats
     """Noisy sums of w (1 - z**2)."""
 
     present: Floats
@@ -94,7 +94,7 @@ class NoisySumsOfPublicTotal(NoisySums):
     """By group and node: the probability of that."""
 
     @classmethod
-    def read(cls, sums: Floats, spreads: Floats, missing: Floats, weights: Floats, people: Floats) -> Self:
+    def read(cls, sums: Floats, weights_less_squares: Floats, missing: Floats, weights: Floats, people: Floats) -> Self:
         """The sums as released, with `missing` in nats, and public weights and numbers of people.
 
         A sum larger than the total weight, which is impossible without noise, says as much as the total weight: beyond
@@ -114,7 +114,7 @@ class NoisySumsOfPublicTotal(NoisySums):
             missing=absent.means / weights,
             noise_variance=(2 + z * z * absent.variances) / (4 * present**2),
             sums=sums,
-            spreads=spreads,
+            weights_less_squares=weights_less_squares,
             present=weights[:, None] - absent.places,
             present_chances=absent.chances,
         )
@@ -123,7 +123,7 @@ class NoisySumsOfPublicTotal(NoisySums):
         """From the sum of ``w (1 - z**2)``: the weight times the largest possible variance minus the actual one."""
         z = 2 * self.interior - 1
         largest = np.sum(self.present * self.present_chances, axis=1) * (1 - z * z)
-        return variance_shares(self.spreads / largest, 2 * np.sqrt(1 + z * z) / largest, self.people)
+        return variance_shares(self.weights_less_squares / largest, 2 * np.sqrt(1 + z * z) / largest, self.people)
 
     def likelihood_by_count(self, law: Binomial) -> Floats:
         """Likelihood by a sum over counts; the noise does not depend on the mean."""

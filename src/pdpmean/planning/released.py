@@ -89,13 +89,13 @@ class PublicTotalSums:
     """The released sums of clipped values if the total weight is public.
 
     They are sums over all records, in nats, of weights w times functions of the clipped value z in [-1, 1]. The noise
-    is Laplace of scale 1, and of scale 2 on the spread.
+    is Laplace of scale 1, and of scale 2 on the weight less squares.
     """
 
     values: float
     """The sum of ``w z``."""
-    spread: float
-    """The sum of ``w (1 - z**2)``."""
+    weight_less_squares: float
+    """The sum of ``w (1 - z**2)``: the smaller, the more widely the values are spread."""
     missing: float
     """The sum of w over the records whose value is missing; they are in no other sum."""
     total_weight: float
