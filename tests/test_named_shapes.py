@@ -10,7 +10,7 @@ import pytest
 
 from pdpmean.core.types import Floats
 from pdpmean.planning.named_shapes import BELL, NAMED_SHAPES, NamedShape, expected_error
-from pdpmean.planning.prediction import Sums
+from pdpmean.planning.prediction import WeightSums
 
 SKEWED, YES_OR_NO = NAMED_SHAPES[1:]
 
@@ -72,8 +72,8 @@ def test_the_more_weight_the_wider_the_clip() -> None:
         assert widths[-1] > 1.5 * widths[0]
 
 
-def weights(people: float, each: float) -> Sums:
-    return Sums(people * each, people * each**2)
+def weights(people: float, each: float) -> WeightSums:
+    return WeightSums(people * each, people * each**2)
 
 
 @pytest.mark.parametrize("people", [1e3, 1e4, 1e6])

@@ -16,7 +16,7 @@ from pdpmean.inference import gaussian
 from pdpmean.inference.population import Population
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE, clipped_mean, mean_tent, size_quantile
 from pdpmean.laws.error_law import ErrorLaw
-from pdpmean.planning.prediction import Sums, tent_error, tent_trust
+from pdpmean.planning.prediction import WeightSums, tent_error, tent_trust
 from pdpmean.planning.released import BellSums, Location, Released
 
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.5, 1.0)}
@@ -43,7 +43,7 @@ def found(plan: Plan, ratio: float, total: float) -> Population:
 @pytest.fixture
 def plan() -> Plan:
     """One whose spread is as good as known, so that all nodes of the law are alike; and of private budgets."""
-    return replace(plan_mean(TIERS, shape="gaussian", **UNBOUNDED), scale=Sums(1e9, 1e-9))
+    return replace(plan_mean(TIERS, shape="gaussian", **UNBOUNDED), scale=WeightSums(1e9, 1e-9))
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.3, -0.8])
@@ -97,4 +97,4 @@ def test_trust_by_hand() -> None:
     # The logarithm of the scale errs by (2 + 1/4) / (0.4287 * 20)**2, squared; tents around 1 follow it by 0.851.
     off_scale = 0.851**2 * 2.25 / (0.4287 * 20) ** 2
     noise = 2 * (4 / 3 / 30) ** 2
-    assert tent_trust(Sums(20.0, 1.0), 1.0, 30.0) == pytest.approx(off_scale / (off_scale + noise), rel=1e-3)
+    assert tent_trust(WeightSums(20.0, 1.0), 1.0, 30.0) == pytest.approx(off_scale / (off_scale + noise), rel=1e-3)

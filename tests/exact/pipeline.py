@@ -30,7 +30,7 @@ from pdpmean.planning.census import Census
 from pdpmean.planning.levels import ChosenWeighting, Levels
 from pdpmean.planning.make import PLANNERS
 from pdpmean.planning.plan import Plan, Shares
-from pdpmean.planning.prediction import Sums
+from pdpmean.planning.prediction import WeightSums
 from pdpmean.planning.released import Location
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.release import any_shape, gaussian, private_median, squares
@@ -124,9 +124,9 @@ def fixed_plan(
         weight_cap=weight_cap,
         spared_from=weight_cap,
         thinning=thinning,
-        center=Sums(1.0, 1.0),
-        scale=Sums(1.0, 1.0),
-        mean=Sums(1.0, 1.0),
+        center=WeightSums(1.0, 1.0),
+        scale=WeightSums(1.0, 1.0),
+        mean=WeightSums(1.0, 1.0),
         certain_part=1.0,
         noise_scale=1.0,
         sampling_std=1.0,
@@ -137,7 +137,7 @@ def fixed_plan(
         census=Census(anybody, shares.get("census", Fraction(0)), 0.0),
         choices=Choices(),
         whose=Whose("budgets"),
-        chosen_weighting=ChosenWeighting(levels, price_of_everyone=1.0, sums=Sums(1.0, 1.0), efficiency=1.0),
+        chosen_weighting=ChosenWeighting(levels, price_of_everyone=1.0, sums=WeightSums(1.0, 1.0), efficiency=1.0),
     )
 
 

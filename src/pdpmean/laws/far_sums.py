@@ -4,7 +4,7 @@ Within the clip, values are z between -1 and 1. A value far beyond the clip is i
 far cells cost nothing extra: no record is in both. They look for rare, large values with the whole weight of the sum.
 
 `PublicTotal` and `PrivateTotal` hold what is released for one group, depending on whether the total weight is public.
-`stack_sums` turns many of either kind into `Sums`, the arrays from which the mean is computed.
+`stack_sums` turns many of either kind into `StackedSums`, the arrays from which the mean is computed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.laws.reading import Counted, Reading
 from pdpmean.laws.two_point import Bools, Nodes
 
-__all__ = ["PrivateTotal", "PublicTotal", "Sums", "stack_far", "stack_sums", "weights_behind_far"]
+__all__ = ["PrivateTotal", "PublicTotal", "StackedSums", "stack_far", "stack_sums", "weights_behind_far"]
 
 _LIKELY = 0.5
 """A far cell is measured, and so added to the mean, if it holds something with a larger probability than this."""
@@ -118,7 +118,7 @@ class _Row(NamedTuple):
     """Scales, in nats, of the independent Laplace variables in the sum of w (z - mean)."""
 
 
-class Sums(NamedTuple):
+class StackedSums(NamedTuple):
     """The released sums of many groups; the first axis is the group, and weights are in nats."""
 
     values: Floats
@@ -197,7 +197,7 @@ def stack_sums(
     readings: Sequence[Reading],
     far: Floats,
     occupied_probability: Floats,
-) -> Sums:
+) -> StackedSums:
     """The sums of all groups, which must be of one kind, with their far cells as `stack_far` gives them."""
     total, people, total_std = np.array(summed, dtype=np.float64).T
     total = np.clip(total, _LEAST_NATS, _MOST_NATS)
@@ -211,7 +211,7 @@ def stack_sums(
     columns = (total.tolist(), missing.means.tolist(), measured_far_weight.tolist())
     rows = [group.row(*numbers) for group, *numbers in zip(sums, *columns, strict=True)]
     values, weight_less_squares, inside, noise = zip(*rows, strict=True)
-    return Sums(
+    return StackedSums(
         values=np.array(values),
         weight_less_squares=np.array(weight_less_squares),
         inside=np.array(inside),

@@ -25,7 +25,7 @@ from pdpmean.planning.named_shapes import (
 )
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
-from pdpmean.planning.prediction import Sums
+from pdpmean.planning.prediction import WeightSums
 
 __all__ = ["AnyShapePlanner"]
 
@@ -137,7 +137,7 @@ class AnyShapePlanner(Locating, Planner):
             in_deviations=not self.bounds.are_both_known,
         )
 
-    def with_sums(self, forecast: Forecast, sums: Sums) -> Forecast:
+    def with_sums(self, forecast: Forecast, sums: WeightSums) -> Forecast:
         """The forecast with these weights in the sums instead, for which another clip is best."""
         expected = self._expected(sums)
         return replace(
@@ -148,7 +148,7 @@ class AnyShapePlanner(Locating, Planner):
             sampling_std=expected.sampling_std,
         )
 
-    def _expected(self, sums: Sums) -> ExpectedError:
+    def _expected(self, sums: WeightSums) -> ExpectedError:
         """The error with these weights, in standard deviations or, between two known bounds, in the values' unit."""
         if self.bounds.are_both_known:
             return expected_between(shapes_between(self.bounds)[0], self.bounds.half, sums, self.census.noise_of_sums)

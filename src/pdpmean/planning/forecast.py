@@ -26,7 +26,7 @@ from pdpmean.core.quiet import quietly
 from pdpmean.core.weights import locating_weights
 from pdpmean.laws.error_law import half_width
 from pdpmean.planning.census import Buckets, Census
-from pdpmean.planning.prediction import Sums, miss_probability
+from pdpmean.planning.prediction import WeightSums, miss_probability
 
 __all__ = [
     "KEEP_ALL",
@@ -57,7 +57,7 @@ OUT_OF_REACH = 2.0**100  # nats that no weight reaches; finite, since budgets ma
 LOCATING_STEPS = ("center", "scale", "histogram")  # the steps of `locate`, each of which may have a share
 ONE_IN_FOUR = 0.75
 """The quantile of the error at which the lower bound is stated: one run in four errs by more."""
-NOBODY = Sums(0.0, 0.0)  # the weights of a step that looks at no records
+NOBODY = WeightSums(0.0, 0.0)  # the weights of a step that looks at no records
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,11 @@ class Forecast:
     """Weight in the sum above which a record's unspent share goes to `locate`: the cap, or `OUT_OF_REACH`."""
     thinning: float
     """The density with which `locate` keeps records: the probability is this times the weight, at most 1."""
-    center: Sums
+    center: WeightSums
     """The weights behind the located centre."""
-    scale: Sums
+    scale: WeightSums
     """The weights behind the located scale, or the histogram."""
-    mean: Sums
+    mean: WeightSums
     """The weights behind the mean."""
     certain_part: float
     """The part of the weights in `locate` to rely on, for the worst budgets that are consistent with a noisy census."""
@@ -155,7 +155,7 @@ class Located(NamedTuple):
     """The largest weight of a record, in nats."""
     density: float
     """See `Forecast.thinning`."""
-    sums: Sums
+    sums: WeightSums
     certain_part: float
     """See `Forecast.certain_part`."""
 
@@ -189,7 +189,7 @@ class Forecaster(ABC):
         tau = min(profile.saturation(100 * _LOCATE_CONSTANT)[0], LARGEST_WEIGHT)
         return profile.capped_sums(tau)[0]
 
-    def averaging(self, share: float, constant: float) -> tuple[float, Sums]:
+    def averaging(self, share: float, constant: float) -> tuple[float, WeightSums]:
         """The cap on the weights ``share * allowance`` that minimises the variance, and the sums of the capped weights.
 
         `constant` is that of `ClipEffect.cap_constant`.
@@ -197,7 +197,7 @@ class Forecaster(ABC):
         profile = self.census.profile
         cap = profile.saturation(constant, share)[0]
         cap = self.largest_weight(share) if self.choices.saturation else min(cap, LARGEST_WEIGHT)
-        return cap, Sums(*profile.capped_sums(cap, share))
+        return cap, WeightSums(*profile.capped_sums(cap, share))
 
     def largest_weight(self, share: float) -> float:
         """The largest weight of a record in a sum with this share, in nats: as chosen, or where more would not help."""
@@ -228,7 +228,7 @@ class Locating(Forecaster):
         sample = min(self._wanted(people), self.room)
         density = sample / weight if people > sample else KEEP_ALL
         # A sample cannot have more effective records, weight**2 / square, than it has records.
-        sums = Sums(weight, max(square, weight**2 / sample))
+        sums = WeightSums(weight, max(square, weight**2 / sample))
         least = weight
         if self.census.buckets:
             least = _least_weight(self.census.buckets, self.census.total_noise_std, cap, rule)
@@ -253,7 +253,7 @@ class LocatingForecaster(Locating):
         """The effect of a clip of `width` standard deviations to either side."""
 
     @abstractmethod
-    def locating_error(self, center: Sums, scale: Sums, mean: Sums, width: float) -> float:
+    def locating_error(self, center: WeightSums, scale: WeightSums, mean: WeightSums, width: float) -> float:
         """The error (std) of the mean that is due to the errors of the located centre and scale."""
 
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:

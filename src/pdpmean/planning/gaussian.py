@@ -19,7 +19,7 @@ from pdpmean.laws.simplex import find_least
 from pdpmean.planning.forecast import ONE_IN_FOUR, ClipEffect, Forecast, LocatingForecaster
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
-from pdpmean.planning.prediction import Sums, product_error, tent_error, tent_trust
+from pdpmean.planning.prediction import WeightSums, product_error, tent_error, tent_trust
 
 __all__ = ["GaussianPlanner"]
 
@@ -55,7 +55,7 @@ class GaussianPlanner(LocatingForecaster, Planner):
         clipped = centered(width)
         return ClipEffect(clipped.variance, clipped.inside, (math.sqrt(2) * width) ** 2 / clipped.variance)
 
-    def locating_error(self, center: Sums, scale: Sums, mean: Sums, width: float) -> float:
+    def locating_error(self, center: WeightSums, scale: WeightSums, mean: WeightSums, width: float) -> float:
         """The error of the mean due to locating: proportional to the product of the errors of centre and scale."""
         tents = mean.weight * centered(width).tent / width
         trust = 1.0 if self.census.is_noisy else tent_trust(scale, width, tents)

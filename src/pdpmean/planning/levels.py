@@ -21,7 +21,7 @@ from pdpmean.core.types import Floats
 from pdpmean.core.whose import Whose
 from pdpmean.laws.pooling import LevelErrors, Pooled, normal_scores
 from pdpmean.planning.bands import BAND, starts_among, starts_of_bands
-from pdpmean.planning.prediction import Sums
+from pdpmean.planning.prediction import WeightSums
 
 __all__ = [
     "CHEAP_ENOUGH_FOR_EVERYONE",
@@ -56,7 +56,7 @@ class Combined(NamedTuple):
 
     multipliers: Floats
     """The factor of each level's sums; their squares add up to 1."""
-    sums: Sums
+    sums: WeightSums
     """The total weight of the combination, and its squared weights."""
 
 
@@ -116,7 +116,7 @@ def combined_sums(nats: Floats, effective: Floats, parts: Floats, counted: float
     size = math.sqrt(float(multipliers @ multipliers))
     weight = float(parts.sum()) / size
     sampling = float(parts**2 @ (1 / effective)) - counted
-    return Combined(multipliers / size, Sums(weight, weight**2 * max(sampling, _LEAST_SAMPLING)))
+    return Combined(multipliers / size, WeightSums(weight, weight**2 * max(sampling, _LEAST_SAMPLING)))
 
 
 def combined_far(nats: Floats, effective: Floats) -> Combined:
@@ -135,7 +135,7 @@ class ChosenWeighting(NamedTuple):
     """None if there is a single sum, in which people count by their budgets."""
     price_of_everyone: float
     """The error if everyone counts the same, relative to the error if people count by their budgets."""
-    sums: Sums
+    sums: WeightSums
     """The total weight and the squared weights, as if there were one set of sums."""
     efficiency: float
     """The part of the sampling variance of the plain mean that the estimate shares: 1 unless values are clipped."""
@@ -262,7 +262,9 @@ class LevelsFor:
         different = {tuple(map(min, counted, self._highest)): (bias, counted) for bias, counted in candidates}
         return [(bias, self._levels(counted, everyone=False)) for bias, counted in different.values()]
 
-    def chosen_weighting(self, whose: Whose, single: Sums, noise_std: float, efficiency: float) -> ChosenWeighting:
+    def chosen_weighting(
+        self, whose: Whose, single: WeightSums, noise_std: float, efficiency: float
+    ) -> ChosenWeighting:
         """The weighting to use: as requested or, with "auto", as is best.
 
         Parameters
@@ -388,12 +390,12 @@ class LevelsFor:
         return ends[level] * factor, ends[level if self._starts is self._tiers else level + 1] * factor
 
 
-def _without_counted(sums: Sums, counted: float) -> Sums:
+def _without_counted(sums: WeightSums, counted: float) -> WeightSums:
     """The sums, with the squared sampling error reduced by `counted`, as in `combined_sums`."""
     sampling = sums.square / sums.weight**2 - counted
-    return Sums(sums.weight, sums.weight**2 * max(sampling, _LEAST_SAMPLING))
+    return WeightSums(sums.weight, sums.weight**2 * max(sampling, _LEAST_SAMPLING))
 
 
-def _error_std(noise_std: float, sums: Sums) -> float:
+def _error_std(noise_std: float, sums: WeightSums) -> float:
     """The error (std) of a mean with these weights, in standard deviations of the population."""
     return math.sqrt(noise_std**2 + sums.square) / sums.weight

@@ -19,7 +19,7 @@ from scipy.special import ndtr, ndtri
 
 from pdpmean.core.bounds import Bounds
 from pdpmean.core.types import Floats
-from pdpmean.planning.prediction import Sums
+from pdpmean.planning.prediction import WeightSums
 
 __all__ = [
     "BELL",
@@ -125,7 +125,7 @@ class ExpectedError(NamedTuple):
         return math.hypot(math.sqrt(2) * self.noise_scale, self.sampling_std)
 
 
-def expected_error(shape: NamedShape, mean: Sums, noise_of_sums: float) -> ExpectedError:
+def expected_error(shape: NamedShape, mean: WeightSums, noise_of_sums: float) -> ExpectedError:
     """The expected error with these weights in the sums; `noise_of_sums` is that of `Census`."""
     width = shape.best_half_width(mean.weight / noise_of_sums)
     inflation = 1 + _LOST_PER_ROOT / math.sqrt(max(mean.weight, _LEAST_WEIGHT))
@@ -136,7 +136,7 @@ def expected_error(shape: NamedShape, mean: Sums, noise_of_sums: float) -> Expec
     )
 
 
-def expected_between(shape: ShapeBetween, half: float, mean: Sums, noise_of_sums: float) -> ExpectedError:
+def expected_between(shape: ShapeBetween, half: float, mean: WeightSums, noise_of_sums: float) -> ExpectedError:
     """The same between known bounds that are `half` from their middle, if the clip is as wide as the bounds."""
     return ExpectedError(
         clip_half_width=half,

@@ -34,7 +34,7 @@ from pdpmean.planning.forecast import KEEP_ALL, LOCATING_STEPS, ONE_IN_FOUR, For
 from pdpmean.planning.levels import ChosenWeighting, Levels
 from pdpmean.planning.named_shapes import NAMED_SHAPES, expected_between, expected_error, shapes_between
 from pdpmean.planning.plan_in_words import error_in_words, rows_of, whose_mean
-from pdpmean.planning.prediction import BOUNDS_OCTAVES, Sums
+from pdpmean.planning.prediction import BOUNDS_OCTAVES, WeightSums
 
 __all__ = ["Plan", "Shares", "WhoCounts"]
 
@@ -341,7 +341,7 @@ class Plan(Forecast):
         """What is known about the weights in the sums."""
         return self._counted(self.mean, float(self.shares["sum"]), self.weight_cap)
 
-    def _counted(self, sums: Sums, share: float, cap: float) -> Counted:
+    def _counted(self, sums: WeightSums, share: float, cap: float) -> Counted:
         """What is known about weights ``min(share * allowance, cap)``: their total in nats, and its error (std)."""
         noise_std = sums.weight * self.census.total_noise_std / self.census.profile.total
         nats_std = math.hypot(noise_std, self._within_buckets(share, cap))

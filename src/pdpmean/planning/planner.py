@@ -20,7 +20,7 @@ from pdpmean.core.whose import AUTO, Whose
 from pdpmean.planning.forecast import LARGEST_SAMPLE, Forecast, Forecaster
 from pdpmean.planning.levels import MOST_LEVELS, ChosenWeighting, LevelsFor
 from pdpmean.planning.plan import Plan, Shares
-from pdpmean.planning.prediction import Sums
+from pdpmean.planning.prediction import WeightSums
 
 __all__ = ["Planner"]
 
@@ -145,7 +145,7 @@ class Planner(Forecaster):
         """The noise (std) of a sum of one nat, in standard deviations of the values."""
         return forecast.noise_std / forecast.sampling_std * math.sqrt(forecast.mean.square)
 
-    def with_sums(self, forecast: Forecast, sums: Sums) -> Forecast:
+    def with_sums(self, forecast: Forecast, sums: WeightSums) -> Forecast:
         """The forecast with these weights in the sums instead."""
         before = forecast.mean
         sampling_factor = math.sqrt(sums.square / before.square) * before.weight / sums.weight
