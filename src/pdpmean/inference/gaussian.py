@@ -109,7 +109,9 @@ class _Bell(Evidence):
     @property
     def numbers(self) -> _Numbers:
         """The numbers from which the normal population is solved for."""
-        location, averaged, scale = self.released.location, self.averaged, self.plan.scale
+        location = self.released.location
+        averaged = self.averaged
+        scale = self.plan.scale
         assert location.median_distance is not None
         total, error = self.tents
         return _Numbers(
