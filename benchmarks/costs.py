@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from audit.costs import COSTED, Audit, audit_drawn
 from audit.scenarios import KINDS, Kind

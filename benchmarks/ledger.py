@@ -36,7 +36,7 @@ import psycopg
 import pdpmean
 from pdpmean.ledger.request import PeopleAsked, Request
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from ledger_stress import kill_releases, race
 from postgres_server import running_server
 

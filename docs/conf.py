@@ -33,7 +33,7 @@ nitpick_ignore_regex = [
     ("py:class", r"(numpy|np|os|collections|fractions|matplotlib)\..*|pdpmean\.\w+\.\w+(\.\w+)?"),
     (
         "py:class",
-        "Fraction|Mapping|Callable|ArrayLike|Floats|NDArray.*|Model|Sums|Shares|ErrorLaw|ShapeName|Figure|GroupedEstimate|GivenPlanOptions",
+        "Fraction|Mapping|Callable|ArrayLike|Floats|NDArray.*|Model|WeightSums|Shares|ErrorLaw|ShapeName|Figure|GroupedEstimate|GivenPlanOptions",
     ),
 ]
 

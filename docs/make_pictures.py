@@ -26,7 +26,7 @@ _METADATA = {"Date": None, "Creator": None}
 _WIDTH = 5.0  # inches: text of 11 points is legible on a phone as wide
 _TIERS = np.array([0.1, 0.5, 1.0])
 _PEOPLE = np.array([5400, 3700, 900])
-_CLIP_WIDTH = 1.2  # standard deviations
+_CLIP_HALF_WIDTH = 1.2  # standard deviations
 
 
 def saturation() -> Figure:
@@ -44,7 +44,7 @@ def saturation() -> Figure:
 def _error_at(cap: float) -> float:
     """The predicted error of the mean, up to a factor, when weights are capped."""
     weights = np.minimum(_TIERS / 2, cap / 2)  # a value that is replaced counts twice against a budget
-    noise = 2 * _CLIP_WIDTH**2 / centered(_CLIP_WIDTH).variance
+    noise = 2 * _CLIP_HALF_WIDTH**2 / centered(_CLIP_HALF_WIDTH).variance
     return float(np.sqrt(_PEOPLE @ weights**2 + noise) / (_PEOPLE @ weights))
 
 
@@ -101,13 +101,13 @@ def tents() -> Figure:
     figure = empty_figure(_WIDTH, 3.2)
     axes = figure.subplots()
     x = np.linspace(-3, 3, 121)  # every corner is among them
-    z = np.clip(x / _CLIP_WIDTH, -1, 1)
+    z = np.clip(x / _CLIP_HALF_WIDTH, -1, 1)
     axes.fill_between(x, np.exp(-(x**2) / 2) - 1.1, -1.1, fc="none", ec=INK, alpha=0.3, hatch="///", label="population")
     axes.plot(x, z, color=ACCENT, lw=2.4, label="clipped value z")
     axes.plot(x, 1 - np.abs(z), color=INK, ls="--", lw=1.8, label="tent 1 - |z|")
-    for bound in (-_CLIP_WIDTH, _CLIP_WIDTH):
+    for bound in (-_CLIP_HALF_WIDTH, _CLIP_HALF_WIDTH):
         axes.axvline(bound, color=INK, ls=":", lw=1.2)
-    axes.set_xticks([-_CLIP_WIDTH, 0, _CLIP_WIDTH], ["c - R", "c", "c + R"])
+    axes.set_xticks([-_CLIP_HALF_WIDTH, 0, _CLIP_HALF_WIDTH], ["c - R", "c", "c + R"])
     axes.set_ylim(-1.1, 1.1)
     label_axes(axes, "value", "adds, times its weight")
     figure.legend(frameon=False, loc="outside upper center", ncols=3, handlelength=2.4, columnspacing=1.2)

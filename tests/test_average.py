@@ -24,7 +24,7 @@ from pdpmean.core.rules import FAR_CELLS
 from pdpmean.core.types import Floats
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE
 from pdpmean.planning.prediction import NEAR
-from pdpmean.planning.released import Average, Location, PrivateTotalSums, PublicTotalSums, ReleasedSums
+from pdpmean.planning.released import BellSums, Location, PrivateTotalSums, PublicTotalSums, ReleasedSums
 from pdpmean.release.any_shape import FarClip
 from pdpmean.release.average import average, summing_of
 from pdpmean.release.clip import Clip
@@ -44,7 +44,7 @@ def quiet() -> Randomness:
 
 def planned_clip(plan: Plan) -> Clip:
     """The clip of a plan, to 0 +- 1."""
-    return RELEASES[plan.shape].clip(plan, Location(0.0, 1.0, half=1.0))
+    return RELEASES[plan.shape].clip(plan, Location(0.0, half=1.0))
 
 
 # Weights
@@ -94,7 +94,7 @@ def test_the_shift_has_an_upper_limit() -> None:
 @pytest.mark.parametrize("width", [0.05, 0.219, 0.22, 0.3, 5.0])
 def test_the_noise_of_who_is_near_stays_inside_its_limit(width: float) -> None:
     """Who is hardly near any more leaves little of their share, but never next to nothing."""
-    plan = plan_mean({1.0: 4000}, shape="gaussian", choices=Choices(clip_width=width))
+    plan = plan_mean({1.0: 4000}, shape="gaussian", choices=Choices(clip_half_width=width))
     clip = planned_clip(plan)
     assert isinstance(clip, TentClip)
     assert (clip.near > 0) == (width > 1.25 * NEAR * MEDIAN_SIZE)
@@ -222,10 +222,10 @@ def released_at(source: ArraySource, plan: Plan, place: Location, randomness: Ra
     return group.averaged
 
 
-def averaged(source: ArraySource, plan: Plan, middle: float, half: float, randomness: Randomness) -> Average:
+def averaged(source: ArraySource, plan: Plan, middle: float, half: float, randomness: Randomness) -> BellSums:
     """The average of all records, clipped to middle +- half."""
-    released = released_at(source, plan, Location(middle, half, half=half), randomness)
-    assert isinstance(released, Average)
+    released = released_at(source, plan, Location(middle, half=half), randomness)
+    assert isinstance(released, BellSums)
     return released
 
 
@@ -245,9 +245,9 @@ def test_without_noise_it_is_the_weighted_clipped_mean(unbounded: bool) -> None:
     clipped = np.nan_to_num(np.clip((values - 0.5) / 3.0, -1, 1))
     parts = np.where(np.isnan(values), 0.0, weights * (1 - np.abs(clipped)))
     assert released.mean == pytest.approx(float((weights * clipped).sum() / parts.sum()), abs=1e-6)
-    assert released.total == pytest.approx(float(parts.sum()), rel=1e-6)
-    # A clip to 3 belongs to a spread of 3 MEDIAN_SIZE / clip_width: near is within a quarter of that.
-    near = np.abs(values - 0.5) < 3.0 * NEAR * MEDIAN_SIZE / plan.clip_width
+    assert released.tents == pytest.approx(float(parts.sum()), rel=1e-6)
+    # A clip to 3 belongs to a spread of 3 MEDIAN_SIZE / clip_half_width: near is within a quarter of that.
+    near = np.abs(values - 0.5) < 3.0 * NEAR * MEDIAN_SIZE / plan.clip_half_width
     assert 0 < near.sum() < 5000
     assert released.near == pytest.approx(float((weights * near).sum() / parts.sum()), abs=1e-6)
 
@@ -268,7 +268,7 @@ def test_without_noise_any_shape_is_sums_and_cells(unbounded: bool) -> None:
     plan = small_plan("any", unbounded=unbounded)
     values = np.random.default_rng(4).standard_cauchy(5000)
     values[7:9], values[9], values[10] = math.nan, 1e9, -1e200
-    released = released_at(ArraySource(values, BUDGETS), plan, Location(0.0, 3.0, half=3.0, offset=0.5), quiet())
+    released = released_at(ArraySource(values, BUDGETS), plan, Location(0.0, half=3.0, offset=0.5), quiet())
     weights, z = weights_in(plan), (values - 0.5) / 3.0
     inside = np.abs(z) < math.sqrt(8)
     clipped = np.clip(z, -1.0, 1.0)[inside]
@@ -276,13 +276,13 @@ def test_without_noise_any_shape_is_sums_and_cells(unbounded: bool) -> None:
     assert isinstance(released, PrivateTotalSums if unbounded else PublicTotalSums)
     if isinstance(released, PublicTotalSums):
         assert released.values == pytest.approx(float((own * clipped).sum()), abs=1e-3)
-        assert released.spread == pytest.approx(float((own * (1 - clipped**2)).sum()), abs=1e-3)
-        assert released.weight == pytest.approx(float(weights.sum()), rel=1e-6)
+        assert released.weight_less_squares == pytest.approx(float((own * (1 - clipped**2)).sum()), abs=1e-3)
+        assert released.total_weight == pytest.approx(float(weights.sum()), rel=1e-6)
     else:
         u = (clipped + 1) / 2
         parts = [float((own * part).sum()) for part in ((1 - u) ** 2, 2 * u * (1 - u), u**2)]
         assert [released.low, released.middle, released.high] == pytest.approx(parts, abs=1e-3)
-        assert released.weight == pytest.approx(float(own.sum()), rel=1e-6)
+        assert released.weight_inside == pytest.approx(float(own.sum()), rel=1e-6)
     assert released.missing == pytest.approx(float(weights[7:9].sum()), rel=1e-6)
     present = ~np.isnan(values)
     below, above = (far_cells(sign * z[present], weights[present]) for sign in (-1, 1))
@@ -295,7 +295,7 @@ def test_beyond_a_bound_nothing_is_far() -> None:
     """Where the clip ends at a bound, what lies beyond counts as the bound; on the other side it is far."""
     plan = plan_mean({1.0: 4000, 2.0: 1000}, bounds=(-2.5, None))
     values = np.where(np.arange(5000) % 2, 1e6, -1e6)
-    released = released_at(ArraySource(values, BUDGETS), plan, Location(0.0, 3.0, half=3.0, offset=0.5), quiet())
+    released = released_at(ArraySource(values, BUDGETS), plan, Location(0.0, half=3.0, offset=0.5), quiet())
     assert isinstance(released, PublicTotalSums)
     assert not any(released.below)
     assert released.values == pytest.approx(-float(weights_in(plan)[::2].sum()), rel=1e-6)
@@ -310,23 +310,23 @@ def noise_of(plan: Plan, name: str, draws: int = 3000) -> tuple[list[int], float
     """
     unit = 2.0 ** planned_clip(plan).shift
     source = ArraySource(np.zeros(5000), BUDGETS)  # all are near, and their tents are their weights
-    exact = averaged(source, plan, 0.0, 1.0, quiet()).total * unit
+    exact = averaged(source, plan, 0.0, 1.0, quiet()).tents * unit
     randomness = Randomness.seeded(5)
     sample = []
     for _ in range(draws):
         released = averaged(source, plan, 0.0, 1.0, randomness)
         if name == "near":
-            sample.append(round(released.near * released.total * unit - exact))
+            sample.append(round(released.near * released.tents * unit - exact))
         elif name == "tents":
-            sample.append(round((released.total * unit - exact) * STEPS))
+            sample.append(round((released.tents * unit - exact) * STEPS))
         else:
-            sample.append(round(released.mean * released.total * unit * STEPS))
-    near = NEAR * MEDIAN_SIZE / plan.clip_width
+            sample.append(round(released.mean * released.tents * unit * STEPS))
+    near = NEAR * MEDIAN_SIZE / plan.clip_half_width
     return sample, unit * {"sum": STEPS, "tents": STEPS * 4 / 3, "near": 4 / (1 - near)}[name]
 
 
 # The scale of the noise of the numbers that any shape releases, in nats.
-PUBLIC_TOTAL = {"values": 1.0, "spread": 2.0, "missing": 1.0, "below": 1.0, "above": 1.0}
+PUBLIC_TOTAL = {"values": 1.0, "weight_less_squares": 2.0, "missing": 1.0, "below": 1.0, "above": 1.0}
 PRIVATE_TOTAL = {"low": 1.0, "middle": 1.0, "high": 1.0, "missing": 1.0, "below": 1.0, "above": 1.0}
 
 
@@ -336,7 +336,7 @@ def test_noise_of_any_shape_has_its_scale(unbounded: bool) -> None:
     plan, source = small_plan("any", unbounded=unbounded), ArraySource(np.zeros(3), np.ones(3))
 
     def numbers(randomness: Randomness) -> dict[str, float]:
-        released = vars(released_at(source, plan, Location(0.0, 1.0, half=1.0), randomness))
+        released = vars(released_at(source, plan, Location(0.0, half=1.0), randomness))
         return {**released, "below": released["below"][5], "above": released["above"][-1]}
 
     exact, randomness = numbers(quiet()), Randomness.seeded(5)
@@ -382,8 +382,8 @@ def test_the_doubt_is_the_scale_of_the_noise() -> None:
     released = averaged(ArraySource(np.full(5000, 0.25), BUDGETS), plan, 0.0, 1.0, recorder)
     unit = 2 ** planned_clip(plan).shift
     (number, _), *_, (_, scale) = recorder.asked
-    assert released.near_noise_scale == pytest.approx(scale / (released.total * unit), rel=1e-12)
-    assert released.mean * released.total * unit * STEPS == pytest.approx(number, rel=1e-12)
+    assert released.near_noise_scale == pytest.approx(scale / (released.tents * unit), rel=1e-12)
+    assert released.mean * released.tents * unit * STEPS == pytest.approx(number, rel=1e-12)
 
 
 def test_missing_and_far_values_are_in_no_other_sum() -> None:
@@ -403,15 +403,15 @@ def test_small_budgets_of_any_shape_keep_the_noise_inside_its_limit() -> None:
     # The noise of the parts is four times that of a sum: 2**60 is the limit.
     plan = plan_mean({0.001: 4_000_000}, model="unbounded", budget_range=(0.001, 0.001), shape="any")
     source = ArraySource(np.ones(10), np.full(10, 0.001))
-    released = released_at(source, plan, Location(0.0, 2.0, half=2.0), Randomness.seeded(1))
+    released = released_at(source, plan, Location(0.0, half=2.0), Randomness.seeded(1))
     assert isinstance(released, PrivateTotalSums)
-    assert math.isfinite(released.weight)
+    assert math.isfinite(released.weight_inside)
 
 
 # Groups
 
 CODES: NDArray[np.int32] = np.random.default_rng(8).integers(0, 4, 5000).astype(np.int32)  # 3 is no group asked for
-PLACES = [Location(0.5, 1.0, half=3.0), Location(-2.0, 1.0, half=1.5), Location(1e6, 1.0, half=2.0**-910)]
+PLACES = [Location(0.5, half=3.0), Location(-2.0, half=1.5), Location(1e6, half=2.0**-910)]
 
 
 @pytest.mark.parametrize("shape", ["gaussian", "any"])
@@ -451,9 +451,9 @@ def test_weights_too_small_for_a_unit_give_a_number(shape: GivenShape) -> None:
     """The plan is for budgets of 0.5; those of 2**-40 come to nothing in its units, publicly."""
     plan = plan_mean({0.5: 100_000}, shape=shape)
     source = ArraySource(np.ones(9), np.full(9, 2.0**-40))
-    released = released_at(source, plan, Location(0.0, 1.0, half=1.0), quiet())
-    if isinstance(released, Average):
-        assert (released.mean, released.total * 2.0**40 > 0) == (0.0, True)
+    released = released_at(source, plan, Location(0.0, half=1.0), quiet())
+    if isinstance(released, BellSums):
+        assert (released.mean, released.tents * 2.0**40 > 0) == (0.0, True)
     else:
         assert isinstance(released, PublicTotalSums)
-        assert (released.values, released.weight) == (0.0, 0.0)
+        assert (released.values, released.total_weight) == (0.0, 0.0)

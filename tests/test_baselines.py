@@ -147,7 +147,7 @@ def test_the_oracle_errs_as_predicted(options: dict[str, Any]) -> None:
 def test_the_best_clip_beats_its_neighbours() -> None:
     profile = Profile.of(np.array([0.05, 0.25, math.inf]), np.array([5000.0, 300.0, 3.0]))
     best = best_clip(profile)
-    assert 0.3 <= best.width <= 5
+    assert 0.3 <= best.half <= 5
     assert best.cap <= 50
     assert best.error == half_width(0.75, best.noise_scale, best.sampling_std)
     assert best.error < best_clip(Profile.of(np.array([0.05]), np.array([5000.0]))).error

@@ -36,14 +36,14 @@ def level_of(cells: Cells, budget: float) -> float:
     row, cell = np.argwhere(table)[0]
     assert row == (0 if cells.groups is None else cells.groups - 1)
     assert cell == cells.cells_of(np.array([budget]))[0]
-    return float(cells.levels[cell])
+    return float(cells.lows[cell])
 
 
 @GROUPS
 @MODELS
 def test_there_are_so_many_cells_an_octave(model: Model, groups: int | None, cells_an_octave: int) -> None:
     cells = Cells(model, groups)
-    levels = cells.levels
+    levels = cells.lows
     assert levels[0] == 0
     assert levels[1] == 2.0**-41
     assert levels[-2] == 2.0**40
@@ -66,10 +66,10 @@ def test_a_cell_is_no_wider_than_its_part_of_an_octave_and_starts_below(
 
 def test_cells_of_special_budgets() -> None:
     public = held_by(np.array([0.0, 2.0, math.inf]), BOUNDED)
-    assert public.levels.tolist() == [0.0, 1.0, math.inf]
+    assert public.lows.tolist() == [0.0, 1.0, math.inf]
     assert public.counts.tolist() == [1, 1, 1]
     private = held_by(np.array([0.0, 0.01, math.nan, -3.0, math.inf, 5.0, 1.0]), UNBOUNDED)
-    assert private.levels.tolist() == [0.0, 1.0]
+    assert private.lows.tolist() == [0.0, 1.0]
     assert private.counts.tolist() == [4, 3]
 
 
@@ -177,8 +177,8 @@ def test_four_cells_together_are_one_of_a_group(model: Model, way: Way) -> None:
         fine = table_of(Cells(model), holders(budgets))[0]
         coarse = table_of(Cells(model, 3), holders(budgets, codes))
     sums: dict[float, int] = {}
-    edges = Cells(model, 3).levels
-    for level, count in zip(Cells(model).levels, fine.tolist(), strict=True):
+    edges = Cells(model, 3).lows
+    for level, count in zip(Cells(model).lows, fine.tolist(), strict=True):
         edge = float(edges[np.searchsorted(edges, level, side="right") - 1])
         sums[edge] = sums.get(edge, 0) + count
     assert list(sums.values()) == coarse.sum(axis=0).tolist()
@@ -208,11 +208,11 @@ def held_uniformly(groups: int | None, budgets: Floats, model: Model) -> Held:
 
 @pytest.mark.parametrize("groups", [None, 3])
 def test_the_middle_is_halfway_between_the_ends_of_a_cell(groups: int | None) -> None:
-    ends = Cells(BOUNDED, groups).levels[1:-1]
+    ends = Cells(BOUNDED, groups).lows[1:-1]
     held = held_uniformly(groups, 2 * ends[:-1], BOUNDED)
-    assert held.levels.tolist() == ends[:-1].tolist()
-    assert (held.middles - held.levels).tolist() == (np.diff(ends) / 2).tolist()
-    assert held.middle_over_low == pytest.approx(float(np.mean(held.middles / held.levels)), abs=1e-3)
+    assert held.lows.tolist() == ends[:-1].tolist()
+    assert (held.middles - held.lows).tolist() == (np.diff(ends) / 2).tolist()
+    assert held.middle_over_low == pytest.approx(float(np.mean(held.middles / held.lows)), abs=1e-3)
 
 
 def test_no_middle_is_beyond_the_largest_budget_but_the_infinite_one() -> None:
@@ -228,7 +228,7 @@ def test_levels_total_hardly_less_than_was_granted_and_middles_about_as_much(
     budgets = np.random.default_rng(2).uniform(0.01, 2.0, 20_000)
     held = held_uniformly(groups, budgets, WIDEST)
     width = 1 / cells_an_octave
-    assert (1 - width) * budgets.sum() <= held.levels @ held.counts <= budgets.sum()
+    assert (1 - width) * budgets.sum() <= held.lows @ held.counts <= budgets.sum()
     assert held.middles @ held.counts == pytest.approx(budgets.sum(), rel=width / 5)
 
 

@@ -42,8 +42,8 @@ def test_the_public_census_of_tiers_counts_exactly() -> None:
     np.random.default_rng(1).shuffle(budgets)
     census = public_census(held(budgets, BOUNDED))
     assert census.profile.counts.tolist() == [5400.0, 3700.0, 900.0, 3.0]
-    assert census.profile.levels[:3] == pytest.approx([0.05, 0.25, 0.5], rel=1 / 64)
-    assert census.profile.levels[3] == math.inf
+    assert census.profile.allowances[:3] == pytest.approx([0.05, 0.25, 0.5], rel=1 / 64)
+    assert census.profile.allowances[3] == math.inf
     assert (census.share, census.total_noise_std, census.left_out) == (Fraction(0), 0.0, 7.0)
 
 
@@ -71,18 +71,18 @@ def tiers_of(budgets: Floats, model: Model) -> Mapping[float, float]:
 
 def test_the_expected_census_of_tiers() -> None:
     census = census_of_tiers({0.5: 30, 0.0: 4, 2.0: 10, 3.0: 0}, BOUNDED, SHARE)
-    assert census.profile.levels.tolist() == [0.25, 1.0]
+    assert census.profile.allowances.tolist() == [0.25, 1.0]
     assert census.profile.counts.tolist() == [30.0, 10.0]
     assert (census.share, census.total_noise_std, census.left_out) == (Fraction(0), 0.0, 4.0)
     people = census_of_tiers(tiers_of(np.repeat([0.5, 0.0, 2.0], [30, 4, 10]), BOUNDED), BOUNDED, SHARE)
-    assert people.profile.levels.tolist() == census.profile.levels.tolist()
+    assert people.profile.allowances.tolist() == census.profile.allowances.tolist()
     assert people.profile.counts.tolist() == census.profile.counts.tolist()
     assert people.left_out == 4.0
 
 
 def test_the_expected_census_of_the_unbounded_model() -> None:
     census = census_of_tiers({0.01: 1000, 0.5: 30, 7.0: 10}, UNBOUNDED, SHARE)
-    assert census.profile.levels.tolist() == [0.5, 1.0]  # below the range: left out; above: its end
+    assert census.profile.allowances.tolist() == [0.5, 1.0]  # below the range: left out; above: its end
     assert census.share == SHARE
     # One standard deviation of the sum of two Laplace variables of scale 20: sqrt(2 * 2) 20.
     assert census.total_noise_std == pytest.approx(40.0)
@@ -117,8 +117,8 @@ def test_what_the_noise_is_added_to() -> None:
     assert census.total_noise_std == pytest.approx(40.0)
     assert census.profile.total == pytest.approx(450.0)
     # A bucket's people are taken to hold its logarithmic mean, (b - a) / ln(b / a).
-    assert census.profile.levels == pytest.approx([0.1875 / math.log(4), 0.75 / math.log(4)])
-    assert census.profile.counts * census.profile.levels == pytest.approx([50.0, 400.0])
+    assert census.profile.allowances == pytest.approx([0.1875 / math.log(4), 0.75 / math.log(4)])
+    assert census.profile.counts * census.profile.allowances == pytest.approx([50.0, 400.0])
 
 
 def test_buckets_keep_what_the_profile_was_made_from() -> None:
@@ -170,7 +170,7 @@ def test_what_looks_empty_is_taken_for_empty() -> None:
     model = make_model("unbounded", (2.0**-10, 1.0))
     people: Floats = np.repeat([2.0**-10, 0.9], [1000, 2000])  # 1 nat and 1800: 1 is far below the noise of 20
     census = noisy_census(held(people, model), model, SHARE, Recorder())
-    assert census.profile.levels.size == 1
+    assert census.profile.allowances.size == 1
     assert census.profile.total == pytest.approx(1000 / 1024 + 2000 * 115 / 128)  # the cell of 0.9
 
 

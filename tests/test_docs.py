@@ -219,7 +219,7 @@ def run_command(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a line as a shell would, `python` and `pdpmean` being this environment's, with noise that repeats itself."""
     here = shlex.quote(sys.executable)
     shell = f'python() {{ {here} "$@"; }}; pdpmean() {{ {here} -m repeatable pdpmean "$@"; }}; {line}'
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests" / "support")])
     environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": path, "TERM": "dumb"}
     return subprocess.run(["bash", "-c", shell], cwd=folder, env=environment, capture_output=True, text=True)
 

@@ -57,7 +57,7 @@ CELLS: dict[str, dict[str, Any]] = {
     "bounds unbounded": {"bounds": (30.0, 70.0), **UNBOUNDED},
     "share": {"share": 0.5},
     "third": {"share": Fraction(1, 3), **UNBOUNDED},
-    "chosen": {**BELL, "choices": Choices(clip_width=3.0, saturation=0.4)},
+    "chosen": {**BELL, "choices": Choices(clip_half_width=3.0, saturation=0.4)},
 }
 
 
@@ -531,7 +531,7 @@ def test_a_refusal_reads_no_value() -> None:
         (VALUES, BUDGETS, {"shape": "bounds", "bounds": (0, 1)}, "shape must be 'any' or 'gaussian'; got 'bounds'"),
         (VALUES, BUDGETS, {"bounds": (3.0, 1.0)}, r"bounds must be \(low, high\) with low < high, and None for an end"),
         (VALUES, BUDGETS, {"bounds": (None, math.nan)}, r"bounds must be \(low, high\) with low < high"),
-        (VALUES, BUDGETS, {"choices": Choices(clip_width=2.0)}, "apply only to shape='gaussian'"),
+        (VALUES, BUDGETS, {"choices": Choices(clip_half_width=2.0)}, "apply only to shape='gaussian'"),
         (VALUES, BUDGETS, {"share": 2.0}, "share must be above 0 and at most 1; got 2.0"),
         (NAMES, NAMES, {"tiers": {"low": -1.0}}, "tiers must be budgets >= 0; 'low' has -1.0"),
     ],
@@ -568,7 +568,7 @@ def test_a_narrow_population_far_from_zero_does_not_warn_within_bounds(shape: An
 def test_a_very_narrow_clip_does_not_warn() -> None:
     values = np.random.default_rng(23).standard_normal(20_000)
     for seed in range(5):
-        assert said(seeded(values, 1.0, seed=seed, shape="gaussian", choices=Choices(clip_width=0.05))) == ()
+        assert said(seeded(values, 1.0, seed=seed, shape="gaussian", choices=Choices(clip_half_width=0.05))) == ()
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")

@@ -14,7 +14,7 @@ from pages import ROOT
 def run(name: str, *options: str) -> str:
     """What an example prints, with noise that repeats itself."""
     command = [sys.executable, "-m", "repeatable", str(ROOT / "examples" / name), *options]
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests" / "support")])
     made = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     return made.stdout

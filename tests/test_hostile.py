@@ -328,7 +328,7 @@ def test_any_clip_width_gives_an_answer(value: float, width: float, model: str) 
     """The check counts everybody where the clip is narrow, and next to nobody where it is wide."""
     values = [value] * 36 + np.random.default_rng(1).normal(size=36).tolist()
     for saturation in (None, 1e-3, 1e3):
-        choices = Choices(clip_width=width, saturation=saturation, max_failure=0.999999)
+        choices = Choices(clip_half_width=width, saturation=saturation, max_failure=0.999999)
         check(answer(values, BUDGET, model=model, choices=choices))
 
 

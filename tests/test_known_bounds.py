@@ -268,7 +268,7 @@ def test_two_bounds_far_beyond_the_values_cost_next_to_nothing(model: str) -> No
         ({"bounds": (0, math.nan)}, "bounds must be"),
         ({"bounds": (0, 10**400)}, "bounds must be"),
         ({"bounds": (0, 1, 2)}, "bounds must be"),
-        ({"bounds": (0, 1), "choices": Choices(clip_width=2.0)}, "apply only to shape='gaussian'"),
+        ({"bounds": (0, 1), "choices": Choices(clip_half_width=2.0)}, "apply only to shape='gaussian'"),
     ],
 )
 def test_what_is_wrong_is_told(options: dict[str, Any], message: str) -> None:

@@ -135,8 +135,8 @@ def test_a_combination_is_as_good_as_one_set_of_sums() -> None:
     sums = combine([low, high], found, found)
     assert isinstance(sums, PublicTotalSums)
     assert float(found.multipliers @ found.multipliers) == pytest.approx(1.0)
-    assert sums.weight == pytest.approx(found.sums.weight)
-    assert sums.values / sums.weight == pytest.approx(0.8 * -3 / 30 + 0.2 * 40 / 100)
+    assert sums.total_weight == pytest.approx(found.sums.weight)
+    assert sums.values / sums.total_weight == pytest.approx(0.8 * -3 / 30 + 0.2 * 40 / 100)
     assert sums.above[0] == pytest.approx(float(found.multipliers @ [2.0, 3.0]))
     assert sums.behind_far == (1.0, 1.0)
     # Everyone counts the same, so that there are as many as there are people; of their own mean nothing is left to err.
@@ -155,7 +155,7 @@ def test_levels_that_agree_have_other_parts_in_far_cells() -> None:
     assert sums.values == pytest.approx(float(found.multipliers @ [-3.0, 40.0]))
     assert float(far.multipliers @ far.multipliers) == pytest.approx(1.0)
     # A tenth of each level is far, so that it is a tenth of what is behind far cells, whatever parts levels have.
-    assert sums.above[0] == pytest.approx(0.1 * sums.behind_far.weight * sums.weight)
+    assert sums.above[0] == pytest.approx(0.1 * sums.behind_far.weight_ratio * sums.total_weight)
     # More is seen of it: noise is the same, and at best as small a part as it can be.
     assert found.sums.weight < far.sums.weight <= math.hypot(*nats)
     # Where there are many people, noise hardly matters, and each level has the part of its people.
@@ -509,11 +509,11 @@ def test_groups_have_levels_of_their_own() -> None:
 def test_a_plan_says_what_everyone_costs() -> None:
     few, many = (plan_mean({budget: times * people / 10 for budget, people in TIERS.items()}) for times in (2, 100))
     assert few.weighting == "pooled"
-    assert few.weighed.price > 1.25
+    assert few.price_of_everyone > 1.25
     assert "weighting" in str(few)
     assert many.weighting == "everyone"
-    assert 0.9 <= many.weighed.price < 1.05
-    assert many.to_dict()["price_of_everyone"] == many.weighed.price
+    assert 0.9 <= many.price_of_everyone < 1.05
+    assert many.to_dict()["price_of_everyone"] == many.price_of_everyone
     assert plan_mean(TIERS, weighting="budgets").expected_std < plan_mean(TIERS, weighting="everyone").expected_std
     assert plan_mean({0.5: 20_000}).weighting == "everyone"
 

@@ -262,8 +262,9 @@ def test_gaussian_samples_are_located(mu: float, sigma: float) -> None:
         location = locate_one(values, weights, plan, Randomness.seeded(seed))
         # The plan gives each some 20 nats or more, so ranks are off by about 1 / 20: by 0.2 sigma, rarely by 1.
         assert abs(location.center - mu) < 1.0 * sigma
-        assert 0.3 * MEDIAN_SIZE < location.spread / sigma < 3 * MEDIAN_SIZE
-        assert location.half == plan.clip_width * location.spread / MEDIAN_SIZE
+        assert location.median_distance is not None
+        assert 0.3 * MEDIAN_SIZE < location.median_distance / sigma < 3 * MEDIAN_SIZE
+        assert location.half == plan.clip_half_width * location.median_distance / MEDIAN_SIZE
         assert not location.degenerate
 
 
@@ -279,7 +280,7 @@ def test_any_shape_is_located(bounds: Any, lowest: float) -> None:
         location = locate_one(values, weights, plan, Randomness.seeded(seed))
         # A private median; or, with a bound, the bound itself, whatever the values.
         assert location.center == bounds[0] if bounds else abs(location.center - math.log(2)) < 0.3
-        assert location.half == location.spread
+        assert location.median_distance is None
         assert location.reading is not None
         assert location.reading.finding == "found"
         # Clipped at the bound, or some way below 0; and above 2, beyond which 14 in 100 lie.
@@ -312,17 +313,18 @@ def test_equal_values_are_degenerate() -> None:
         # A cell of 2**26 doubles is at most 2**-26 of the number wide; the spread is the distance within it.
         assert abs(location.center - number) <= 2.0**-26 * abs(number)
         distance = abs(location.center - number)
-        assert location.spread == pytest.approx(max(distance, 2.0**-1000), rel=SPREAD_GRAIN / 2**52, abs=0)
+        assert location.median_distance is not None
+        assert location.median_distance == pytest.approx(max(distance, 2.0**-1000), rel=SPREAD_GRAIN / 2**52, abs=0)
         assert location.degenerate
-        assert location.half == plan.clip_width * location.spread / MEDIAN_SIZE
+        assert location.half == plan.clip_half_width * location.median_distance / MEDIAN_SIZE
 
 
 def test_zeros_are_degenerate() -> None:
     plan = plan_mean({0.5: 4000}, shape="gaussian", choices=Choices(center_share=0.3, scale_share=0.3))
     location = locate_one(np.zeros(4000), np.full(4000, 0.3), plan, Randomness.seeded(1))
     assert 0 <= location.center < 2.0**26 * 2.0**-1074
-    assert (location.spread, location.degenerate) == (2.0**-1000, True)  # raised to what can be divided by
-    assert location.half == plan.clip_width * 2.0**-1000 / MEDIAN_SIZE
+    assert (location.median_distance, location.degenerate) == (2.0**-1000, True)  # raised to what can be divided by
+    assert location.half == plan.clip_half_width * 2.0**-1000 / MEDIAN_SIZE
 
 
 @pytest.mark.parametrize(("sigma", "degenerate"), [(2.0**-26, True), (2.0**-20, False)])
@@ -363,7 +365,7 @@ def test_hostile_values_still_give_a_finite_place(values: list[float], shape: st
     for seed in range(5):
         location = locate_one(np.array(values), np.full(len(values), 30.0), plan, Randomness.seeded(seed))
         assert math.isfinite(location.center)
-        assert 0 < location.spread < math.inf
+        assert location.median_distance is None or 0 < location.median_distance < math.inf
         assert 0 < location.half < math.inf
 
 
@@ -380,8 +382,9 @@ def test_groups_are_located_each_by_its_own_plan(monkeypatch: pytest.MonkeyPatch
     for j, (plan, location) in enumerate(zip(plans, found, strict=True)):
         if plan and location:
             assert abs(location.center - 1000 * j) < 0.2 * (1 + j)
-            assert location.spread == pytest.approx((1 + j) * MEDIAN_SIZE, rel=0.2)
-            assert location.half == plan.clip_width * location.spread / MEDIAN_SIZE
+            assert location.median_distance is not None
+            assert location.median_distance == pytest.approx((1 + j) * MEDIAN_SIZE, rel=0.2)
+            assert location.half == plan.clip_half_width * location.median_distance / MEDIAN_SIZE
 
 
 @pytest.mark.parametrize("size", [0, 3, 300])

@@ -10,7 +10,7 @@ import pytest
 
 from pdpmean.core.types import Floats
 from pdpmean.planning.named_shapes import BELL, NAMED_SHAPES, NamedShape, expected_error
-from pdpmean.planning.prediction import Sums
+from pdpmean.planning.prediction import WeightSums
 
 SKEWED, YES_OR_NO = NAMED_SHAPES[1:]
 
@@ -55,25 +55,25 @@ def test_the_best_width_against_brute_force(shape: NamedShape, lost: Callable[[f
     def error(half: float) -> float:
         return 2 * (half / weight) ** 2 + lost(half) ** 2
 
-    chosen = shape.best_width(weight)
+    chosen = shape.best_half_width(weight)
     least = min(error(half) for half in np.geomspace(chosen / 3, 3 * chosen, 100).tolist())
     assert error(chosen) < 1.02 * least
     assert min(error(chosen / 2), error(2 * chosen)) > 1.3 * least
 
 
 def test_yes_or_no_lie_one_deviation_from_the_middle() -> None:
-    assert [YES_OR_NO.best_width(weight) for weight in (1.0, 1e9)] == [1.0, 1.0]
+    assert [YES_OR_NO.best_half_width(weight) for weight in (1.0, 1e9)] == [1.0, 1.0]
 
 
 def test_the_more_weight_the_wider_the_clip() -> None:
     for shape in (BELL, SKEWED):
-        widths = [shape.best_width(weight) for weight in (10.0, 100.0, 1e3, 1e4, 1e6)]
+        widths = [shape.best_half_width(weight) for weight in (10.0, 100.0, 1e3, 1e4, 1e6)]
         assert widths == sorted(widths)
         assert widths[-1] > 1.5 * widths[0]
 
 
-def weights(people: float, each: float) -> Sums:
-    return Sums(people * each, people * each**2)
+def weights(people: float, each: float) -> WeightSums:
+    return WeightSums(people * each, people * each**2)
 
 
 @pytest.mark.parametrize("people", [1e3, 1e4, 1e6])

@@ -125,7 +125,7 @@ def test_a_share_is_rounded_down_to_what_a_double_holds() -> None:
 def test_a_plan_is_frozen() -> None:
     plan = plan_mean(TIERS)
     with pytest.raises(AttributeError):
-        plan.clip_width = 2.0  # type: ignore[misc]
+        plan.clip_half_width = 2.0  # type: ignore[misc]
     with pytest.raises(TypeError):
         plan.shares["sum"] = Fraction(1)
 
@@ -143,11 +143,11 @@ def test_tiny_shares_are_refused_and_do_not_break(share: float) -> None:
 def test_each_choice_overrides_the_plan() -> None:
     assert plan_mean(TIERS, choices=Choices(center_share=0.125)).shares["center"] == Fraction(1, 8)
     assert plan_mean(TIERS, choices=Choices(scale_share=0.25)).shares["scale"] == Fraction(1, 4)
-    assert plan_mean(TIERS, choices=Choices(clip_width=2.5)).clip_width == 2.5
+    assert plan_mean(TIERS, choices=Choices(clip_half_width=2.5)).clip_half_width == 2.5
     assert plan_mean(TIERS, choices=Choices(saturation=0.3)).saturation == pytest.approx(0.3)
-    unbounded = plan_mean(TIERS, choices=Choices(saturation=0.3, clip_width=2.5), **UNBOUNDED)
+    unbounded = plan_mean(TIERS, choices=Choices(saturation=0.3, clip_half_width=2.5), **UNBOUNDED)
     assert unbounded.saturation == pytest.approx(0.3)
-    assert unbounded.clip_width == 2.5
+    assert unbounded.clip_half_width == 2.5
 
 
 def test_a_chosen_saturation_shows_in_the_sums() -> None:
@@ -164,8 +164,8 @@ def test_what_the_plan_chooses_is_better_than_what_one_might() -> None:
     for choices in (
         Choices(center_share=0.3),
         Choices(scale_share=0.3),
-        Choices(clip_width=0.5),
-        Choices(clip_width=4.0),
+        Choices(clip_half_width=0.5),
+        Choices(clip_half_width=4.0),
         Choices(saturation=0.02),
         Choices(saturation=1.0),
     ):
@@ -177,7 +177,7 @@ def test_what_the_plan_chooses_is_better_than_what_one_might() -> None:
     [
         ({"center_share": 0.0}, "center_share must lie strictly between 0 and 1; got 0.0"),
         ({"scale_share": 1.0}, "scale_share must lie strictly between 0 and 1; got 1.0"),
-        ({"clip_width": -1.0}, "clip_width must be positive and finite; got -1.0"),
+        ({"clip_half_width": -1.0}, "clip_half_width must be positive and finite; got -1.0"),
         ({"saturation": math.inf}, "saturation must be positive and finite; got inf"),
         ({"max_failure": 1.5}, "max_failure must lie strictly between 0 and 1; got 1.5"),
         ({"max_ratio": math.nan}, "max_ratio must be positive and finite; got nan"),
@@ -223,14 +223,14 @@ def test_large_chosen_shares_leave_the_others_something_for_few_people(
 
 @pytest.mark.parametrize("width", [1e-3, 0.1, 20.0, 1e3])
 def test_any_sensible_clip_width_can_be_planned(width: float) -> None:
-    plan = plan_mean({1.0: 10_000}, choices=Choices(clip_width=width, max_failure=0.999999))
-    assert plan.clip_width == width
+    plan = plan_mean({1.0: 10_000}, choices=Choices(clip_half_width=width, max_failure=0.999999))
+    assert plan.clip_half_width == width
 
 
 @pytest.mark.parametrize("width", [1e-200, 1e200])
 def test_a_senseless_clip_width_is_named_as_what_is_wrong(width: float) -> None:
-    with pytest.raises(InvalidInputError, match="clip_width"):
-        plan_mean({1.0: 10_000}, choices=Choices(clip_width=width))
+    with pytest.raises(InvalidInputError, match="clip_half_width"):
+        plan_mean({1.0: 10_000}, choices=Choices(clip_half_width=width))
 
 
 @pytest.mark.parametrize(
@@ -489,10 +489,10 @@ def test_equal_budgets_count_everybody() -> None:
     assert plan.effective_records == pytest.approx(5000)
     assert plan.people == 5000
     assert plan.total == 2500
-    # The noise in closed form: clip width over slope times total weight, at allowances of a half.
-    slope = math.erf(plan.clip_width / math.sqrt(2))
+    # The noise in closed form: half width of the clip over slope times total weight, at allowances of a half.
+    slope = math.erf(plan.clip_half_width / math.sqrt(2))
     weight = 5000 * 0.25 * float(plan.shares["sum"])
-    assert plan.noise_scale == pytest.approx(plan.clip_width / (slope * weight))
+    assert plan.noise_scale == pytest.approx(plan.clip_half_width / (slope * weight))
     assert plan.noise_std == pytest.approx(math.sqrt(2) * plan.noise_scale)
     assert plan.expected_std == pytest.approx(math.hypot(plan.noise_std, plan.sampling_std))
 
@@ -501,7 +501,7 @@ def test_equal_budgets_count_everybody() -> None:
 def test_sampling_grows_by_what_centre_scale_and_tents_err(options: dict[str, Any]) -> None:
     """0.8 of their product, by docs/how-it-works.md; where budgets are public, tents are trusted only so far."""
     plan = plan_mean({0.1: 4000}, **options)
-    width, weight = plan.clip_width, plan.mean.weight
+    width, weight = plan.clip_half_width, plan.mean.weight
     of_sample = math.sqrt(float(clipped_variance(width)) * plan.mean.square) / (float(inside(width)) * weight)
     tents = weight * float(mean_tent(width)) / width
     trust = 1.0 if options else tent_trust(plan.scale, width, tents)
@@ -692,10 +692,10 @@ def test_more_people_at_the_same_budgets(options: dict[str, Any]) -> None:
 
 
 def test_choices_stay_with_more_people() -> None:
-    choices = Choices(clip_width=2.0, saturation=0.3)
+    choices = Choices(clip_half_width=2.0, saturation=0.3)
     scaled = with_people(plan_mean(TIERS, choices=choices), 2)
     assert scaled is not None
-    assert (scaled.clip_width, scaled.choices) == (2.0, choices)
+    assert (scaled.clip_half_width, scaled.choices) == (2.0, choices)
     assert scaled.saturation == pytest.approx(0.3)
 
 

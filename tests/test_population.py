@@ -16,8 +16,8 @@ from pdpmean.inference import gaussian
 from pdpmean.inference.population import Population
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE, clipped_mean, mean_tent, size_quantile
 from pdpmean.laws.error_law import ErrorLaw
-from pdpmean.planning.prediction import Sums, tent_error, tent_trust
-from pdpmean.planning.released import Average, Location, Released
+from pdpmean.planning.prediction import WeightSums, tent_error, tent_trust
+from pdpmean.planning.released import BellSums, Location, Released
 
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.5, 1.0)}
 TIERS = {0.5: 800, 1.0: 400}
@@ -25,9 +25,9 @@ STEP = 1e-6
 
 
 def located(plan: Plan, ratio: float, total: float) -> Released:
-    """A group located at 0 with a spread of 1, and what was released of it."""
-    location = Location(0.0, 1.0, plan.clip_width / MEDIAN_SIZE)
-    return Released(plan, location, Average(ratio, total, near=0.1, near_noise_scale=0.01), None)
+    """A group located at 0 with a median distance of 1, and what was released of it."""
+    location = Location(0.0, plan.clip_half_width / MEDIAN_SIZE, 1.0)
+    return Released(plan, location, BellSums(ratio, total, near=0.1, near_noise_scale=0.01), None)
 
 
 def evidence(plan: Plan, ratio: float, total: float) -> gaussian._Bell:
@@ -43,13 +43,13 @@ def found(plan: Plan, ratio: float, total: float) -> Population:
 @pytest.fixture
 def plan() -> Plan:
     """One whose spread is as good as known, so that all nodes of the law are alike; and of private budgets."""
-    return replace(plan_mean(TIERS, shape="gaussian", **UNBOUNDED), scale=Sums(1e9, 1e-9))
+    return replace(plan_mean(TIERS, shape="gaussian", **UNBOUNDED), scale=WeightSums(1e9, 1e-9))
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.3, -0.8])
 def test_the_law_against_derivatives_and_quadrature(plan: Plan, shift: float) -> None:
     sigma = 1 / float(size_quantile(shift, 0.5))
-    half = plan.clip_width / MEDIAN_SIZE
+    half = plan.clip_half_width / MEDIAN_SIZE
     width = half / sigma
     tent = float(mean_tent(width, shift))
     ratio, total = float(clipped_mean(width, shift)) / tent, 150.0
@@ -83,8 +83,8 @@ def test_public_tents_are_drawn_to_what_they_should_add_up_to() -> None:
         plan_mean({0.1: 100_000}, shape="gaussian"),
     )
     for plan, low, high in ((few, 0.01, 0.6), (many, 0.95, 1.0)):
-        expected = plan.mean.weight * float(mean_tent(plan.clip_width)) / plan.clip_width
-        trust = tent_trust(plan.scale, plan.clip_width, expected)
+        expected = plan.mean.weight * float(mean_tent(plan.clip_half_width)) / plan.clip_half_width
+        trust = tent_trust(plan.scale, plan.clip_half_width, expected)
         assert low < trust < high
         total, error = evidence(plan, 0.2, 1.5 * expected).tents
         assert total == pytest.approx(expected * (1 + 0.5 * trust))
@@ -97,4 +97,4 @@ def test_trust_by_hand() -> None:
     # The logarithm of the scale errs by (2 + 1/4) / (0.4287 * 20)**2, squared; tents around 1 follow it by 0.851.
     off_scale = 0.851**2 * 2.25 / (0.4287 * 20) ** 2
     noise = 2 * (4 / 3 / 30) ** 2
-    assert tent_trust(Sums(20.0, 1.0), 1.0, 30.0) == pytest.approx(off_scale / (off_scale + noise), rel=1e-3)
+    assert tent_trust(WeightSums(20.0, 1.0), 1.0, 30.0) == pytest.approx(off_scale / (off_scale + noise), rel=1e-3)

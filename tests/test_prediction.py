@@ -14,23 +14,23 @@ from pdpmean import Randomness
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE
 from pdpmean.laws.error_law import half_width
 from pdpmean.laws.lattice import everywhere, linear, positive
-from pdpmean.planning.prediction import Sums, center_error, miss_probability, product_error
+from pdpmean.planning.prediction import WeightSums, center_error, miss_probability, product_error
 from pdpmean.release.private_median import integer_weights
 
 
 def test_sums_scale() -> None:
-    assert Sums(3.0, 2.0).scaled(0.5) == Sums(1.5, 0.5)
+    assert WeightSums(3.0, 2.0).scaled(0.5) == WeightSums(1.5, 0.5)
 
 
 def test_center_error_in_closed_form() -> None:
     # The rank errs by Laplace(1 / W) and by a normal of std sqrt(square) / (2 W); at the median of a normal one
     # standard deviation is 1 / sqrt(2 pi) of rank.
-    noise, sampling = center_error(Sums(40.0, 2.5))
+    noise, sampling = center_error(WeightSums(40.0, 2.5))
     density = float(norm.pdf(0))
     assert noise == pytest.approx(1 / 40 / density, rel=1e-14)
     assert sampling == pytest.approx(math.sqrt(2.5) / 80 / density, rel=1e-14)
     # Equal weights: the classical sqrt(pi / 2 / n) of a median.
-    assert center_error(Sums(100 * 0.3, 100 * 0.09))[1] == pytest.approx(math.sqrt(math.pi / 200), rel=1e-14)
+    assert center_error(WeightSums(100 * 0.3, 100 * 0.09))[1] == pytest.approx(math.sqrt(math.pi / 200), rel=1e-14)
 
 
 def test_center_error_against_private_medians() -> None:
@@ -40,12 +40,12 @@ def test_center_error_against_private_medians() -> None:
         abs(private_median(row, integer_weights(weights), everywhere(), Randomness.seeded(seed)) - 3.0)
         for seed, row in enumerate(values)
     ]
-    noise, sampling = center_error(Sums(60.0, 400 * 0.15**2))
+    noise, sampling = center_error(WeightSums(60.0, 400 * 0.15**2))
     assert np.quantile(found, 0.75) == pytest.approx(half_width(0.75, noise, sampling), rel=0.2)
 
 
 def test_product_error_from_its_parts() -> None:
-    center, scale, width = Sums(40.0, 2.0), Sums(30.0, 1.0), 1.3
+    center, scale, width = WeightSums(40.0, 2.0), WeightSums(30.0, 1.0), 1.3
     noise, sampling = center_error(center)
     # The log scale: rank errs as for a median, over the density of ln |Z| at its median.
     per_log = 2 * MEDIAN_SIZE * float(norm.pdf(MEDIAN_SIZE))
@@ -68,12 +68,14 @@ def test_product_error_from_its_parts() -> None:
 
 def test_misses_grow_with_the_ratio_and_shrink_with_budget() -> None:
     for there in (False, True):
-        chances = [miss_probability(Sums(w, 1.0), Sums(w, 1.0), 1e4, within_bounds=there) for w in (10, 30, 50, 80)]
+        chances = [
+            miss_probability(WeightSums(w, 1.0), WeightSums(w, 1.0), 1e4, within_bounds=there) for w in (10, 30, 50, 80)
+        ]
         assert chances == sorted(chances, reverse=True)
         assert chances[0] > 0.5
         assert chances[-1] < 1e-4
         ratios = [
-            miss_probability(Sums(40.0, 1.0), Sums(40.0, 1.0), ratio, within_bounds=there)
+            miss_probability(WeightSums(40.0, 1.0), WeightSums(40.0, 1.0), ratio, within_bounds=there)
             for ratio in (0.1, 1.0, 1e2, 1e4, 1e9, 1e100, 1e300)
         ]
         assert ratios == sorted(ratios)
@@ -81,10 +83,10 @@ def test_misses_grow_with_the_ratio_and_shrink_with_budget() -> None:
 
 
 def test_without_a_scale_only_the_center_can_miss() -> None:
-    center = Sums(40.0, 1.0)
+    center = WeightSums(40.0, 1.0)
     alone = miss_probability(center, None, 1e4, within_bounds=False)
-    certain = miss_probability(center, Sums(1e4, 1.0), 1e4, within_bounds=False)
-    both = miss_probability(center, Sums(30.0, 1.0), 1e4, within_bounds=False)
+    certain = miss_probability(center, WeightSums(1e4, 1.0), 1e4, within_bounds=False)
+    both = miss_probability(center, WeightSums(30.0, 1.0), 1e4, within_bounds=False)
     assert 0 < alone < both
     assert certain < both
     assert certain == pytest.approx(alone, rel=1e-6)
@@ -95,7 +97,7 @@ def test_the_center_of_a_support_in_closed_form() -> None:
     # ratio of the bounds's width to sigma.
     weight, ratio = 30.0, 1e3
     odds = math.exp(-weight / 2) * ratio * float(norm.pdf(0)) * weight / 2
-    assert miss_probability(Sums(weight, 1.0), None, ratio, within_bounds=True) == pytest.approx(
+    assert miss_probability(WeightSums(weight, 1.0), None, ratio, within_bounds=True) == pytest.approx(
         odds / (1 + odds), rel=1e-9
     )
 
@@ -109,7 +111,7 @@ def test_misses_are_predicted_in_order_of_magnitude(weight: float) -> None:
     misses = [
         abs(private_median(values, weights, lattice, Randomness.seeded(seed)) - 3000.0) > 5 for seed in range(400)
     ]
-    predicted = miss_probability(Sums(weight, weight**2 / 500), None, 1e4, within_bounds=True)
+    predicted = miss_probability(WeightSums(weight, weight**2 / 500), None, 1e4, within_bounds=True)
     assert predicted / 2 - 0.02 <= float(np.mean(misses)) <= 2 * predicted + 0.02
 
 
@@ -120,7 +122,7 @@ def test_a_mean_far_out_on_all_doubles_is_predicted_in_order_of_magnitude() -> N
         misses = [
             abs(private_median(values, weights, everywhere(), Randomness.seeded(seed)) - 1e4) > 5 for seed in range(300)
         ]
-        predicted = miss_probability(Sums(weight, weight**2 / 500), None, 1e4, within_bounds=False)
+        predicted = miss_probability(WeightSums(weight, weight**2 / 500), None, 1e4, within_bounds=False)
         assert predicted / 3 - 0.03 <= float(np.mean(misses)) <= 3 * predicted + 0.03
 
 
@@ -130,13 +132,15 @@ def test_a_missed_scale_is_predicted_in_order_of_magnitude() -> None:
         weights = integer_weights(np.full(500, weight / 500))
         found = [private_median(sizes, weights, positive(), Randomness.seeded(seed)) for seed in range(300)]
         missed = [not MEDIAN_SIZE / 4 < size < MEDIAN_SIZE * 4 for size in found]
-        predicted = miss_probability(Sums(1e4, 1.0), Sums(weight, weight**2 / 500), 1.0, within_bounds=False)
+        predicted = miss_probability(
+            WeightSums(1e4, 1.0), WeightSums(weight, weight**2 / 500), 1.0, within_bounds=False
+        )
         assert predicted / 3 - 0.03 <= float(np.mean(missed)) <= 3 * predicted + 0.03
 
 
 def test_a_mean_too_far_out_to_be_told_apart_is_missed() -> None:
     # A centre is told from others to 2**-26 of itself: with a mean of 2**24 standard deviations, to a quarter of one.
-    plenty = Sums(1e4, 1.0)
+    plenty = WeightSums(1e4, 1.0)
     for scale in (None, plenty):
         assert miss_probability(plenty, scale, 2.0**24, within_bounds=False) < 1e-9
         assert miss_probability(plenty, scale, math.nextafter(2.0**24, math.inf), within_bounds=False) == 1.0
@@ -146,4 +150,6 @@ def test_a_mean_too_far_out_to_be_told_apart_is_missed() -> None:
 @pytest.mark.parametrize("ratio", [1e308, math.inf])
 def test_no_ratio_is_too_large(ratio: float) -> None:
     for there in (False, True):
-        assert miss_probability(Sums(40.0, 1.0), Sums(40.0, 1.0), ratio, within_bounds=there) == pytest.approx(1.0)
+        assert miss_probability(
+            WeightSums(40.0, 1.0), WeightSums(40.0, 1.0), ratio, within_bounds=there
+        ) == pytest.approx(1.0)

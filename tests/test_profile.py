@@ -23,14 +23,14 @@ def profile(levels: list[float], counts: list[float]) -> Profile:
 
 def objective(held: Profile, constant: float, tau: float) -> float:
     """What the saturation minimises, straight from its definition."""
-    weights = np.minimum(held.levels, tau)
+    weights = np.minimum(held.allowances, tau)
     total = float((held.counts * weights).sum())
     return (float((held.counts * weights**2).sum()) + constant) / total**2
 
 
 def test_a_profile_counts_who_grants_something() -> None:
     held = Profile.of(np.array([0.5, 0.0, 0.1, 0.5, math.inf, 0.0]))
-    assert held.levels.tolist() == [0.1, 0.5, math.inf]
+    assert held.allowances.tolist() == [0.1, 0.5, math.inf]
     assert held.counts.tolist() == [1.0, 2.0, 1.0]
     assert held.people == 4.0
     assert held.total == math.inf
@@ -38,7 +38,7 @@ def test_a_profile_counts_who_grants_something() -> None:
 
 def test_a_profile_of_counts() -> None:
     held = Profile.of(np.array([0.5, 0.25, 0.5, 2.0]), np.array([1.5, 2.0, 0.25, 0.0]))
-    assert held.levels.tolist() == [0.25, 0.5]
+    assert held.allowances.tolist() == [0.25, 0.5]
     assert held.counts.tolist() == [2.0, 1.75]
     assert held.total == 2.0 * 0.25 + 1.75 * 0.5
 

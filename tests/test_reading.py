@@ -129,7 +129,7 @@ def test_readings_can_be_kept() -> None:
     reading = run(Column(lambda rng, n: rng.normal(5, 1, n), anchor=5.0), 1, 6).readings[0]
     again = pickle.loads(pickle.dumps(reading))
     assert again.finding == reading.finding
-    assert np.array_equal(again.weight, reading.weight)
+    assert np.array_equal(again.probability, reading.probability)
 
 
 def test_groups_do_not_depend_on_each_other() -> None:
@@ -228,5 +228,5 @@ def test_clips_are_finite_and_ordered(
     assert math.isfinite(end)
     assert low <= start < end <= high
     assert end / 2 - start / 2 >= 2.0**-41 * max(abs(start), abs(end))
-    weights = readings[0].weight.sum(axis=-1) + readings[0].empty
+    weights = readings[0].probability.sum(axis=-1) + readings[0].empty
     assert weights == pytest.approx([1.0, 1.0], abs=1e-6)

@@ -61,7 +61,7 @@ def test_whatever_is_cached_beside_the_content_does_not_count() -> None:
     with_sums, without = plan_mean({0.3: 7777}).census, plan_mean({0.3: 7777}).census
     assert with_sums.profile.people == 7777
     assert content(with_sums) == content(without)
-    assert content(replace(without, profile=Profile(without.profile.levels, without.profile.counts + 1))) != content(
-        without
-    )
+    assert content(
+        replace(without, profile=Profile(without.profile.allowances, without.profile.counts + 1))
+    ) != content(without)
     assert content(Choices()) == content(Choices())

@@ -25,7 +25,7 @@ from pdpmean.inference.known_bounds import MANY_MISSING
 from pdpmean.laws.clipped_normal import MEDIAN_SIZE, clipped_mean, mean_tent, size_quantile
 from pdpmean.laws.error_law import ErrorLaw, half_width
 from pdpmean.planning.prediction import NEAR, center_error
-from pdpmean.planning.released import Average, Location, Released
+from pdpmean.planning.released import BellSums, Location, Released
 
 UNBOUNDED: dict[str, Any] = {"model": "unbounded", "budget_range": (0.25, 1.0)}
 NEAR_NOISE_SCALE = 0.01  # the scale of the noise on a check
@@ -44,7 +44,7 @@ def promised(plan: Plan, *, private: bool = True) -> Promise:
 
 
 def concluded(
-    plan: Plan, location: Location, averaged: Average, squares: float | None, promise: Promise
+    plan: Plan, location: Location, averaged: BellSums, squares: float | None, promise: Promise
 ) -> MeanEstimate:
     """The result of one group."""
     (found,) = conclude([Released(plan, location, averaged, squares)], promise)
@@ -64,14 +64,14 @@ def released(
 ) -> MeanEstimate:
     """The result where everything released is exactly what N(center + shift * sigma, sigma**2) leads to."""
     size = float(size_quantile(shift, 0.5))
-    width = plan.clip_width * size / MEDIAN_SIZE
+    width = plan.clip_half_width * size / MEDIAN_SIZE
     half = width * sigma
     clipped = float(clipped_mean(width, shift)) / width
     total = plan.mean.weight if weight is None else weight
     tent = float(mean_tent(width, shift)) / width
     near = float(np.diff(norm.cdf(np.array([-1, 1]) * NEAR * size - shift))[0])
-    averaged = Average(clipped / tent, total * tent, near=near / tent, near_noise_scale=NEAR_NOISE_SCALE)
-    location = Location(center, sigma * size, half)
+    averaged = BellSums(clipped / tent, total * tent, near=near / tent, near_noise_scale=NEAR_NOISE_SCALE)
+    location = Location(center, half, sigma * size)
     return concluded(plan, location, averaged, squares, promised(plan, private=private))
 
 
@@ -122,11 +122,11 @@ def test_many_groups_are_concluded_as_each_alone(options: dict[str, Any]) -> Non
     plans = [plan_mean({0.5: 8000 + 50 * group, 1.0: 4000}, **options) for group in range(8)]
     given = [None if group % 7 == 3 else plans[group % 8] for group in range(count)]
     located = [
-        Location(float(rng.normal(0, 9)), spread, plan.clip_width * spread / MEDIAN_SIZE) if plan else None
+        Location(float(rng.normal(0, 9)), plan.clip_half_width * spread / MEDIAN_SIZE, spread) if plan else None
         for plan, spread in zip(given, np.exp(rng.normal(0, 3, count)).tolist(), strict=True)
     ]
     averaged = [
-        Average(float(mean), plan.mean.weight * 0.9, near=0.1, near_noise_scale=0.001) if plan else None
+        BellSums(float(mean), plan.mean.weight * 0.9, near=0.1, near_noise_scale=0.001) if plan else None
         for plan, mean in zip(given, rng.standard_cauchy(count) / 20, strict=True)
     ]
     squares = [plan.mean.square * 1.2 if plan and "weight_squares" in plan.shares else None for plan in given]
@@ -239,7 +239,7 @@ def test_squares_that_cannot_be_are_brought_back_to_what_can() -> None:
     # All weights equal to the least of the range, or to the largest.
     ends = ((-1e9, 0.25 * share), (1e9, plan.largest_weight))
     for squares, weight in ends:
-        averaged = Average(0.0, 0.3 * plan.mean.weight, near=0.3, near_noise_scale=NEAR_NOISE_SCALE)
+        averaged = BellSums(0.0, 0.3 * plan.mean.weight, near=0.3, near_noise_scale=NEAR_NOISE_SCALE)
         group = gaussian._Bell(Released(plan, Location(0.0, 1.0, 1.0), averaged, squares))
         assert group.square == pytest.approx(weight * group.weight)
 
@@ -292,8 +292,8 @@ EQUAL = "many values seem to be equal, or nearly so: use shape='any'"
 
 
 def test_equal_values_warn(plan: Plan) -> None:
-    location = Location(7.0, 7.0 * 2.0**-26, 1e-8, degenerate=True)
-    averaged = Average(0.0, plan.mean.weight, near=0.1, near_noise_scale=0.01)
+    location = Location(7.0, 1e-8, 7.0 * 2.0**-26, degenerate=True)
+    averaged = BellSums(0.0, plan.mean.weight, near=0.1, near_noise_scale=0.01)
     found = concluded(plan, location, averaged, None, promised(plan))
     (warning,) = said(found)
     assert warning == EQUAL
@@ -314,13 +314,13 @@ def near_by_chance(plan: Plan, near_noise_scale: float) -> float:
 @pytest.mark.parametrize("options", [{}, UNBOUNDED, {"share": 0.5}])
 def test_too_many_values_near_the_centre_warn(options: dict[str, Any]) -> None:
     plan = plan_mean(TIERS, **options)
-    weight, tent = plan.mean.weight, float(mean_tent(plan.clip_width)) / plan.clip_width
+    weight, tent = plan.mean.weight, float(mean_tent(plan.clip_half_width)) / plan.clip_half_width
     limit = 0.24 + near_by_chance(plan, 0.05)
 
     def warnings(near: float) -> tuple[str, ...]:
-        half = plan.clip_width / MEDIAN_SIZE
-        averaged = Average(0.0, weight * tent, near=near / tent, near_noise_scale=0.05 / tent)
-        return said(concluded(plan, Location(0.0, 1.0, half), averaged, None, promised(plan)))
+        half = plan.clip_half_width / MEDIAN_SIZE
+        averaged = BellSums(0.0, weight * tent, near=near / tent, near_noise_scale=0.05 / tent)
+        return said(concluded(plan, Location(0.0, half, 1.0), averaged, None, promised(plan)))
 
     for near in (0.08, 0.14, 0.24, limit - 1e-4):
         assert warnings(near) == ()
@@ -344,8 +344,8 @@ def test_too_few_values_where_it_was_located_warn(
     plan = plan_mean(people, **options)
     # Of what the tents should add up to: noise of 4/3 nats, tents of at most 1, the scale as for the check above, and
     # a total by a census of two standard deviations of noise a bucket, over its share.
-    tent = float(mean_tent(plan.clip_width)) / plan.clip_width
-    narrower = float(mean_tent(plan.clip_width / 1.0001)) / (plan.clip_width / 1.0001)
+    tent = float(mean_tent(plan.clip_half_width)) / plan.clip_half_width
+    narrower = float(mean_tent(plan.clip_half_width / 1.0001)) / (plan.clip_half_width / 1.0001)
     by_scale = (1 - narrower / tent) / 0.0001 / 0.4287
     weight, square = plan.mean.weight, plan.mean.square
     noise = math.hypot(4 / 3 / (tent * weight), by_scale / plan.scale.weight)
@@ -354,10 +354,10 @@ def test_too_few_values_where_it_was_located_warn(
     by_chance = half_width(0.999, noise, math.hypot(sampling, math.sqrt(square / tent) / weight))
     assert (of_census > 0) == (options is UNBOUNDED)
     assert 0.04 < by_chance < 0.65
-    half = plan.clip_width / MEDIAN_SIZE
+    half = plan.clip_half_width / MEDIAN_SIZE
     for found, warned in ((least - by_chance + 1e-3, ()), (least - by_chance - 1e-3, (FEW,)), (0.01, (FEW,))):
-        averaged = Average(0.0, weight * tent * found, near=0.14 / tent, near_noise_scale=0.001)
-        assert said(concluded(plan, Location(0.0, 1.0, half), averaged, None, promised(plan))) == warned
+        averaged = BellSums(0.0, weight * tent * found, near=0.14 / tent, near_noise_scale=0.001)
+        assert said(concluded(plan, Location(0.0, half, 1.0), averaged, None, promised(plan))) == warned
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")

@@ -99,7 +99,7 @@ def test_options_are_kept() -> None:
         "share": 0.5,
         "shape": "gaussian",
         "bounds": (-10.0, 10.0),
-        "choices": Choices(clip_width=2.0),
+        "choices": Choices(clip_half_width=2.0),
     }
     found = errors(what_if(plan_mean(TIERS, **options)))
     twice = {budget: 2 * people for budget, people in TIERS.items()}

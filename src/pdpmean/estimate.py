@@ -242,7 +242,8 @@ def estimate_mean(
             merged=rows is not None,
             release=charge.release,
             spending=charge.spending(options),
-            run=run and run.made(options, source.columns, _losses(planned, options, budgets, charge.levels.tolist())),
+            run=run
+            and run.made(options, source.columns, _losses(planned, options, budgets, charge.distinct_budgets.tolist())),
         )
         estimates = conclude([group.released for group in averaged], promise, Asked.of(values, options))
         result = _result(estimates, outcomes, promise, options)
@@ -256,7 +257,7 @@ def estimate_mean(
 
 def _warn_of_budgets(counted: Sequence[Held], options: Options) -> None:
     """Warn, before anything is drawn, if public budgets do not look like budgets."""
-    doubts = (doubtful_budgets(options.model, held.levels, held.counts) for held in counted)
+    doubts = (doubtful_budgets(options.model, held.lows, held.counts) for held in counted)
     text = next((doubt for doubt in doubts if doubt), None)
     if text:
         warnings.warn(text, BudgetWarning, stacklevel=3)

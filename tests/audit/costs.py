@@ -306,7 +306,7 @@ class Auditor:
 
 
 def _same(ours: Census, theirs: Census) -> bool:
-    pairs = [(ours.profile.levels, theirs.profile.levels), (ours.profile.counts, theirs.profile.counts)]
+    pairs = [(ours.profile.allowances, theirs.profile.allowances), (ours.profile.counts, theirs.profile.counts)]
     rest = [(one.share, one.total_noise_std, one.left_out) for one in (ours, theirs)]
     return all(np.array_equal(*pair) for pair in pairs) and rest[0] == rest[1]
 

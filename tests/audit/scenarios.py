@@ -188,12 +188,12 @@ def draw_choices(shape: ShapeName, share: float, source: Generator) -> Choices:
 
     room = max(share * 15 / 16 - 2.0**-10, 0.0)  # what the census leaves, less what must be left to average
     located = [sometimes(room * source.uniform(0.01, 0.5)) or None for _ in range(2)]
-    width = sometimes(10 ** source.uniform(-3, 3))
+    half_width = sometimes(10 ** source.uniform(-3, 3))
     saturation = sometimes(2.0 ** source.uniform(-20, 6))
-    bell = {"center_share": located[0], "scale_share": located[1], "clip_width": width} if shape == "gaussian" else {}
+    bell = {"center_share": located[0], "scale_share": located[1], "clip_half_width": half_width}
     return Choices(
         saturation=saturation,
         max_failure=float(source.choice([0.05, 0.9])),
         max_ratio=10 ** source.uniform(0, 6),
-        **bell,
+        **(bell if shape == "gaussian" else {}),
     )

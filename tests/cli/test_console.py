@@ -67,7 +67,7 @@ def test_no_command_is_help_and_wrong_use(run: Run) -> None:
             ("plan", *TIERS, "--budget-min", "0.1", "--budget-max", "1"),
             "--budget-min and --budget-max go with --model unbounded",
         ),
-        (("plan", *TIERS, "--clip-width", "-1"), "pdpmean: --clip-width must be positive"),
+        (("plan", *TIERS, "--clip-half-width", "-1"), "pdpmean: --clip-half-width must be positive"),
         (("plan",), "plan needs a FILE and its --budget column, or --tiers with people"),
         (("plan", "--tiers", "strict=0.1"), "--tiers must say how many people"),
         (("plan", "--tiers", "0.1:many"), "got '0.1:many'; 'many' is not a number of people\n"),

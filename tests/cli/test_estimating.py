@@ -23,7 +23,7 @@ PEOPLE = 4321
 BUDGETS = {"strict": 0.1373, "standard": 0.5373, "open": 0.9373}
 COLUMNS = ("--value", "hours", "--budget", "epsilon")
 CHOICES = {
-    "clip-width": 2.0,
+    "clip-half-width": 2.0,
     "saturation": 0.5,
     "center-share": 0.1,
     "scale-share": 0.2,

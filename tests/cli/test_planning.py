@@ -87,12 +87,12 @@ def test_options_reach_the_plan(run: Run, words: tuple[str, ...], options: dict[
 
 
 def test_shape_and_choices_reach_the_plan(run: Run) -> None:
-    chosen = ("--clip-width", "2.5", "--saturation", "0.3", "--center-share", "0.1", "--scale-share", "0.05")
+    chosen = ("--clip-half-width", "2.5", "--saturation", "0.3", "--center-share", "0.1", "--scale-share", "0.05")
     refused = run("plan", "--tiers", TIERS, *chosen)
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "apply only to --shape gaussian" in refused.stderr
     found = json.loads(run("plan", "--tiers", TIERS, "--json", "--shape", "gaussian", *chosen).stdout)
-    assert (found["clip_width"], found["shares"]["center"]) == (2.5, math.floor(0.1 * 2**20) / 2**20)
+    assert (found["clip_half_width"], found["shares"]["center"]) == (2.5, math.floor(0.1 * 2**20) / 2**20)
     assert found["saturation"] == pytest.approx(0.3)
     assert found["shape"] == "gaussian"
     assert json.loads(run("plan", "--tiers", "0.5:40000", "--json").stdout)["shape"] == "any"

@@ -27,10 +27,10 @@ from pdpmean.errors import InsufficientBudgetError
 from pdpmean.laws import lattice as lattices
 from pdpmean.laws.lattice import Lattice, keys_of
 from pdpmean.planning.census import Census
-from pdpmean.planning.levels import Levels, Weighed
+from pdpmean.planning.levels import ChosenWeighting, Levels
 from pdpmean.planning.make import PLANNERS
 from pdpmean.planning.plan import Plan, Shares
-from pdpmean.planning.prediction import Sums
+from pdpmean.planning.prediction import WeightSums
 from pdpmean.planning.released import Location
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.release import any_shape, gaussian, private_median, squares
@@ -102,7 +102,7 @@ def fixed_plan(
     model: Model,
     shape: ShapeName = "gaussian",
     *,
-    clip_width: float = 1.0,
+    clip_half_width: float = 1.0,
     thinning: float = 1e9,
     locate_cap: float = 3.0,
     weight_cap: float = 2.5,
@@ -119,14 +119,14 @@ def fixed_plan(
         shape=shape,
         bounds=bounds,
         shares=shares,
-        clip_width=clip_width,
+        clip_half_width=clip_half_width,
         locate_cap=locate_cap,
         weight_cap=weight_cap,
         spared_from=weight_cap,
         thinning=thinning,
-        center=Sums(1.0, 1.0),
-        scale=Sums(1.0, 1.0),
-        mean=Sums(1.0, 1.0),
+        center=WeightSums(1.0, 1.0),
+        scale=WeightSums(1.0, 1.0),
+        mean=WeightSums(1.0, 1.0),
         certain_part=1.0,
         noise_scale=1.0,
         sampling_std=1.0,
@@ -137,7 +137,7 @@ def fixed_plan(
         census=Census(anybody, shares.get("census", Fraction(0)), 0.0),
         choices=Choices(),
         whose=Whose("budgets"),
-        weighed=Weighed(levels, price=1.0, sums=Sums(1.0, 1.0), efficiency=1.0),
+        chosen_weighting=ChosenWeighting(levels, price_of_everyone=1.0, sums=WeightSums(1.0, 1.0), efficiency=1.0),
     )
 
 
@@ -192,7 +192,7 @@ def noise_at(plan: Plan, name: str, factor: float) -> Patch:
     It is known by its sensitivity, and by what it may cost over what the "sum" may: the "extra" sum beside it, who is
     "near", what is "missing", and the three "parts" of a private total.
     """
-    clip = RELEASES[plan.shape].clip(plan, Location(0.0, 1.0, half=1.0))
+    clip = RELEASES[plan.shape].clip(plan, Location(0.0, half=1.0))
     known = {"sum": (clip.nat, Fraction(1)), "missing": (clip.unit, Fraction(1)), "parts": (4 * clip.nat, Fraction(1))}
     known |= {"extra": (clip.nat, clip.slack)}
     known |= {"near": (clip.unit, clip.near_slack)} if isinstance(clip, gaussian.TentClip) else {}

@@ -235,7 +235,7 @@ def any_plan(model: Model, share: Fraction = USED["whole"], bounds: Bounds = UNK
 
 
 def sums_law(present: Sequence[Person], plan: Plan) -> Law:
-    located = group_at(plan, Location(MIDDLE, HALF, half=HALF))
+    located = group_at(plan, Location(MIDDLE, half=HALF))
     with everything_released():
         return law(lambda r: average.average(source_of(present), [located], r), released=True)
 
@@ -329,7 +329,7 @@ def far_doubled(sums: ExactSums) -> ExactSums:
 
 
 def far_bits(plan: Plan) -> int:
-    return STEP_BITS + RELEASES["any"].clip(plan, Location(0.0, 1.0, half=1.0)).shift
+    return STEP_BITS + RELEASES["any"].clip(plan, Location(0.0, half=1.0)).shift
 
 
 COUNTING_BUGS: dict[str, tuple[Callable[[ExactSums], ExactSums], float, float]] = {
@@ -420,14 +420,14 @@ def test_what_is_released_is_in_nats() -> None:
     for model in MODELS.values():
         plan = any_plan(model)
         of_one = float(plan.shares["sum"]) / model.budget_per_allowance
-        (group,) = average.average(source_of(people), [group_at(plan, Location(MIDDLE, HALF, half=HALF))], Quiet())
+        (group,) = average.average(source_of(people), [group_at(plan, Location(MIDDLE, half=HALF))], Quiet())
         found = group.averaged
         allowed = [min(budget, 4.0) if model is UNBOUNDED else budget for _, budget in people]
         half, low, missing, four, infinite = (of_one * budget for budget in allowed)
         assert isinstance(found, PublicTotalSums if model is BOUNDED else PrivateTotalSums)
         if isinstance(found, PublicTotalSums):
             weight = half + low + missing + four + infinite
-            numbers = found.values, found.spread, found.weight
+            numbers = found.values, found.weight_less_squares, found.total_weight
             assert numbers == pytest.approx((0.5 * half - low, 0.75 * half, weight), abs=1e-5)
         else:
             numbers = found.low, found.middle, found.high

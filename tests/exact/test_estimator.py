@@ -404,7 +404,7 @@ def test_a_grain_that_follows_the_values_is_caught() -> None:
 
 # --- the average --------------------------------------------------------------------------------------------
 
-LOCATED = Location(1.0, 2.0, half=2.0)  # clipped to 1 +- 2
+LOCATED = Location(1.0, half=2.0)  # clipped to 1 +- 2
 NEARBY = NEAR * MEDIAN_SIZE  # of the clip, for a width of 1: up to there values are near
 AVERAGED: list[Person] = [
     *((0.0, 1.0), (FAR, 2.0), (-FAR, 3.3), (MISSING, 2.0), (5.0, math.inf), (1.5, 0.5), (1.25, 2.5)),
@@ -437,10 +437,10 @@ def replaced_in_average(plan: Plan, budgets: list[float]) -> list[float]:
 
 
 @each_share
-@pytest.mark.parametrize("clip_width", [NARROW, 1.0])
-def test_average_attains_its_share_and_no_more(clip_width: float, share: Fraction) -> None:
+@pytest.mark.parametrize("clip_half_width", [NARROW, 1.0])
+def test_average_attains_its_share_and_no_more(clip_half_width: float, share: Fraction) -> None:
     """Taking part costs whoever is clipped exactly what they may; and what else is released costs nobody more."""
-    plan = fixed_plan(UNBOUNDED, weight_cap=50.0, clip_width=clip_width, share=share)
+    plan = fixed_plan(UNBOUNDED, weight_cap=50.0, clip_half_width=clip_half_width, share=share)
     losses = removed_from_average(plan)
     allowed = [averaging(plan) * allowance for allowance in AVERAGED_ALLOWANCES]
     assert all(spent <= may + EXACT for spent, may in zip(losses, allowed, strict=True))
@@ -448,18 +448,18 @@ def test_average_attains_its_share_and_no_more(clip_width: float, share: Fractio
     for clipped in (1, 2, 4):
         assert losses[clipped] == pytest.approx(allowed[clipped], rel=1e-6)
     assert losses[3] == 0
-    near = 0.25 * (1 - NEARBY) if clip_width == 1 else 0.0
+    near = 0.25 * (1 - NEARBY) if clip_half_width == 1 else 0.0
     assert losses[6] == pytest.approx(2.5 * (0.125 + 0.75 * 0.875 + near) * averaging(plan), rel=1e-6)
     if near:  # whoever is hardly near any more spends all they may
         assert losses[7] == pytest.approx(allowed[7], rel=1e-5)
 
 
 @each_share
-@pytest.mark.parametrize("clip_width", [NARROW, 1.0])
-def test_average_of_replaced_values_costs_twice_an_allowance(clip_width: float, share: Fraction) -> None:
+@pytest.mark.parametrize("clip_half_width", [NARROW, 1.0])
+def test_average_of_replaced_values_costs_twice_an_allowance(clip_half_width: float, share: Fraction) -> None:
     """From end to end of the clip; what else is released tells nothing of that, and less of going missing."""
     budgets = [0.0, 1.0, 3.0, math.inf]
-    plan = fixed_plan(BOUNDED, weight_cap=1.0, clip_width=clip_width, share=share)
+    plan = fixed_plan(BOUNDED, weight_cap=1.0, clip_half_width=clip_half_width, share=share)
     losses = replaced_in_average(plan, budgets)
     assert losses[0] == 0
     for spent, budget in zip(losses[1:3], budgets[1:3], strict=True):
@@ -470,19 +470,19 @@ def test_average_of_replaced_values_costs_twice_an_allowance(clip_width: float, 
 
 @each_share
 def test_average_saturates_within_its_cap(share: Fraction) -> None:
-    plan = fixed_plan(UNBOUNDED, weight_cap=0.25, clip_width=NARROW, share=share)
+    plan = fixed_plan(UNBOUNDED, weight_cap=0.25, clip_half_width=NARROW, share=share)
     assert max(removed_from_average(plan)) == pytest.approx(0.25, rel=1e-6)
 
 
 def test_average_noise_at_0_7_of_its_scale_is_caught() -> None:
-    plan = fixed_plan(UNBOUNDED, weight_cap=50.0, clip_width=NARROW)
+    plan = fixed_plan(UNBOUNDED, weight_cap=50.0, clip_half_width=NARROW)
     with patched((gaussian, "laplace_scale", lambda size, share: 0.7 * laplace_scale(size, share))):
         assert max(removed_from_average(plan)) > 1.4 * 4.0 * averaging(plan)
         assert replaced_in_average(fixed_plan(BOUNDED), [1.0, 1.0])[0] > 1.4 * 7 / 16
 
 
 def test_average_weights_at_twice_the_share_are_caught() -> None:
-    plan = fixed_plan(UNBOUNDED, clip_width=NARROW)
+    plan = fixed_plan(UNBOUNDED, clip_half_width=NARROW)
     with patched((summing, "weights_of", doubled(weights_of))):
         assert max(removed_from_average(plan)) > 1.9 * 4.0 * averaging(plan)
 
@@ -592,7 +592,7 @@ SEVERE: list[Person] = [(1.0, 1.5), (FAR, 1.5)]
 
 def severe_plan(share: Fraction = USED["whole"], *, capped_at: float = 1.0) -> Plan:
     """One whose cap is so much of what the sum may cost those of `SEVERE`: at the cap, squares cost the most."""
-    plan = fixed_plan(UNBOUNDED, clip_width=NARROW, share=share)
+    plan = fixed_plan(UNBOUNDED, clip_half_width=NARROW, share=share)
     cap = capped_at * 1.5 * float(plan.shares["sum"])
     return replace(plan, weight_cap=cap, spared_from=cap)
 
@@ -653,7 +653,7 @@ def test_bounded_with_four_records() -> None:
 def leaky_locate(kept: Batch, *others: Any) -> Any:
     """`locate_kept` that gives up when too few records survived."""
     if kept.values.size < 2:
-        return [Location(0.0, 1.0, half=1.0)]
+        return [Location(0.0, half=1.0)]
     return locate_kept(kept, *others)
 
 
@@ -701,7 +701,7 @@ def test_kept_weights_raised_too_far_are_caught_in_the_whole() -> None:
     run = partial(
         joining_losses,
         people,
-        fixed_plan(UNBOUNDED, thinning=0.5, clip_width=NARROW, weight_cap=1.5 / 4),
+        fixed_plan(UNBOUNDED, thinning=0.5, clip_half_width=NARROW, weight_cap=1.5 / 4),
         centers=SEVERE_CENTERS,
         spreads=SEVERE_SPREADS,
     )

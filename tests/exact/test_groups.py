@@ -273,7 +273,9 @@ def unlike_plans(model: Model) -> dict[str, list[Outcome]]:
 
 
 def with_levels(plan: Plan, levels: Levels) -> Plan:
-    return replace(plan, weight_cap=0.25, spared_from=0.25, weighed=plan.weighed._replace(levels=levels))
+    return replace(
+        plan, weight_cap=0.25, spared_from=0.25, chosen_weighting=plan.chosen_weighting._replace(levels=levels)
+    )
 
 
 UNLIKE = list(unlike_plans(BOUNDED))
@@ -310,7 +312,7 @@ SEVERE: list[Member] = [(1.0, 1.5, "a"), (FAR, 1.5, "a"), (1.0, 1.5, "b"), (FAR,
 
 def severe_losses(*planted: Patch, share: Fraction = USED["whole"]) -> list[float]:
     """What the far record of each group loses: in every step at once it moves the worst way."""
-    first, second = plans_of(UNBOUNDED, clip_width=NARROW, share=share)
+    first, second = plans_of(UNBOUNDED, clip_half_width=NARROW, share=share)
     # At the cap, squares of weights cost the most.
     plans = [replace(plan, weight_cap=1.5 * float(plan.shares["sum"])) for plan in (first, second)]
     return joining_losses(SEVERE, plans, *planted, centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS)[1::2]

@@ -306,7 +306,7 @@ def moment(power: int) -> float:
 def test_public_totals_in_nats() -> None:
     found = released_of([(value, 2 * budget) for value, budget in BETWEEN], plan_of(BOUNDED), Quiet())
     assert isinstance(found, PublicTotalSums)
-    numbers = found.values, found.spread, found.missing, found.weight
+    numbers = found.values, found.weight_less_squares, found.missing, found.total_weight
     assert numbers == pytest.approx((moment(1), moment(0) - moment(2), 2.5, moment(0) + 2.5), abs=1e-5)
     assert (found.below, found.above) == ((), ())
 
@@ -317,7 +317,7 @@ def test_private_totals_in_nats() -> None:
     parts = [(moment(0) - 2 * moment(1) + moment(2)) / 4, (moment(0) - moment(2)) / 2]
     parts.append((moment(0) + 2 * moment(1) + moment(2)) / 4)
     assert [found.low, found.middle, found.high] == pytest.approx([14 / 16 * part for part in parts], rel=1e-5)
-    assert found.weight == pytest.approx(14 / 16 * moment(0), rel=1e-5)
+    assert found.weight_inside == pytest.approx(14 / 16 * moment(0), rel=1e-5)
     assert found.missing == pytest.approx(14 / 16 * 2.5, rel=1e-5)
     assert (found.below, found.above) == ((), ())
 

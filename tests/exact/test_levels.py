@@ -61,8 +61,8 @@ def two_levels(model: Model, *, edge: float = 1.2, caps: tuple[float, float] = (
         nats=ones,
         effective=ones,
         middle=ones,
-        ranked=ones,
-        weighed=ones,
+        score_by_people=ones,
+        score_by_weight=ones,
         unevenness=ones,
     )
 
@@ -145,7 +145,7 @@ def test_a_record_in_two_levels_is_caught() -> None:
 
 def from_the_largest_budget(group: Group) -> tuple[float, ...]:
     """Levels that begin where private budgets have it."""
-    return (float(group.held.levels.max(initial=0.0)),)
+    return (float(group.held.lows.max(initial=0.0)),)
 
 
 def test_levels_that_follow_private_budgets_are_caught() -> None:

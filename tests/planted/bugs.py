@@ -103,10 +103,10 @@ BUGS = (
         caught_by=(f"{ANY}test_a_record_costs_its_weight_wherever_it_lies",),
     ),
     Bug(
-        name="a far value adds to the spread as well",
+        name="a far value adds to the weight less squares as well",
         file="release/squares.py",
-        text="spread = sums.counted * STEPS - sums.extra",
-        replacement="spread = (sums.counted + sums.far_weight) * STEPS - sums.extra",
+        text="weight_less_squares = sums.counted * STEPS - sums.extra",
+        replacement="weight_less_squares = (sums.counted + sums.far_weight) * STEPS - sums.extra",
         caught_by=(f"{ANY}test_every_value_costs_what_the_proof_says",),
     ),
     Bug(

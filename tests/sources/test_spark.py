@@ -95,7 +95,7 @@ def around(numbers: Floats) -> Floats:
 
 def hostile_budgets(model: Model) -> Floats:
     """Every edge of a cell with its neighbours, and extremes; what is no budget, where that is private."""
-    edges = Cells(model).levels[1:-1] * model.budget_per_allowance
+    edges = Cells(model).lows[1:-1] * model.budget_per_allowance
     extremes = [0.0, -0.0, 5e-324, 1e-310, 1e308, 1.7976931348623157e308, math.inf]
     private = [math.nan, -math.nan, -5e-324, -1.0, -1e308, -math.inf] if model.budget_range else []
     log_uniform = 2.0 ** np.random.default_rng(1).uniform(-43, 43, 3000)

@@ -186,8 +186,8 @@ Target = Annotated[
     _option("--target", "The mean of the population that people come from, or of the people in the table.", POPULATION),
 ]
 
-ClipWidth = Annotated[
-    float | None, _option("--clip-width", "Clip this many standard deviations from the centre.", PLAN)
+ClipHalfWidth = Annotated[
+    float | None, _option("--clip-half-width", "Clip this many standard deviations from the centre.", PLAN)
 ]
 Saturation = Annotated[float | None, _option("--saturation", "The budget above which more adds nothing.", PLAN)]
 CenterShare = Annotated[float | None, _option("--center-share", "The fraction of every budget for the centre.", PLAN)]
@@ -231,7 +231,7 @@ def _planning(
     bounds: Bounds = None,
     weighting: Weighting = "auto",
     target: Target = "population",
-    clip_width: ClipWidth = None,
+    clip_half_width: ClipHalfWidth = None,
     saturation: Saturation = None,
     center_share: CenterShare = None,
     scale_share: ScaleShare = None,
@@ -244,7 +244,7 @@ def _planning(
     from pdpmean import Choices
 
     choices = {
-        "clip_width": clip_width,
+        "clip_half_width": clip_half_width,
         "saturation": saturation,
         "center_share": center_share,
         "scale_share": scale_share,

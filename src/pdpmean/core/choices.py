@@ -56,15 +56,15 @@ SHARE_UNIT = 2**20  # shares are multiples of 1 / SHARE_UNIT, so that they are e
 class Choices:
     """Parameters that the caller sets instead of the plan; None leaves one to the plan.
 
-    `center_share` and `scale_share` are fractions of every budget. `clip_width` is in standard deviations. `saturation`
-    is the budget above which more budget of the same person adds nothing. An answer is refused if the probability of a
-    miss exceeds `max_failure` for a mean that is `max_ratio` standard deviations away from 0, or for bounds that are
-    this many standard deviations apart.
+    `center_share` and `scale_share` are fractions of every budget. `clip_half_width` is in standard deviations.
+    `saturation` is the budget above which more budget of the same person adds nothing. An answer is refused if the
+    probability of a miss exceeds `max_failure` for a mean that is `max_ratio` standard deviations away from 0, or for
+    bounds that are this many standard deviations apart.
     """
 
     center_share: float | None = None
     scale_share: float | None = None
-    clip_width: float | None = None
+    clip_half_width: float | None = None
     saturation: float | None = None
     max_failure: float = 0.05
     max_ratio: float = 1e4
@@ -75,7 +75,7 @@ class Choices:
         for name, check in (
             ("center_share", check_probability),
             ("scale_share", check_probability),
-            ("clip_width", check_positive),
+            ("clip_half_width", check_positive),
             ("saturation", check_positive),
         ):
             if getattr(self, name) is not None:
@@ -84,11 +84,11 @@ class Choices:
             raise InvalidInputError(
                 f"saturation must be at least 2**-20; got {self.saturation!r}", name="saturation", value=self.saturation
             )
-        if self.clip_width is not None and not 1e-3 <= self.clip_width <= 1e3:
+        if self.clip_half_width is not None and not 1e-3 <= self.clip_half_width <= 1e3:
             raise InvalidInputError(
-                f"clip_width must lie in [0.001, 1000]; got {self.clip_width!r}",
-                name="clip_width",
-                value=self.clip_width,
+                f"clip_half_width must lie in [0.001, 1000]; got {self.clip_half_width!r}",
+                name="clip_half_width",
+                value=self.clip_half_width,
             )
         if (self.center_share or 0) + (self.scale_share or 0) >= 1:
             raise InvalidInputError(
@@ -97,9 +97,9 @@ class Choices:
 
     def check_without_locating(self) -> None:
         """Raise if a parameter is set that exists only for bell-shaped populations."""
-        if self.center_share or self.scale_share or self.clip_width:
+        if self.center_share or self.scale_share or self.clip_half_width:
             raise InvalidInputError(
-                "center_share, scale_share and clip_width apply only to shape='gaussian'",
+                "center_share, scale_share and clip_half_width apply only to shape='gaussian'",
                 name="choices",
                 value=self,
             )

@@ -19,7 +19,7 @@ _TIERS = 12  # whole numbers: nobody offers more tiers to choose from
 _VARIED = 30  # distinct budgets above 1: people who choose freely rarely choose more, but values often are more
 
 
-def doubtful_budgets(model: Model, levels: Floats, counts: Counts) -> str | None:
+def doubtful_budgets(model: Model, allowances: Floats, counts: Counts) -> str | None:
     """A warning if public budgets, given by their allowances and counts, do not look like budgets; otherwise None.
 
     If budgets are private, only their public range is checked.
@@ -28,7 +28,7 @@ def doubtful_budgets(model: Model, levels: Floats, counts: Counts) -> str | None
         low, high = model.public_range
         what = f"budget_range {low:g} to {high:g} reaches above {_LARGE}"
         return None if high <= _LARGE else _too_large(what, high, _LARGE)
-    budgets = levels * model.budget_per_allowance
+    budgets = allowances * model.budget_per_allowance
     finite = np.isfinite(budgets)
     granted = budgets[finite & (budgets > 0)]
     large = int(counts[finite & (budgets > _LARGE)].sum())

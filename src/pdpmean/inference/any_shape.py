@@ -26,7 +26,6 @@ from pdpmean.results.assumed_tails import AssumedTails
 
 __all__ = ["AnyShapeInference"]
 
-_MANY_MISSING = 0.5  # the share of missing values above which there is a warning
 _ROUNDED = 2.0**-20  # how much narrower than its bounds, relatively, rounding may make a clip
 _CONTRADICTIONS = {
     "nothing": "only one value can be seen: all values are equal, or those that differ are too few to be seen",
@@ -50,9 +49,9 @@ class _Clipped(Evidence):
         """The total weight in nats: public, or the sum of the noisy sums; at least 1."""
         sums = self.released.averaged
         if isinstance(sums, PublicTotalSums):
-            return sums.weight
+            return sums.total_weight
         assert isinstance(sums, PrivateTotalSums)
-        return max(sums.weight + max(sums.missing, 0.0), 1.0)
+        return max(sums.weight_inside + max(sums.missing, 0.0), 1.0)
 
     @property
     def reading(self) -> Reading:
@@ -82,7 +81,7 @@ class _Clipped(Evidence):
         about = planned
         if isinstance(sums, PrivateTotalSums):
             nats = planned * self.plan.behind_sums.nats
-            about = nats / (nats + max(sums.weight, 1.0))
+            about = nats / (nats + max(sums.weight_inside, 1.0))
         return MissingShare.of(about, sums.missing, self.released_weight)
 
     @property
@@ -91,7 +90,7 @@ class _Clipped(Evidence):
         sums = self.released.averaged
         if isinstance(sums, PublicTotalSums):
             below, above = np.array(sums.below), np.array(sums.above)
-            return PublicTotal(sums.values, sums.spread, sums.missing, below, above, *sums.behind_far)
+            return PublicTotal(sums.values, sums.weight_less_squares, sums.missing, below, above, *sums.behind_far)
         assert isinstance(sums, PrivateTotalSums)
         below, above = np.array(sums.below), np.array(sums.above)
         return PrivateTotal(sums.low, sums.middle, sums.high, sums.missing, below, above, *sums.behind_far)
@@ -113,17 +112,15 @@ class AnyShapeInference(ShapeInference):
         return [next(populations[kind]) for kind in kinds]
 
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
-        """A warning if there is an answer, but most values seem to be missing."""
-        many = not population.contradictions and population.missing_share > _MANY_MISSING
-        return (MANY_MISSING,) if many else ()
+        """A warning if most values seem to be missing."""
+        return (MANY_MISSING,) if population.is_mostly_missing else ()
 
     def contradictions(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
         """Where histogram and sums do not fit together; if most values are missing, that alone is said."""
         if _is_between_bounds(released) and is_none_left(released, population):
             return (TOO_FEW_LEFT,)
         if population.contradictions:
-            mostly_missing = population.missing_share > _MANY_MISSING
-            return (TOO_FEW_LEFT,) if mostly_missing else population.contradictions
+            return (TOO_FEW_LEFT,) if population.is_mostly_missing else population.contradictions
         return (_CONTRADICTIONS["coarse"],) if _is_coarse(released) else ()
 
 

@@ -14,6 +14,7 @@ from pdpmean.core.asked import Asked
 from pdpmean.core.bounds import Bounds
 from pdpmean.core.text import short
 from pdpmean.inference.population import Population
+from pdpmean.laws.histogram import MORE_THAN_NOISE
 from pdpmean.laws.reading import Reading
 
 __all__ = ["warn_of_bounds"]
@@ -23,8 +24,6 @@ _CLOSE = 0.05  # the distance of the mean from a bound, relative to the width be
 # The mean of values that are spread evenly, or fall off from the bound, is further away.
 _PILED = 0.5
 _BY_CHANCE = 2.0  # the distance, in standard deviations of the error, that chance explains: about a 95 % interval
-# Nats beyond a bound that noise reaches once in 5,000 times; if there are several groups, once over all of them.
-_MORE_THAN_NOISE = 8.0
 _YES_AND_NO = Bounds(0.0, 1.0)
 _RARE = (0.0, _YES_AND_NO)  # the bound and bounds that never raise a warning: a share may well be next to 0
 
@@ -74,7 +73,7 @@ def _warning_of(side: _Side, population: Population, bound: float, bounds: Bound
 
 def _shares_beyond(reading: Reading, part: float) -> tuple[float, float]:
     """The fraction of the weight below the lower and above the upper bound, by the histogram; 0 if it may be noise."""
-    least = _MORE_THAN_NOISE - math.log(part)
+    least = MORE_THAN_NOISE - math.log(part)  # over all groups together, noise reaches it as rarely as for one
     below, above = (min(nats / reading.nats, 1.0) if nats > least else 0.0 for nats in reading.beyond_bounds)
     return below, above
 

@@ -23,7 +23,7 @@ from pdpmean.inference.levels import Levelled
 from pdpmean.inference.population import Population, ShapeInference
 from pdpmean.laws.missing_weight import NOTHING_MISSING
 from pdpmean.laws.pooling import Difference
-from pdpmean.planning.released import Average, LevelSums, Released
+from pdpmean.planning.released import BellSums, LevelSums, Released
 from pdpmean.results.mean_estimate import MeanEstimate
 
 __all__ = ["conclude"]
@@ -87,7 +87,7 @@ class _Candidates(NamedTuple):
 
 def _as_known(group: Released) -> Released:
     """The released numbers, with the noisy missing weight ignored if it is public that no value is missing."""
-    if not group.plan.nothing_missing or isinstance(group.averaged, Average | LevelSums):
+    if not group.plan.nothing_missing or isinstance(group.averaged, BellSums | LevelSums):
         return group
     return replace(group, averaged=replace(group.averaged, missing=NOTHING_MISSING))
 

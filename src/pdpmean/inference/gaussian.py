@@ -1,6 +1,6 @@
 """Inference for a bell-shaped population: the bias of clipping is undone, since a normal has only two parameters.
 
-A centre (a private median), a spread (a private median distance from it) and a clipped mean were released. These
+A centre (a private median), a private median distance from it and a clipped mean were released. These
 determine the mean and standard deviation of a normal population. What does not look normal is a contradiction: many
 values near the centre, few values where the population was located, or a mean far from the median.
 """
@@ -24,7 +24,7 @@ from pdpmean.inference.population import (
 from pdpmean.laws.clipped_normal import centered, clipped_variance, mean_tent, ratio_slope, undo_clipping
 from pdpmean.laws.error_law import ErrorLaw, half_width, rank_nodes
 from pdpmean.planning.prediction import NARROWEST, TENT_PART, center_error, scale_error, tent_error, tent_trust
-from pdpmean.planning.released import Average, Released
+from pdpmean.planning.released import BellSums, Released
 
 __all__ = ["GaussianInference"]
 
@@ -57,7 +57,7 @@ class _Numbers(NamedTuple):
     """The numbers from which a normal population is solved for: those of one group, or columns with a row per group."""
 
     center: Any
-    spread: Any
+    median_distance: Any
     half: Any
     """Half the width of the clip."""
     mean: Any
@@ -69,9 +69,9 @@ class _Numbers(NamedTuple):
     square: Any
     """The sum of the squared weights in the sums."""
     scale_weight: Any
-    """The total weight behind the spread, in nats."""
+    """The total weight behind the median distance, in nats."""
     scale_square: Any
-    """The squared weights behind the spread."""
+    """The squared weights behind the median distance."""
 
 
 @dataclass(frozen=True)
@@ -79,20 +79,20 @@ class _Bell(Evidence):
     """The released numbers of a group whose population is taken to be bell-shaped."""
 
     @property
-    def averaged(self) -> Average:
+    def averaged(self) -> BellSums:
         """The released sums."""
-        assert isinstance(self.released.averaged, Average)
+        assert isinstance(self.released.averaged, BellSums)
         return self.released.averaged
 
     @property
     def released_weight(self) -> float:
         """The total weight that the released sum of tents implies, in nats."""
-        return self.averaged.total / self.total_per_weight
+        return self.averaged.tents / self.tents_per_weight
 
     @property
-    def total_per_weight(self) -> float:
+    def tents_per_weight(self) -> float:
         """The approximate mean of ``1 - |z|``: the sum of tents, relative to the total weight."""
-        return centered(self.plan.clip_width).tent / self.plan.clip_width
+        return centered(self.plan.clip_half_width).tent / self.plan.clip_half_width
 
     @property
     def tents(self) -> tuple[float, float]:
@@ -101,21 +101,24 @@ class _Bell(Evidence):
         If budgets are public, the total weight predicts it, and prediction and released sum are averaged.
         """
         plan = self.plan
-        expected = self.total_per_weight * self.weight
-        trust = 1.0 if plan.census.is_noisy else tent_trust(plan.scale, plan.clip_width, expected)
-        total = expected + trust * (self.averaged.total - expected)
+        expected = self.tents_per_weight * self.weight
+        trust = 1.0 if plan.census.is_noisy else tent_trust(plan.scale, plan.clip_half_width, expected)
+        total = expected + trust * (self.averaged.tents - expected)
         return total, math.sqrt(trust) * tent_error(expected)
 
     @property
     def numbers(self) -> _Numbers:
         """The numbers from which the normal population is solved for."""
-        location, averaged, scale = self.released.location, self.averaged, self.plan.scale
+        location = self.released.location
+        averaged = self.averaged
+        scale = self.plan.scale
+        assert location.median_distance is not None
         total, error = self.tents
         return _Numbers(
             center=location.center,
-            spread=location.spread,
+            median_distance=location.median_distance,
             half=location.half,
-            mean=averaged.mean * (averaged.total / total),
+            mean=averaged.mean * (averaged.tents / total),
             total=total,
             total_error=error,
             square=self.square,
@@ -144,9 +147,7 @@ class GaussianInference(ShapeInference):
         return (_SKEWED,) if gap > max(by_chance, _FAR_APART) else ()
 
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:
-        """A warning if the population may be skewed, but nothing contradicts a bell for sure."""
-        if self.contradictions(released, population, part):
-            return ()
+        """A warning if the population may be skewed."""
         gap, by_chance = _gap(_Bell(released), population, 1 - part * _FALSE_ALARM)
         return (_PERHAPS_SKEWED,) if gap > max(by_chance, _APART) else ()
 
@@ -154,13 +155,13 @@ class GaussianInference(ShapeInference):
 def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
     """The normal population behind each group, with the distribution of its mean.
 
-    The spread is a noisy median, so its true rank is uncertain. The distribution of the mean is a mixture over a few
+    The median distance is noisy, so its true rank is uncertain. The distribution of the mean is a mixture over a few
     ranks, one column each. Rows are groups.
     """
     columns = np.array([_Bell(group).numbers for group in released]).T[..., None]
     numbers = _Numbers(*columns)
-    ratio = numbers.half / numbers.spread
-    # The ranks that the spread may have. The last column is the median itself, which gives the estimate.
+    ratio = numbers.half / numbers.median_distance
+    # The ranks that the median distance may have. The last column is the median itself, which gives the estimate.
     nodes = rank_nodes(numbers.scale_weight[:, 0], numbers.scale_square[:, 0])
     ranks = np.append(nodes, np.full_like(ratio, 0.5), axis=1)
     shifts, sigmas = undo_clipping(numbers.mean, ratio, ranks)
@@ -171,8 +172,8 @@ def _behind_the_clip(released: Sequence[Released]) -> list[Population]:
     tent_errors = numbers.total_error * numbers.mean * mean_tent(widths, shifts) * weights
     deviations = np.hypot(np.sqrt(clipped_variance(widths, shifts, numbers.mean) * numbers.square), tent_errors)
     with np.errstate(over="ignore"):
-        means = np.nan_to_num(numbers.center + shifts * sigmas * numbers.spread)
-        scales = np.nan_to_num(sigmas * numbers.spread)
+        means = np.nan_to_num(numbers.center + shifts * sigmas * numbers.median_distance)
+        scales = np.nan_to_num(sigmas * numbers.median_distance)
         errors = (numbers.half / (weights * slopes), scales * deviations / (weights * slopes))
         limited = (np.minimum(np.nan_to_num(error), LARGEST_ERROR) for error in errors)
         laws = map(ErrorLaw, *(parts[:, :-1] for parts in (means, *limited)))
@@ -195,9 +196,9 @@ def _many_near(group: _Bell, confidence: float) -> bool:
     The released part has noise and sampling error, and also depends on the located scale, which has its own error.
     """
     plan, averaged = group.plan, group.averaged
-    if averaged.near is None or plan.clip_width <= NARROWEST:
+    if plan.clip_half_width <= NARROWEST:  # then no value counts as near
         return False
-    part = averaged.total / group.weight
+    part = averaged.tents / group.weight
     noise, sampling = (_NEAR * error / min(group.growth, 1.0) for error in scale_error(plan.scale))
     counted = math.sqrt(_NEAR * group.square) / group.weight
     noise = math.hypot(noise, averaged.near_noise_scale * part)
@@ -212,11 +213,11 @@ def _few_found(group: _Bell, confidence: float) -> bool:
     """
     plan = group.plan
     weight = group.plan.mean.weight
-    tent = group.total_per_weight
-    noise, sampling = (centered(plan.clip_width).tent_slope * error for error in scale_error(plan.scale))
+    tent = group.tents_per_weight
+    noise, sampling = (centered(plan.clip_half_width).tent_slope * error for error in scale_error(plan.scale))
     tent_noise = 1 / (float(TENT_PART) * tent * weight)
     tent_sampling = math.sqrt(plan.mean.square / tent) / weight
     census_error = float(plan.shares["sum"]) * plan.census.total_noise_std / weight
     by_chance = half_width(confidence, math.hypot(noise, tent_noise), math.hypot(sampling, tent_sampling, census_error))
     least = _LEAST_FOUND_UNBOUNDED if plan.census.is_noisy else _LEAST_FOUND
-    return group.averaged.total / (tent * weight) < least - by_chance
+    return group.averaged.tents / (tent * weight) < least - by_chance

@@ -20,7 +20,6 @@ from pdpmean.planning.released import PrivateTotalSums, PublicTotalSums, Release
 
 __all__ = ["MANY_MISSING", "TOO_FEW_LEFT", "KnownBoundsInference", "is_none_left"]
 
-_MANY_MISSING = 0.5  # the share of missing values above which there is a warning
 _NOISE_NATS = 8.0  # the noise of a weight hardly ever exceeds this
 
 MANY_MISSING = (
@@ -37,7 +36,7 @@ TOO_FEW_LEFT = (
 
 
 @dataclass(frozen=True)
-class _PublicTotal(Evidence):
+class _PublicTotalEvidence(Evidence):
     """The released numbers of one group if the total weight is public."""
 
     @property
@@ -49,11 +48,11 @@ class _PublicTotal(Evidence):
     @property
     def released_weight(self) -> float:
         """The public total weight, in nats."""
-        return self.sums.weight
+        return self.sums.total_weight
 
 
 @dataclass(frozen=True)
-class _PrivateTotal(Evidence):
+class _PrivateTotalEvidence(Evidence):
     """The released numbers of one group if the total weight is private."""
 
     @property
@@ -65,7 +64,7 @@ class _PrivateTotal(Evidence):
     @property
     def released_weight(self) -> float:
         """The noisy total weight in nats, at least 1."""
-        return max(self.sums.weight, 1.0)
+        return max(self.sums.weight_inside, 1.0)
 
     @property
     def people(self) -> float:
@@ -92,32 +91,32 @@ class KnownBoundsInference(ShapeInference):
 
     def warnings(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
         """A warning if most values seem to be missing."""
-        return (MANY_MISSING,) if population.missing_share > _MANY_MISSING else ()
+        return (MANY_MISSING,) if population.is_mostly_missing else ()
 
 
 def is_none_left(released: Released, population: Population) -> bool:
     """Whether most values seem to be missing, and the weight of all others may be nothing but noise."""
     sums = released.averaged
     assert isinstance(sums, PublicTotalSums | PrivateTotalSums)
-    present = sums.weight - max(sums.missing, 0.0) if isinstance(sums, PublicTotalSums) else sums.weight
-    return population.missing_share > _MANY_MISSING and present < _NOISE_NATS
+    present = sums.total_weight - max(sums.missing, 0.0) if isinstance(sums, PublicTotalSums) else sums.weight_inside
+    return population.is_mostly_missing and present < _NOISE_NATS
 
 
 def _of_public_totals(released: Sequence[Released]) -> list[BoundedMean]:
     """The posterior of each mean, with the bounds at 0 and 1, if the total weight is public."""
-    groups = [_PublicTotal(group) for group in released]
+    groups = [_PublicTotalEvidence(group) for group in released]
     return from_public_total(
         sums=_column([group.sums.values for group in groups]),
-        spreads=_column([group.sums.spread for group in groups]),
+        weights_less_squares=_column([group.sums.weight_less_squares for group in groups]),
         missing=_column([group.sums.missing for group in groups]),
-        weights=_column([group.sums.weight for group in groups]),
+        weights=_column([group.sums.total_weight for group in groups]),
         people=_column([group.plan.effective_records for group in groups]),
     )
 
 
 def _of_private_totals(released: Sequence[Released]) -> list[BoundedMean]:
     """The posterior of each mean, with the bounds at 0 and 1, if the total weight is private."""
-    groups = [_PrivateTotal(group) for group in released]
+    groups = [_PrivateTotalEvidence(group) for group in released]
     return from_private_total(
         lows=_column([group.sums.low for group in groups]),
         middles=_column([group.sums.middle for group in groups]),
@@ -128,7 +127,7 @@ def _of_private_totals(released: Sequence[Released]) -> list[BoundedMean]:
 
 def _missing_of_private_totals(released: Sequence[Released]) -> list[float]:
     """The expected part of each total weight whose value is missing, given the released numbers."""
-    groups = [_PrivateTotal(group) for group in released]
+    groups = [_PrivateTotalEvidence(group) for group in released]
     missing = _column([group.sums.missing for group in groups])
     totals = _column([group.released_weight for group in groups]) + np.maximum(missing, 0.0)
     nothing_else = np.zeros_like(totals)
@@ -144,7 +143,7 @@ def _missing(released: Released, about: float) -> MissingShare:
     """The part of the weight that is missing; `about` is its estimate."""
     sums = released.averaged
     assert isinstance(sums, PublicTotalSums | PrivateTotalSums)
-    total = sums.weight if isinstance(sums, PublicTotalSums) else sums.weight + max(sums.missing, 0.0)
+    total = sums.total_weight if isinstance(sums, PublicTotalSums) else sums.weight_inside + max(sums.missing, 0.0)
     return MissingShare.of(about, sums.missing, total)
 
 

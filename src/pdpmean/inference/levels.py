@@ -25,6 +25,7 @@ from pdpmean.inference.level_sums import (
     level_of,
     mean_noise_std,
     share_far_off,
+    total_or_inside,
     weight_noise_std,
 )
 from pdpmean.inference.missing import MissingShare
@@ -36,7 +37,7 @@ from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled, normal_
 from pdpmean.laws.two_point import Bools
 from pdpmean.planning.levels import CHEAP_ENOUGH_FOR_EVERYONE, Levels, combined_far, combined_sums
 from pdpmean.planning.plan import Plan, WhoCounts
-from pdpmean.planning.released import Average, LevelSums, Location, Released, SumsOfOne
+from pdpmean.planning.released import BellSums, LevelSums, Location, Released, SumsOfOne
 from pdpmean.results.mean_estimate import LevelMean
 
 __all__ = ["Levelled"]
@@ -72,7 +73,7 @@ class Levelled:
     @property
     def is_bell(self) -> bool:
         """Whether the population is taken to be bell-shaped, so that clipping can be undone."""
-        return isinstance(self._sums[0], Average)
+        return isinstance(self._sums[0], BellSums)
 
     @cached_property
     def planned(self) -> Levels:
@@ -140,9 +141,9 @@ class Levelled:
         if self.is_bell:
             return 1.0
         total = float(self._inside.sum())
-        spread = sum(level.spread for level in self._levels) / total
+        narrowness = sum(level.weight_less_squares for level in self._levels) / total
         mean = float(self._inside @ self._raw_means) / total
-        return math.sqrt(min(max(1 - spread - mean**2, LEAST_VARIANCE / total), 1.0))
+        return math.sqrt(min(max(1 - narrowness - mean**2, LEAST_VARIANCE / total), 1.0))
 
     @cached_property
     def _raw_means(self) -> Floats:
@@ -164,13 +165,13 @@ class Levelled:
             effective=self.effective,
             share=self.people / self.people.sum(),
             share_covariance=self._sizes and self._sizes.covariance / self.people.sum() ** 2,
-            ranked=self._ranked(self.planned.ranked),
-            weighed=self._ranked(self.planned.weighed),
+            score_by_people=self._scores(self.planned.score_by_people),
+            score_by_weight=self._scores(self.planned.score_by_weight),
             unevenness=self.planned.unevenness,
             own=float(self.plan.whose.are_these_people),
         )
 
-    def _ranked(self, planned: Floats) -> Floats:
+    def _scores(self, planned: Floats) -> Floats:
         """The mean normal score of each level: as planned or, if budgets are private, by the inferred numbers."""
         return planned if self._sizes is None else normal_scores(self.people)
 
@@ -265,8 +266,8 @@ class Levelled:
 
     def _deviation_of(self, parts: Floats) -> float:
         """The standard deviation within the clip, in half widths, of the levels combined with these parts."""
-        spreads = np.array([level.spread for level in self._levels]) / self._inside
-        variance = 1 - float(parts @ spreads) - float(parts @ self._raw_means) ** 2
+        narrowness = np.array([level.weight_less_squares for level in self._levels]) / self._inside
+        variance = 1 - float(parts @ narrowness) - float(parts @ self._raw_means) ** 2
         return math.sqrt(min(max(variance, self._deviation**2), 1.0))
 
     def _location(self, parts: Floats, *, agree: bool) -> Location:
@@ -278,7 +279,9 @@ class Levelled:
 
     def _variant(self, parts: Floats, *, agree: bool) -> Released:
         """The levels combined with these parts in the mean, in the form of one released set of sums."""
-        counted = self.plan.weighed.efficiency / float(self.people.sum()) if self.plan.whose.are_these_people else 0.0
+        counted = 0.0
+        if self.plan.whose.are_these_people:
+            counted = self.plan.chosen_weighting.efficiency / float(self.people.sum())
         combined = combined_sums(self.nats, self.effective, parts, counted)
         far = combined_far(self.nats, self.effective) if agree else combined
         sums = combine(self._sums, combined, far)
@@ -301,9 +304,9 @@ class Levelled:
     @cached_property
     def _mostly_missing(self) -> MissingShare | None:
         """The share of the weight that is missing in all levels together; None if it is less than half, or noise."""
-        sums = [sums for sums in self._sums if not isinstance(sums, Average)]
+        sums = [sums for sums in self._sums if not isinstance(sums, BellSums)]
         missing = sum(level.missing for level in sums)
-        total = sum(level.weight for level in sums)
+        total = sum(map(total_or_inside, sums))
         if not self.plan.model.budgets_are_public:
             total += max(missing, 0.0)
         if missing <= max(total / 2, SIGNIFICANT_NATS) or self.plan.nothing_missing:

@@ -40,9 +40,9 @@ class Population:
     """How the released numbers contradict each other, in words. If they do, the mean is not an answer."""
 
     @property
-    def missing_share(self) -> float:
-        """The approximate part of the weight whose value is missing; 0 where it is not released."""
-        return 0.0 if self.missing is None else self.missing.about
+    def is_mostly_missing(self) -> bool:
+        """Whether more than half of the weight seems to have no value; False where that is not released."""
+        return self.missing is not None and self.missing.about > 0.5
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import numpy as np
 from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
 from pdpmean.laws.grid_law import GridLaw
-from pdpmean.laws.noisy_sums import NoisySums, PrivateTotal, PublicTotal
+from pdpmean.laws.noisy_sums import NoisySums, NoisySumsOfPrivateTotal, NoisySumsOfPublicTotal
 from pdpmean.laws.two_point import binomial, matters_by_count
 
 __all__ = ["BoundedMean", "GridLaw", "from_private_total", "from_public_total"]
@@ -49,7 +49,7 @@ class BoundedMean:
 
 @quietly
 def from_public_total(
-    sums: Floats, spreads: Floats, missing: Floats, weights: Floats, people: Floats
+    sums: Floats, weights_less_squares: Floats, missing: Floats, weights: Floats, people: Floats
 ) -> list[BoundedMean]:
     """The mean of each group, where its total weight is public.
 
@@ -57,8 +57,8 @@ def from_public_total(
     w (1 - z^2) and of w over missing values; the total weight; and the effective number of people, which is the square
     of the total weight over the sum of squared weights.
     """
-    batches = _batches(sums, spreads, missing, weights, people)
-    return [mean for columns in batches for mean in _conclude(PublicTotal.read(*columns))]
+    batches = _batches(sums, weights_less_squares, missing, weights, people)
+    return [mean for columns in batches for mean in _conclude(NoisySumsOfPublicTotal.read(*columns))]
 
 
 @quietly
@@ -69,7 +69,7 @@ def from_private_total(lows: Floats, middles: Floats, highs: Floats, people: Flo
     w (1 - u)^2, of 2 w u (1 - u) and of w u^2; and the effective number of people, as in `from_public_total`.
     """
     batches = _batches(lows, middles, highs, people)
-    return [mean for columns in batches for mean in _conclude(PrivateTotal.read(*columns))]
+    return [mean for columns in batches for mean in _conclude(NoisySumsOfPrivateTotal.read(*columns))]
 
 
 def _batches(*columns: Floats) -> Iterator[list[Floats]]:

@@ -103,8 +103,8 @@ def _reaches(readings: Sequence[Reading], summed: Sequence[Counted], limit: Floa
 
 def _mean_scales(atoms: TailAtoms) -> Floats:
     """By group and side: the posterior mean of the log scale, in half octaves."""
-    total = np.maximum(atoms.weight.sum(axis=-1), 1e-300)
-    mean_scales: Floats = (atoms.weight * atoms.log_scale).sum(axis=-1) / total
+    total = np.maximum(atoms.probability.sum(axis=-1), 1e-300)
+    mean_scales: Floats = (atoms.probability * atoms.log_scale).sum(axis=-1) / total
     return mean_scales
 
 
@@ -115,7 +115,7 @@ def _squares_without_noise(atoms: TailAtoms, people: Floats, bias: Floats) -> Fl
 
 def _squares_if_empty(atoms: TailAtoms, people: Floats) -> Floats:
     """By group and side: the squared error from sampling if this side is empty, so that only the other one varies."""
-    by_side: Floats = (atoms.weight * _squares_of_sampling(atoms, people)).sum(axis=-1)
+    by_side: Floats = (atoms.probability * _squares_of_sampling(atoms, people)).sum(axis=-1)
     return by_side[:, ::-1]
 
 
@@ -132,7 +132,7 @@ def _cost(atoms: TailAtoms, noise: Floats, without_noise: Floats, if_empty: Floa
     """
     error = without_noise + noise[:, :, None]
     np.power(error, _POWER, out=error)
-    if_occupied: Floats = (atoms.weight[:, :, None] @ error)[:, :, 0]
+    if_occupied: Floats = (atoms.probability[:, :, None] @ error)[:, :, 0]
     return if_occupied + atoms.empty[..., None] * (if_empty[..., None] + noise) ** _POWER
 
 

@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from pdpmean.core.types import Floats
 from pdpmean.laws.newton import step_until_small
 
 __all__ = [
@@ -28,8 +28,6 @@ __all__ = [
     "size_quantile",
     "undo_clipping",
 ]
-
-Floats = NDArray[np.float64]
 
 MEDIAN_SIZE = 0.6744897501960817
 """The median of |Z|."""

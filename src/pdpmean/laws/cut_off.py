@@ -13,7 +13,7 @@ import numpy as np
 
 from pdpmean.core.types import Floats
 from pdpmean.laws.far_cells import FAR_EDGES, FAR_PLACE
-from pdpmean.laws.far_sums import Sums
+from pdpmean.laws.far_sums import StackedSums
 from pdpmean.laws.far_tails import MISFIT, SEEN_CELLS, FarTails, in_nats
 from pdpmean.laws.two_point import Bools
 
@@ -88,7 +88,7 @@ class Cut(NamedTuple):
         return squares
 
 
-def cut_off(tails: FarTails, sums: Sums) -> Cut:
+def cut_off(tails: FarTails, sums: StackedSums) -> Cut:
     """What each group's clip cuts off its mean."""
     sign = np.array([-1.0, 1.0])[:, None]
     behind_far = sums.present_behind_far[:, None, None]
@@ -127,7 +127,7 @@ class _Cells(NamedTuple):
     exact, and near 0 where it predicts less than the noise."""
 
 
-def _shrunk_to_tails(tails: FarTails, sums: Sums) -> _Cells:
+def _shrunk_to_tails(tails: FarTails, sums: StackedSums) -> _Cells:
     """The released far cells, shrunk towards what each tail predicts."""
     predicted = in_nats(tails.cells, sums.present_behind_far)
     # These are large arrays, so they are changed in place, which is faster.

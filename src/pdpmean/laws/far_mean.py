@@ -22,7 +22,7 @@ from pdpmean.core.threads import in_threads
 from pdpmean.core.types import Floats
 from pdpmean.laws.cut_off import Cut, cut_off
 from pdpmean.laws.far_cells import FAR_CELLS, Geometry, occupied_probabilities
-from pdpmean.laws.far_sums import PrivateTotal, PublicTotal, Sums, stack_far, stack_sums, weights_behind_far
+from pdpmean.laws.far_sums import PrivateTotal, PublicTotal, StackedSums, stack_far, stack_sums, weights_behind_far
 from pdpmean.laws.far_tails import learn_tails
 from pdpmean.laws.grid_law import GridLaw
 from pdpmean.laws.mean_law import CHANCES, ErrorGrid, Transform
@@ -114,20 +114,15 @@ class _Errors(NamedTuple):
 
 
 def _conclude(
-    readings: Sequence[Reading], clips: Sequence[tuple[float, float]], sums: Sums, cut: Cut, bounds: tuple[float, float]
+    readings: Sequence[Reading],
+    clips: Sequence[tuple[float, float]],
+    sums: StackedSums,
+    cut: Cut,
+    bounds: tuple[float, float],
 ) -> Iterator[FarMean]:
     """The means of a few groups: first in half widths from the middle of the clip, then in the column's own unit."""
-    present = sums.present
-    values = np.clip(sums.values / present, -1.0, 1.0)
     variance = _variances(sums)
-    start = values + cut.measured
-    errors = _Errors(
-        start=start,
-        noise=sums.noise / present[:, None],
-        sampling=variance / sums.people,
-        cut=cut,
-        per_missing_nat=start / present if sums.is_public else np.zeros_like(start),
-    )
+    errors = _errors(sums, variance, cut)
     estimates, points = _estimates_and_points(errors, sums)
     noise = 2 * (errors.noise**2).sum(axis=1) + cut.noise_variance + _variance_of_missing(errors, sums)
     sampling = _SLACK * errors.sampling + cut.sampling_variance
@@ -142,7 +137,7 @@ def _conclude(
         half * np.sqrt(sampling),
         half * np.sqrt(variance + cut.second_moment),
         sums.missing.means / sums.total,
-        np.minimum(_SEEN / present, 1.0),
+        np.minimum(_SEEN / sums.present, 1.0),
     )
     rows = zip(*(column.tolist() for column in columns), strict=True)
     for row, points_of_group, codes in zip(rows, points, _contradictions(readings, sums), strict=True):
@@ -159,6 +154,19 @@ def _conclude(
         )
 
 
+def _errors(sums: StackedSums, variance: Floats, cut: Cut) -> _Errors:
+    """The parts of the error of each mean; `variance` is that of the values within the clip."""
+    present = sums.present
+    start = np.clip(sums.values / present, -1.0, 1.0) + cut.measured
+    return _Errors(
+        start=start,
+        noise=sums.noise / present[:, None],
+        sampling=variance / sums.people,
+        cut=cut,
+        per_missing_nat=start / present if sums.is_public else np.zeros_like(start),
+    )
+
+
 def _placed(middle: Floats, half: Floats, places: Floats, bounds: tuple[float, float]) -> Floats:
     """Places in half widths from the middle of each group's clip as numbers, within the bounds and finite."""
     largest = np.finfo(np.float64).max
@@ -167,21 +175,21 @@ def _placed(middle: Floats, half: Floats, places: Floats, bounds: tuple[float, f
     return np.clip(numbers, max(bounds[0], -largest), min(bounds[1], largest))
 
 
-def _variance_of_missing(errors: _Errors, sums: Sums) -> Floats:
+def _variance_of_missing(errors: _Errors, sums: StackedSums) -> Floats:
     """By group: the variance of the mean because the missing weight is not exactly known."""
     deviations = sums.missing.places - sums.missing.means[:, None]
     variance: Floats = errors.per_missing_nat**2 * (sums.missing.chances * deviations**2).sum(axis=1)
     return variance
 
 
-def _variances(sums: Sums) -> Floats:
+def _variances(sums: StackedSums) -> Floats:
     """By group: the variance of z inside the clip, at least about as large as its noise."""
     mean = np.clip(sums.values / sums.inside, -1.0, 1.0)
-    square = 1 - sums.spread / sums.inside
+    square = 1 - sums.weight_less_squares / sums.inside
     return np.clip(square - mean**2, np.minimum(LEAST_VARIANCE / sums.inside, 1.0), 1.0)
 
 
-def _estimates_and_points(errors: _Errors, sums: Sums) -> tuple[Floats, Floats]:
+def _estimates_and_points(errors: _Errors, sums: StackedSums) -> tuple[Floats, Floats]:
     """By group: the estimate of the mean, and the quantiles of its distribution at `CHANCES`.
 
     The distribution allows for tails that are heavier than most, so that intervals hold. An estimate in its middle
@@ -252,7 +260,7 @@ def _with_uncertain_cells(points: Floats, cut: Cut, group: int, maybe: Bools, fa
     return mixed
 
 
-def _contradictions(readings: Sequence[Reading], sums: Sums) -> Iterator[tuple[str, ...]]:
+def _contradictions(readings: Sequence[Reading], sums: StackedSums) -> Iterator[tuple[str, ...]]:
     """By group: codes of what does not fit together in the released numbers."""
     present = sums.present
     apart = np.abs(present + sums.missing.means - sums.total)
@@ -262,7 +270,7 @@ def _contradictions(readings: Sequence[Reading], sums: Sums) -> Iterator[tuple[s
         "beyond": sums.far[..., -1].max(axis=1) > _IN_LAST_CELL,
         "total": has_other_total if not sums.is_public else np.zeros_like(has_other_total),
         # |z| + (1 - z**2) / 2 is at most 1.
-        "sums": np.abs(sums.values) + sums.spread / 2 > present + _NOISE_OF_TWO,
+        "sums": np.abs(sums.values) + sums.weight_less_squares / 2 > present + _NOISE_OF_TWO,
     }
     for number, reading in enumerate(readings):
         found = () if reading.finding == "found" else (reading.finding,)

@@ -4,7 +4,7 @@ Within the clip, values are z between -1 and 1. A value far beyond the clip is i
 far cells cost nothing extra: no record is in both. They look for rare, large values with the whole weight of the sum.
 
 `PublicTotal` and `PrivateTotal` hold what is released for one group, depending on whether the total weight is public.
-`stack_sums` turns many of either kind into `Sums`, the arrays from which the mean is computed.
+`stack_sums` turns many of either kind into `StackedSums`, the arrays from which the mean is computed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.laws.reading import Counted, Reading
 from pdpmean.laws.two_point import Bools, Nodes
 
-__all__ = ["PrivateTotal", "PublicTotal", "Sums", "stack_far", "stack_sums", "weights_behind_far"]
+__all__ = ["PrivateTotal", "PublicTotal", "StackedSums", "stack_far", "stack_sums", "weights_behind_far"]
 
 _LIKELY = 0.5
 """A far cell is measured, and so added to the mean, if it holds something with a larger probability than this."""
@@ -40,7 +40,7 @@ class PublicTotal:
     values: float
     """Sum of w z."""
 
-    spread: float
+    weight_less_squares: float
     """Sum of w (1 - z**2); its noise has scale 2."""
 
     missing: float
@@ -52,10 +52,10 @@ class PublicTotal:
     above: Floats
     """Like `below`, for values above the clip."""
 
-    far_weight: float = 1.0
+    far_weight_ratio: float = 1.0
     """Weight behind far cells, over that behind the other sums."""
 
-    far_people: float = 1.0
+    far_people_ratio: float = 1.0
     """Effective number of people behind far cells, over that behind the other sums."""
 
     def present(self, total: float) -> float:
@@ -65,7 +65,7 @@ class PublicTotal:
     def row(self, total: float, missing: float, far: float) -> _Row:
         """The sums in common form; weight that is neither missing nor far is inside."""
         inside = max(total - missing - far, _LEAST_NATS)
-        return _Row(self.values, self.spread, inside, (1.0, 0.0, 0.0))
+        return _Row(self.values, self.weight_less_squares, inside, (1.0, 0.0, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +87,8 @@ class PrivateTotal:
     missing: float
     below: Floats
     above: Floats
-    far_weight: float = 1.0
-    far_people: float = 1.0
+    far_weight_ratio: float = 1.0
+    far_people_ratio: float = 1.0
 
     def present(self, total: float) -> float:  # noqa: ARG002
         """An estimate of the weight that is neither missing nor far."""
@@ -108,7 +108,7 @@ class _Row(NamedTuple):
     values: float
     """Sum of w z."""
 
-    spread: float
+    weight_less_squares: float
     """Sum of w (1 - z**2)."""
 
     inside: float
@@ -118,13 +118,13 @@ class _Row(NamedTuple):
     """Scales, in nats, of the independent Laplace variables in the sum of w (z - mean)."""
 
 
-class Sums(NamedTuple):
+class StackedSums(NamedTuple):
     """The released sums of many groups; the first axis is the group, and weights are in nats."""
 
     values: Floats
     """This and the next three as in `_Row`."""
 
-    spread: Floats
+    weight_less_squares: Floats
     inside: Floats
     noise: Floats
     far: Floats
@@ -185,7 +185,9 @@ def stack_far(
 
 def weights_behind_far(sums: Sequence[PublicTotal | PrivateTotal], summed: Sequence[Counted]) -> Floats:
     """By group: an estimate of the weight behind far cells, in nats, before it is known which of them are measured."""
-    weights = [group.far_weight * group.present(counted.nats) for group, counted in zip(sums, summed, strict=True)]
+    weights = [
+        group.far_weight_ratio * group.present(counted.nats) for group, counted in zip(sums, summed, strict=True)
+    ]
     return np.clip(weights, _LEAST_NATS, _MOST_NATS)
 
 
@@ -195,21 +197,23 @@ def stack_sums(
     readings: Sequence[Reading],
     far: Floats,
     occupied_probability: Floats,
-) -> Sums:
+) -> StackedSums:
     """The sums of all groups, which must be of one kind, with their far cells as `stack_far` gives them."""
     total, people, total_std = np.array(summed, dtype=np.float64).T
     total = np.clip(total, _LEAST_NATS, _MOST_NATS)
-    far_weight_ratio, far_people_ratio = np.array([(group.far_weight, group.far_people) for group in sums]).T
+    far_weight_ratio, far_people_ratio = np.array(
+        [(group.far_weight_ratio, group.far_people_ratio) for group in sums]
+    ).T
     measured = np.where(occupied_probability > _LIKELY, np.maximum(far, 0.0), 0.0).sum(axis=(1, 2))
     measured_far_weight = measured / FAR_PLACE / far_weight_ratio
     earlier = np.array([(reading.missing, reading.nats) for reading in readings]).T
     missing = missing_nodes(np.array([group.missing for group in sums]), total, *earlier)
     columns = (total.tolist(), missing.means.tolist(), measured_far_weight.tolist())
     rows = [group.row(*numbers) for group, *numbers in zip(sums, *columns, strict=True)]
-    values, spread, inside, noise = zip(*rows, strict=True)
-    return Sums(
+    values, weight_less_squares, inside, noise = zip(*rows, strict=True)
+    return StackedSums(
         values=np.array(values),
-        spread=np.array(spread),
+        weight_less_squares=np.array(weight_less_squares),
         inside=np.array(inside),
         noise=np.array(noise),
         far=far,

@@ -228,7 +228,7 @@ def _can_hold_values(geometry: Geometry) -> Bools:
 def _prior_of_varied(atoms: TailAtoms, levels_differ: Bools) -> Floats:
     """By group, side and varied tail: the probability of the variation times that of the atom."""
     variations = np.where(levels_differ[..., None], _PRIOR_IF_LEVELS_DIFFER.variations, _USUAL_PRIOR.variations)
-    prior = variations[..., None] * atoms.weight[:, :, None]
+    prior = variations[..., None] * atoms.probability[:, :, None]
     return prior.reshape(*prior.shape[:2], -1)
 
 

@@ -5,12 +5,12 @@ A reading that does not find a population is no basis for an estimate, so the re
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
 from pdpmean.core.types import Floats
-from pdpmean.laws.histogram import CELLS, Cells
+from pdpmean.laws.histogram import CELLS, Histograms
 from pdpmean.laws.tail_fit import Sides, TailFit
 from pdpmean.laws.two_point import Bools
 
@@ -42,44 +42,44 @@ _INWARD = 10
 _OUTWARD = 6
 
 
-def _anchor_missed(cells: Cells, nats: Floats) -> Bools:
+def _anchor_missed(histograms: Histograms, nats: Floats) -> Bools:
     """By group: whether all weight lies in two neighbouring cells of one side.
 
     Then the anchor is no median. A private median lies far from its population once in a while.
     """
-    pairs = (cells.sides[..., 1:] + cells.sides[..., :-1]).max(axis=(1, 2))
+    pairs = (histograms.sides[..., 1:] + histograms.sides[..., :-1]).max(axis=(1, 2))
     nearly_all = (pairs > (1 - _UNSEEN) * nats) & (pairs > nats - _NOISE_NATS)
-    missed: Bools = nearly_all & (cells.center < _NOISE_NATS)
+    missed: Bools = nearly_all & (histograms.center < _NOISE_NATS)
     return missed
 
 
 def findings_of(
-    cells: Cells, sides: Sides, fit: TailFit, seen: Bools, located: Floats, *, may_miss: Bools
+    histograms: Histograms, sides: Sides, fit: TailFit, seen: Bools, located: Floats, *, may_miss: Bools
 ) -> list[Finding]:
     """The verdict on each group's histogram.
 
     `seen` marks cells that stand out from the noise. `located` is the probability that the bulk lies where it seems to.
     `may_miss` says whether the anchor may miss its population: a private median may, a bound cannot.
     """
-    missed = _anchor_missed(cells, sides.nats) & may_miss
+    missed = _anchor_missed(histograms, sides.nats) & may_miss
     window = _window(fit, seen)
-    explained = cells.center + (cells.sides * window).sum(axis=(1, 2))
+    explained = histograms.center + (histograms.sides * window).sum(axis=(1, 2))
     noise_std = np.sqrt(2 * (2 + window.sum(axis=(1, 2))) + sides.nats_std**2)
     discrepancy = np.abs(sides.nats - explained)
     unseen = (discrepancy > _UNSEEN * sides.nats) & (discrepancy > _UNSEEN_STDS * noise_std)
-    far = cells.far.max(axis=1) > np.maximum(_CLEARLY_FAR, 0.05 * sides.nats)
+    far = histograms.far.max(axis=1) > np.maximum(_CLEARLY_FAR, 0.05 * sides.nats)
     nothing = (fit.nothing > _MOST_EMPTY) | (located < _LEAST_LOCATED)
-    mostly_center = cells.center > 0.5 * sides.nats
-    codes = np.select([far | missed, nothing & mostly_center, unseen, nothing], [3, 1, 2, 1], 0)
-    names: tuple[Finding, ...] = ("found", "nothing", "unseen", "too far")
-    return [names[code] for code in codes.tolist()]
+    mostly_center = histograms.center > 0.5 * sides.nats
+    cases = [far | missed, nothing & mostly_center, unseen, nothing]
+    verdicts = np.select(cases, ["too far", "nothing", "unseen", "nothing"], "found")
+    return cast(list[Finding], verdicts.tolist())
 
 
 def _window(fit: TailFit, seen: Bools) -> Bools:
     """By group, side and cell: whether the fit expects weight there, or the cell lies between two that stand out."""
     cell = np.arange(CELLS)
-    weight = fit.weight / np.maximum(fit.weight.sum(axis=-1, keepdims=True), 1e-300)
-    middle = (weight * fit.scale).sum(axis=-1, keepdims=True)
+    probability = fit.probability / np.maximum(fit.probability.sum(axis=-1, keepdims=True), 1e-300)
+    middle = (probability * fit.scale).sum(axis=-1, keepdims=True)
     expected = (cell >= middle - _INWARD) & (cell <= middle + _OUTWARD) & (fit.empty < 0.9)[..., None]
     first = np.argmax(seen, axis=-1, keepdims=True)
     last = CELLS - 1 - np.argmax(seen[..., ::-1], axis=-1, keepdims=True)

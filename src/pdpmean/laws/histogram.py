@@ -19,12 +19,13 @@ from pdpmean.core.bounds import Bounds
 from pdpmean.core.types import Floats
 from pdpmean.laws.two_point import Bools
 
-__all__ = ["CELLS", "Cells", "Histogram", "half_octaves_of"]
+__all__ = ["CELLS", "MORE_THAN_NOISE", "Histogram", "Histograms", "half_octaves_of"]
 
 CELLS = 192
 """Cells, each half an octave wide, on each side of the anchor."""
 
-_MORE_THAN_NOISE = 8.0  # nats beyond a bound that noise reaches once in 5,000 times
+MORE_THAN_NOISE = 8.0
+"""Nats beyond a bound that noise reaches once in 5,000 times."""
 
 
 def half_octaves_of(distances: Any) -> NDArray[np.int64]:
@@ -75,9 +76,9 @@ class Histogram:
     def counted_at(self, bounds: Bounds) -> Histogram:
         """The histogram with values beyond the bounds counted at the bound, and 0 beyond it if that may be noise."""
         within = replace(self, below=self.below.copy(), above=self.above.copy(), below_bound=0.0, above_bound=0.0)
-        if self.below_bound > _MORE_THAN_NOISE:
+        if self.below_bound > MORE_THAN_NOISE:
             within = replace(within._with_more_at(bounds.low, self.below_bound), below_bound=self.below_bound)
-        if self.above_bound > _MORE_THAN_NOISE:
+        if self.above_bound > MORE_THAN_NOISE:
             within = replace(within._with_more_at(bounds.high, self.above_bound), above_bound=self.above_bound)
         return within
 
@@ -96,7 +97,7 @@ class Histogram:
 
 
 @dataclass(frozen=True)
-class Cells:
+class Histograms:
     """The histograms of many groups as arrays; sides are below (0) and above (1) the anchor."""
 
     sides: Floats
@@ -112,7 +113,7 @@ class Cells:
     """By group: the weight of missing values."""
 
     @classmethod
-    def stack(cls, histograms: Sequence[Histogram], closed: Bools) -> Cells:
+    def stack(cls, histograms: Sequence[Histogram], closed: Bools) -> Histograms:
         """The histograms as arrays; `closed` says, by group and side, where a bound excludes all values."""
         sides = np.array([(group.below, group.above) for group in histograms], dtype=np.float64)
         far = np.array([(group.far_below, group.far_above) for group in histograms], dtype=np.float64)

@@ -25,7 +25,7 @@ from pdpmean.laws.error_law import noisy_normal_density
 from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.laws.two_point import Binomial, Bools, Nodes, variance_shares
 
-__all__ = ["NoisySums", "PrivateTotal", "PublicTotal"]
+__all__ = ["NoisySums", "NoisySumsOfPrivateTotal", "NoisySumsOfPublicTotal"]
 
 # Nats or people; beyond these, sums of doubles say nothing.
 _LEAST = 1e-6
@@ -78,13 +78,13 @@ class NoisySums(ABC):
 
 
 @dataclass(frozen=True)
-class PublicTotal(NoisySums):
+class NoisySumsOfPublicTotal(NoisySums):
     """Sums of a population whose total weight is public."""
 
     sums: Floats
     """Noisy sums of w z."""
 
-    spreads: Floats
+    weights_less_squares: Floats
     """Noisy sums of w (1 - z**2)."""
 
     present: Floats
@@ -94,7 +94,7 @@ class PublicTotal(NoisySums):
     """By group and node: the probability of that."""
 
     @classmethod
-    def read(cls, sums: Floats, spreads: Floats, missing: Floats, weights: Floats, people: Floats) -> PublicTotal:
+    def read(cls, sums: Floats, weights_less_squares: Floats, missing: Floats, weights: Floats, people: Floats) -> Self:
         """The sums as released, with `missing` in nats, and public weights and numbers of people.
 
         A sum larger than the total weight, which is impossible without noise, says as much as the total weight: beyond
@@ -114,7 +114,7 @@ class PublicTotal(NoisySums):
             missing=absent.means / weights,
             noise_variance=(2 + z * z * absent.variances) / (4 * present**2),
             sums=sums,
-            spreads=spreads,
+            weights_less_squares=weights_less_squares,
             present=weights[:, None] - absent.places,
             present_chances=absent.chances,
         )
@@ -123,7 +123,7 @@ class PublicTotal(NoisySums):
         """From the sum of ``w (1 - z**2)``: the weight times the largest possible variance minus the actual one."""
         z = 2 * self.interior - 1
         largest = np.sum(self.present * self.present_chances, axis=1) * (1 - z * z)
-        return variance_shares(self.spreads / largest, 2 * np.sqrt(1 + z * z) / largest, self.people)
+        return variance_shares(self.weights_less_squares / largest, 2 * np.sqrt(1 + z * z) / largest, self.people)
 
     def likelihood_by_count(self, law: Binomial) -> Floats:
         """Likelihood by a sum over counts; the noise does not depend on the mean."""
@@ -146,7 +146,7 @@ class PublicTotal(NoisySums):
 
 
 @dataclass(frozen=True)
-class PrivateTotal(NoisySums):
+class NoisySumsOfPrivateTotal(NoisySums):
     """Sums of a population whose total weight is private; the three sums add up to that weight."""
 
     lows: Floats
@@ -162,7 +162,7 @@ class PrivateTotal(NoisySums):
     """Estimates of the total weight."""
 
     @classmethod
-    def read(cls, lows: Floats, middles: Floats, highs: Floats, people: Floats) -> PrivateTotal:
+    def read(cls, lows: Floats, middles: Floats, highs: Floats, people: Floats) -> Self:
         """The sums as released. They are clipped to a range that they leave about once in 10^17 times."""
         lows, middles, highs = (np.clip(sums, _LOWEST_SUM, _MOST) for sums in (lows, middles, highs))
         weights = np.maximum(lows + middles + highs, 2.0)
@@ -219,7 +219,7 @@ def _deviations(means: Floats, tries: Floats) -> Floats:
 
 
 def _three_laplaces(means: Floats, least: Floats) -> tuple[Floats, Floats]:
-    """The noise in `PrivateTotal._remainder` as a mixture of Laplace distributions: their scales and weights.
+    """The noise in `_remainder` as a mixture of Laplace distributions: their scales and weights.
 
     The density of a sum of three Laplace variables is a weighted sum of their densities. Some weights are negative, and
     large where scales are nearly equal, so scales are kept apart. The largest scale is at least `least`.

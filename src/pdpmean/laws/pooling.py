@@ -158,9 +158,9 @@ class LevelErrors:
     """How many equally weighted people would have the same sampling error."""
     share: Floats
     """Share of all people."""
-    ranked: Floats
+    score_by_people: Floats
     """Mean normal score of the rank of the budget, over the level's people."""
-    weighed: Floats
+    score_by_weight: Floats
     """The same mean, each person counted by their weight."""
     unevenness: Floats
     """The relative standard deviation of the weights in the level."""
@@ -187,8 +187,8 @@ class LevelErrors:
             noise_std=column("noise_std", _NOTHING_BUT_NOISE),
             effective=column("effective", 1.0),
             share=column("share", 0.0),
-            ranked=column("ranked", 0.0),
-            weighed=column("weighed", 0.0),
+            score_by_people=column("score_by_people", 0.0),
+            score_by_weight=column("score_by_weight", 0.0),
             unevenness=column("unevenness", 0.0),
             own=sets[0].own,
         )
@@ -201,9 +201,9 @@ class LevelErrors:
     @cached_property
     def positions(self) -> Floats:
         """The x of each level, as its people are weighted; in standard deviations over all people."""
-        middle = np.vecdot(self.share, self.ranked)[..., None]
-        spread = np.sqrt(np.vecdot(self.share, (self.ranked - middle) ** 2))[..., None]
-        positions: Floats = (self.weighed - middle) / np.maximum(spread, _LEAST_SPREAD_OF_SCORES)
+        middle = np.vecdot(self.share, self.score_by_people)[..., None]
+        spread = np.sqrt(np.vecdot(self.share, (self.score_by_people - middle) ** 2))[..., None]
+        positions: Floats = (self.score_by_weight - middle) / np.maximum(spread, _LEAST_SPREAD_OF_SCORES)
         return positions
 
     @cached_property
@@ -361,7 +361,7 @@ class Pooled:
         Half of that probability goes to a test of a trend, half to tests of each level against the others.
         """
         precision = 1 / self.errors.variances
-        positions = self.errors.weighed
+        positions = self.errors.score_by_weight
         if positions.size == 1:
             return None
         trend = precision * (positions - float(precision @ positions) / float(precision.sum()))

@@ -24,7 +24,7 @@ from pdpmean.core.memory import keep_freed_memory
 from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
 from pdpmean.laws.findings import Finding, findings_of
-from pdpmean.laws.histogram import CELLS, Cells, Histogram
+from pdpmean.laws.histogram import CELLS, Histogram, Histograms
 from pdpmean.laws.left_over import LeftOver
 from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.laws.outliers import evidence, find_lumps, sums_of_runs
@@ -56,7 +56,7 @@ _PRIOR_SLOPE = math.log(2) / 2
 _PRIOR_SLOPE_FROM_ZERO = 0.1
 
 # Scales within `_SAME_BULK` half octaves of the main one belong to one population. Others lose `_NATS_PER_CELL_AWAY`
-# nats of log weight for each further half octave.
+# nats of log probability for each further half octave.
 _SAME_BULK = 12
 _NATS_PER_CELL_AWAY = 0.7
 
@@ -107,7 +107,7 @@ class Reading:
     mass: Floats
     """Weight on this side, as a share of the weight that is not missing."""
 
-    weight: Floats
+    probability: Floats
     """Posterior probability of the atom; these and `empty` add up to 1 on each side."""
 
     empty: Floats
@@ -167,33 +167,28 @@ def read_histograms(
 
 
 def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: Bools) -> Iterator[Reading]:
-    cells = Cells.stack(histograms, closed)
+    """The readings of a few groups; `closed` is as for `Histograms.stack`."""
+    stacked = Histograms.stack(histograms, closed)
     nats, people, nats_std = np.array(located, dtype=np.float64).T
     nats = np.clip(nats, _LEAST_NATS, _MOST_NATS)
-    present = nats - missing_nodes(cells.missing, nats, cells.missing, nats).means
-    lumps = find_lumps(cells.sides, cells.center, present)
+    present = nats - missing_nodes(stacked.missing, nats, stacked.missing, nats).means
     at_bound = closed[:, 0] | closed[:, 1]
-    log_priors = np.array(
-        [
-            _log_prior_of_scale(histogram.anchor, histogram.first, is_bound=is_bound)
-            for histogram, is_bound in zip(histograms, at_bound, strict=True)
-        ]
-    )
+    lumps = find_lumps(stacked.sides, stacked.center, present)
     sides = Sides(
         cells=lumps.others,
-        rest=cells.center + lumps.inside,
+        rest=stacked.center + lumps.inside,
         nats=present,
         nats_std=nats_std,
         people=np.clip(people, 1.0, _MOST_NATS),
-        log_prior=log_priors,
+        log_prior=_log_priors_of_scales(histograms, at_bound),
         closed=closed,
     )
     fit, bulk_probability = _without_distant_scales(fit_tails(sides))
-    left_over = LeftOver.from_cells(cells.sides, cells.center, present, nats_std)
+    left_over = LeftOver.from_cells(stacked.sides, stacked.center, present, nats_std)
     seen = _stands_out(left_over, fit)
-    findings = findings_of(cells, sides, fit, seen, bulk_probability, may_miss=~at_bound)
+    findings = findings_of(stacked, sides, fit, seen, bulk_probability, may_miss=~at_bound)
     visible = np.where(seen.any(axis=-1), CELLS - np.argmax(seen[..., ::-1], axis=-1), 0)
-    innermost = _steep_starts(cells.sides, seen, present)
+    innermost = _steep_starts(stacked.sides, seen, present)
     for number, histogram in enumerate(histograms):
         yield Reading(
             finding=findings[number],
@@ -202,11 +197,11 @@ def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: B
             family=fit.family[number],
             scale=fit.scale[number],
             mass=fit.mass[number],
-            weight=fit.weight[number],
+            probability=fit.probability[number],
             empty=fit.empty[number],
             visible=visible[number].astype(np.float64),
             innermost=innermost[number].astype(np.float64),
-            cells=cells.sides[number],
+            cells=stacked.sides[number],
             center=histogram.center,
             missing=histogram.missing,
             nats=float(nats[number]),
@@ -214,8 +209,18 @@ def _read(histograms: Sequence[Histogram], located: Sequence[Counted], closed: B
         )
 
 
+def _log_priors_of_scales(histograms: Sequence[Histogram], at_bound: Bools) -> Floats:
+    """By group and cell: the log prior probability that the population's scale lies there."""
+    return np.array(
+        [
+            _log_prior_of_scale(histogram.anchor, histogram.first, is_bound=is_bound)
+            for histogram, is_bound in zip(histograms, at_bound, strict=True)
+        ]
+    )
+
+
 def _log_prior_of_scale(anchor: float, first: int, *, is_bound: bool) -> Floats:
-    """By cell: the log prior probability that the population's scale lies there."""
+    """The same for one group."""
     anchor_size = 2 * math.frexp(anchor)[1] - first
     low = anchor_size - _NARROWER_THAN_ANCHOR
     high = anchor_size + (_WIDER_THAN_BOUND if is_bound else _WIDER_THAN_CENTER)
@@ -240,18 +245,18 @@ def _without_distant_scales(fit: TailFit) -> tuple[TailFit, Floats]:
     stronger = np.argmin(fit.empty, axis=-1)[:, None]
     bulk = np.take_along_axis(_median_scales(fit), stronger, axis=-1)
     away = np.maximum(np.abs(fit.scale - bulk[..., None]) - _SAME_BULK, 0)
-    weight = fit.weight * np.exp(-_NATS_PER_CELL_AWAY * away)
-    total = weight.sum(axis=-1) + fit.empty
-    near_bulk = np.where(away == 0, fit.weight, 0.0).sum(axis=-1)
+    probability = fit.probability * np.exp(-_NATS_PER_CELL_AWAY * away)
+    total = probability.sum(axis=-1) + fit.empty
+    near_bulk = np.where(away == 0, fit.probability, 0.0).sum(axis=-1)
     bulk_probability = np.take_along_axis(near_bulk, stronger, axis=-1)[:, 0]
-    focused = fit._replace(weight=weight / total[..., None], empty=fit.empty / total)
+    focused = fit._replace(probability=probability / total[..., None], empty=fit.empty / total)
     return focused, bulk_probability
 
 
 def _median_scales(fit: TailFit) -> Floats:
     """By group and side: the posterior median of the scale, in cells."""
     order = np.argsort(fit.scale, axis=-1)
-    below = np.cumsum(np.take_along_axis(fit.weight, order, axis=-1), axis=-1)
+    below = np.cumsum(np.take_along_axis(fit.probability, order, axis=-1), axis=-1)
     middle = np.argmax(below >= below[..., -1:] / 2, axis=-1)[..., None]
     medians: Floats = np.take_along_axis(np.take_along_axis(fit.scale, order, axis=-1), middle, axis=-1)[..., 0]
     return medians
@@ -263,7 +268,7 @@ def _stands_out(left_over: LeftOver, fit: TailFit) -> Bools:
     More evidence is asked for far from the bulk, and where the total weight leaves nothing over for the run.
     """
     sides = left_over.cells
-    bulk = (fit.weight * fit.scale).sum(axis=-1) / np.maximum(fit.weight.sum(axis=-1), 1e-12)
+    bulk = (fit.probability * fit.scale).sum(axis=-1) / np.maximum(fit.probability.sum(axis=-1), 1e-12)
     stronger = np.argmin(fit.empty, axis=-1)[:, None]
     bulk = np.where(fit.empty > 0.5, np.take_along_axis(bulk, stronger, axis=-1), bulk)
     away = np.maximum(np.abs(np.arange(CELLS) - bulk[..., None]) - _NEAR_BULK, 0)

@@ -47,7 +47,7 @@ class TailAtoms(NamedTuple):
     mass: Floats
     """Share of all weight that lies on this side."""
 
-    weight: Floats
+    probability: Floats
     """Probability of the atom; these and `empty` add up to 1."""
 
     empty: Floats
@@ -120,13 +120,14 @@ class TailAtoms(NamedTuple):
 
     def likeliest(self, number: int) -> TailAtoms:
         """The `number` likeliest atoms of each side, rescaled so that they stand for all."""
-        best = np.argpartition(self.weight, -number, axis=-1)[..., -number:]
-        weight = np.take_along_axis(self.weight, best, axis=-1)
+        best = np.argpartition(self.probability, -number, axis=-1)[..., -number:]
+        probability = np.take_along_axis(self.probability, best, axis=-1)
+        rescaled = (1 - self.empty) / np.maximum(probability.sum(axis=-1), _TINY)
         return TailAtoms(
             family=np.take_along_axis(self.family, best, axis=-1),
             log_scale=np.take_along_axis(self.log_scale, best, axis=-1),
             mass=np.take_along_axis(self.mass, best, axis=-1),
-            weight=weight * ((1 - self.empty) / np.maximum(weight.sum(axis=-1), _TINY))[..., None],
+            probability=probability * rescaled[..., None],
             empty=self.empty,
             limit=self.limit,
         )
@@ -151,7 +152,7 @@ def stack_atoms(readings: Sequence[Reading], log_unit: Floats, limit: Floats) ->
         family=np.array([reading.family for reading in readings]),
         log_scale=scale - log_unit[:, None, None],
         mass=np.array([reading.mass for reading in readings]),
-        weight=np.array([reading.weight for reading in readings]),
+        probability=np.array([reading.probability for reading in readings]),
         empty=np.array([reading.empty for reading in readings]),
         limit=limit,
     )

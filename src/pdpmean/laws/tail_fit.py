@@ -94,7 +94,7 @@ class TailFit(NamedTuple):
     mass: Floats
     """Posterior mean of the weight on this side, as a share of the total."""
 
-    weight: Floats
+    probability: Floats
     """Posterior probability; these and `empty` add up to 1."""
 
     empty: Floats
@@ -332,7 +332,7 @@ def _averaged_over_masses(pairs: _Pairs, weight: Floats, empty: Floats, nothing:
         family=pairs.family,
         scale=pairs.scale.astype(np.float64),
         mass=(weight @ _MASSES) / np.maximum(probability, 1e-300),
-        weight=probability,
+        probability=probability,
         empty=empty,
         nothing=nothing,
     )

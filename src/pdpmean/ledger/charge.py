@@ -95,7 +95,7 @@ class Charge:
         return None if self._reservation is None else self._reservation.number
 
     @property
-    def levels(self) -> Floats:
+    def distinct_budgets(self) -> Floats:
         """The distinct reserved budgets in ascending order, in nats; empty without a ledger."""
         return np.unique([] if self._reservation is None else self._reservation.budgets)
 
@@ -110,7 +110,7 @@ class Charge:
             return None
         if not options.model.budgets_are_public:
             return Spending(*options.model.public_range)
-        costs = self.levels[self.levels > 0]
+        costs = self.distinct_budgets[self.distinct_budgets > 0]
         if costs.size == 0:  # nobody has budget left; all groups are then refused
             return None
         spending = Spending(float(costs[0]), float(costs[-1]))

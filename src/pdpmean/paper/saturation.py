@@ -32,6 +32,6 @@ def saturation(budgets: ArrayLike, constant: float = 8.0) -> Saturation:
     check_positive("constant", constant)
     granted = check_budgets(budgets)
     profile = Profile.of(granted)
-    tau, levels = profile.saturation(constant)
-    below = profile.counts[:levels].sum() + np.count_nonzero(granted == 0)
+    tau, distinct = profile.saturation(constant)
+    below = profile.counts[:distinct].sum() + np.count_nonzero(granted == 0)
     return Saturation(tau, int(below))

@@ -38,7 +38,7 @@ class Held:
     There is one entry for each cell that is not empty.
     """
 
-    levels: Floats
+    lows: Floats
     """The lower end of each cell, in nats. Losses are bounded by these: no allowance is smaller."""
     middles: Floats
     """The middle of each cell, in nats; the exact allowance, where `are_exact`."""
@@ -61,9 +61,9 @@ class Held:
     def _ends(self) -> tuple[Floats, Floats]:
         if self.are_exact:
             return self.middles, self.middles
-        finite = np.isfinite(self.levels)
-        halves = np.subtract(self.middles, self.levels, where=finite, out=np.zeros_like(self.levels))
-        return self.levels, np.minimum(self.levels + 2 * halves, self.largest)
+        finite = np.isfinite(self.lows)
+        halves = np.subtract(self.middles, self.lows, where=finite, out=np.zeros_like(self.lows))
+        return self.lows, np.minimum(self.lows + 2 * halves, self.largest)
 
 
 @dataclass(frozen=True)
@@ -113,18 +113,18 @@ class Cells:
         return cells
 
     @cached_property
-    def levels(self) -> Floats:
+    def lows(self) -> Floats:
         """The lower end of each cell, in nats: none of its allowances is smaller."""
-        levels = ((np.arange(self.top + 2) + self.base) << self.shift).view(np.float64)
-        levels[0] = 0.0
-        levels[-1] = math.inf
-        return levels
+        lows = ((np.arange(self.top + 2) + self.base) << self.shift).view(np.float64)
+        lows[0] = 0.0
+        lows[-1] = math.inf
+        return lows
 
     @cached_property
     def middles(self) -> Floats:
         """The middle of each cell, in nats, at most the largest budget; that of the last cell is infinite."""
-        levels = self.levels
-        middles: Floats = np.minimum((levels + np.append(levels[1:], math.inf)) / 2, LARGEST_BUDGET)
+        lows = self.lows
+        middles: Floats = np.minimum((lows + np.append(lows[1:], math.inf)) / 2, LARGEST_BUDGET)
         middles[0] = 0.0
         middles[-1] = math.inf
         return middles
@@ -140,7 +140,7 @@ class Cells:
         are_exact = exact_middles is not None
         used = [(counts, np.flatnonzero(counts)) for counts in table[: self.groups or 1]]
         return [
-            Held(self.levels[cells], middles[cells], counts[cells], ratio, total, are_exact, largest)
+            Held(self.lows[cells], middles[cells], counts[cells], ratio, total, are_exact, largest)
             for counts, cells in used
         ]
 
@@ -163,7 +163,7 @@ class Cells:
         """
         counts = table[0]
         high, low, *_ = table[-1].tolist()
-        is_beyond = (self.levels >= TOTAL_LIMIT) & (counts > 0)
+        is_beyond = (self.lows >= TOTAL_LIMIT) & (counts > 0)
         large = float((counts[is_beyond] * self.middles[is_beyond]).sum())
         digits = 11 - len(str(int(counts.sum())))  # an allowance is rounded by less than 5e-13
         return round(from_words(high, low) / TOTAL_UNIT, digits) + large

@@ -25,7 +25,7 @@ from pdpmean.planning.named_shapes import (
 )
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
-from pdpmean.planning.prediction import Sums
+from pdpmean.planning.prediction import WeightSums
 
 __all__ = ["AnyShapePlanner"]
 
@@ -120,7 +120,7 @@ class AnyShapePlanner(Locating, Planner):
         return Forecast(
             shape=self.shape,
             bounds=self.bounds,
-            clip_width=expected.clip_width,
+            clip_half_width=expected.clip_half_width,
             locate_cap=located.cap,
             weight_cap=weight_cap,
             spared_from=OUT_OF_REACH,
@@ -137,18 +137,18 @@ class AnyShapePlanner(Locating, Planner):
             in_deviations=not self.bounds.are_both_known,
         )
 
-    def with_sums(self, forecast: Forecast, sums: Sums) -> Forecast:
+    def with_sums(self, forecast: Forecast, sums: WeightSums) -> Forecast:
         """The forecast with these weights in the sums instead, for which another clip is best."""
         expected = self._expected(sums)
         return replace(
             forecast,
-            clip_width=expected.clip_width,
+            clip_half_width=expected.clip_half_width,
             mean=sums,
             noise_scale=expected.noise_scale,
             sampling_std=expected.sampling_std,
         )
 
-    def _expected(self, sums: Sums) -> ExpectedError:
+    def _expected(self, sums: WeightSums) -> ExpectedError:
         """The error with these weights, in standard deviations or, between two known bounds, in the values' unit."""
         if self.bounds.are_both_known:
             return expected_between(shapes_between(self.bounds)[0], self.bounds.half, sums, self.census.noise_of_sums)
@@ -157,15 +157,15 @@ class AnyShapePlanner(Locating, Planner):
     def noise_in_deviations(self, forecast: Forecast) -> float:
         """The noise (std) of a sum of one nat, in standard deviations of a skewed population, even if bounds are known.
 
-        Levels are weighed by it. A bell would have less noise, so that counting everyone the same would seem cheaper
-        than it is for most columns.
+        The weighting is chosen by it. A bell would have less noise, so that counting everyone the same would seem
+        cheaper than it is for most columns.
         """
         noise = self.census.noise_of_sums
-        return math.sqrt(2) * noise * SKEWED.best_width(forecast.mean.weight / noise)
+        return math.sqrt(2) * noise * SKEWED.best_half_width(forecast.mean.weight / noise)
 
     def noise_per_variance(self, nats: float) -> float:
         """The variance of the noise in a sum of one nat, relative to that of the values, if the total is `nats`."""
-        width = _LONGER * SKEWED.best_width(nats)
+        width = _LONGER * SKEWED.best_half_width(nats)
         return 2 * (self.census.noise_of_sums * width) ** 2
 
     def has_enough_budget(self, plan: Plan) -> bool:

@@ -89,9 +89,9 @@ class Census:
     def largest(self, model: Model) -> float:
         """A public upper bound on all allowances.
 
-        A level of the profile may be the middle of a cell, whose upper end is less than a 16th above it.
+        An allowance of the profile may be the middle of a cell, whose upper end is less than a 16th above it.
         """
-        return model.largest_allowance if self.is_noisy else float(self.profile.levels[-1]) * (1 + 2.0**-4)
+        return model.largest_allowance if self.is_noisy else float(self.profile.allowances[-1]) * (1 + 2.0**-4)
 
     def times(self, factor: float) -> Census:
         """The census of `factor` times as many people."""
@@ -109,14 +109,14 @@ def census_of_tiers(people: Mapping[float, float], model: Model, share: Fraction
     return expected_census(model.allowances(check_budgets(list(people))), counts, model, share)
 
 
-def expected_census(levels: Floats, counts: Floats, model: Model, share: Fraction) -> Census:
-    """The census to expect, without noise, if `counts[j]` people have the allowance `levels[j]`."""
-    profile = Profile.of(levels, counts)
+def expected_census(allowances: Floats, counts: Floats, model: Model, share: Fraction) -> Census:
+    """The census to expect, without noise, if `counts[j]` people have the allowance `allowances[j]`."""
+    profile = Profile.of(allowances, counts)
     if model.budgets_are_public:
-        return Census(profile, Fraction(0), 0.0, left_out=float(counts[levels == 0].sum()))
+        return Census(profile, Fraction(0), 0.0, left_out=float(counts[allowances == 0].sum()))
     edges = bucket_edges(model.public_range)
-    granted = profile.counts * profile.levels
-    sums = np.bincount(bucket_of(profile.levels, edges), granted, edges.size - 1).astype(np.float64)
+    granted = profile.counts * profile.allowances
+    sums = np.bincount(bucket_of(profile.allowances, edges), granted, edges.size - 1).astype(np.float64)
     return Census(profile, share, _total_noise_std(sums.size, share), buckets=Buckets(edges[:-1], edges[1:], sums))
 
 
@@ -127,9 +127,9 @@ def bucket_edges(budget_range: tuple[float, float]) -> Floats:
     return np.array([*(low * _BUCKET_WIDTH**j for j in range(count)), max(high, low * (1 + 2.0**-20))])
 
 
-def bucket_of(levels: Floats, edges: Floats) -> NDArray[np.intp]:
+def bucket_of(allowances: Floats, edges: Floats) -> NDArray[np.intp]:
     """The index of each allowance's bucket."""
-    return np.searchsorted(edges[1:-1], levels, side="right")
+    return np.searchsorted(edges[1:-1], allowances, side="right")
 
 
 def _total_noise_std(buckets: int, share: Fraction) -> float:

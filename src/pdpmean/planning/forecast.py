@@ -1,4 +1,4 @@
-"""Forecast: the error to expect from given shares of the budget and a given clip width, before any value is read.
+"""Forecast: the error to expect from given shares of the budget and a given clip, before any value is read.
 
 A planner compares many forecasts, so they are plain doubles and quick to compute; only the best becomes a `Plan` with
 exact shares. The error of the mean is Laplace noise plus sampling error, slightly larger because centre and scale are
@@ -26,7 +26,7 @@ from pdpmean.core.quiet import quietly
 from pdpmean.core.weights import locating_weights
 from pdpmean.laws.error_law import half_width
 from pdpmean.planning.census import Buckets, Census
-from pdpmean.planning.prediction import Sums, miss_probability
+from pdpmean.planning.prediction import WeightSums, miss_probability
 
 __all__ = [
     "KEEP_ALL",
@@ -41,7 +41,7 @@ __all__ = [
     "Forecaster",
     "Locating",
     "LocatingForecaster",
-    "weighed",
+    "costs_in_locate",
 ]
 
 _ALL_UP_TO = 16_000  # records: of more, `locate` looks at a sample
@@ -57,7 +57,7 @@ OUT_OF_REACH = 2.0**100  # nats that no weight reaches; finite, since budgets ma
 LOCATING_STEPS = ("center", "scale", "histogram")  # the steps of `locate`, each of which may have a share
 ONE_IN_FOUR = 0.75
 """The quantile of the error at which the lower bound is stated: one run in four errs by more."""
-NOBODY = Sums(0.0, 0.0)  # the weights of a step that looks at no records
+NOBODY = WeightSums(0.0, 0.0)  # the weights of a step that looks at no records
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Forecast:
 
     shape: ShapeName
     bounds: Bounds
-    clip_width: float
+    clip_half_width: float
     """Half the width of the clip, in the unit of the errors."""
     locate_cap: float
     """The largest weight of a record in `locate`, in nats."""
@@ -76,11 +76,11 @@ class Forecast:
     """Weight in the sum above which a record's unspent share goes to `locate`: the cap, or `OUT_OF_REACH`."""
     thinning: float
     """The density with which `locate` keeps records: the probability is this times the weight, at most 1."""
-    center: Sums
+    center: WeightSums
     """The weights behind the located centre."""
-    scale: Sums
+    scale: WeightSums
     """The weights behind the located scale, or the histogram."""
-    mean: Sums
+    mean: WeightSums
     """The weights behind the mean."""
     certain_part: float
     """The part of the weights in `locate` to rely on, for the worst budgets that are consistent with a noisy census."""
@@ -155,7 +155,7 @@ class Located(NamedTuple):
     """The largest weight of a record, in nats."""
     density: float
     """See `Forecast.thinning`."""
-    sums: Sums
+    sums: WeightSums
     certain_part: float
     """See `Forecast.certain_part`."""
 
@@ -189,7 +189,7 @@ class Forecaster(ABC):
         tau = min(profile.saturation(100 * _LOCATE_CONSTANT)[0], LARGEST_WEIGHT)
         return profile.capped_sums(tau)[0]
 
-    def averaging(self, share: float, constant: float) -> tuple[float, Sums]:
+    def averaging(self, share: float, constant: float) -> tuple[float, WeightSums]:
         """The cap on the weights ``share * allowance`` that minimises the variance, and the sums of the capped weights.
 
         `constant` is that of `ClipEffect.cap_constant`.
@@ -197,7 +197,7 @@ class Forecaster(ABC):
         profile = self.census.profile
         cap = profile.saturation(constant, share)[0]
         cap = self.largest_weight(share) if self.choices.saturation else min(cap, LARGEST_WEIGHT)
-        return cap, Sums(*profile.capped_sums(cap, share))
+        return cap, WeightSums(*profile.capped_sums(cap, share))
 
     def largest_weight(self, share: float) -> float:
         """The largest weight of a record in a sum with this share, in nats: as chosen, or where more would not help."""
@@ -219,7 +219,7 @@ class Locating(Forecaster):
     def locating(self, shares: Mapping[str, float], spared_from: float) -> Located:
         """The weights in `locate` with these shares; `spared_from` is that of `Forecast`."""
         rule = sum(shares.get(name, 0.0) for name in LOCATING_STEPS), shares["sum"], spared_from
-        profile, share = weighed(self.census.profile, *rule)
+        profile, share = costs_in_locate(self.census.profile, *rule)
         largest = float(locating_weights(self.census.largest(self.model), *rule))
         # A cap above the largest weight would change nothing, but sampling is faster if the cap bounds rates tightly.
         cap = min(profile.saturation(_LOCATE_CONSTANT, share)[0], LARGEST_WEIGHT, largest)
@@ -228,7 +228,7 @@ class Locating(Forecaster):
         sample = min(self._wanted(people), self.room)
         density = sample / weight if people > sample else KEEP_ALL
         # A sample cannot have more effective records, weight**2 / square, than it has records.
-        sums = Sums(weight, max(square, weight**2 / sample))
+        sums = WeightSums(weight, max(square, weight**2 / sample))
         least = weight
         if self.census.buckets:
             least = _least_weight(self.census.buckets, self.census.total_noise_std, cap, rule)
@@ -253,7 +253,7 @@ class LocatingForecaster(Locating):
         """The effect of a clip of `width` standard deviations to either side."""
 
     @abstractmethod
-    def locating_error(self, center: Sums, scale: Sums, mean: Sums, width: float) -> float:
+    def locating_error(self, center: WeightSums, scale: WeightSums, mean: WeightSums, width: float) -> float:
         """The error (std) of the mean that is due to the errors of the located centre and scale."""
 
     def forecast(self, shares: Mapping[str, float], width: float, *, spare: bool) -> Forecast:
@@ -268,7 +268,7 @@ class LocatingForecaster(Locating):
         return Forecast(
             shape=self.shape,
             bounds=self.bounds,
-            clip_width=width,
+            clip_half_width=width,
             locate_cap=located.cap,
             weight_cap=weight_cap,
             spared_from=spared_from,
@@ -301,11 +301,11 @@ def _least_weight(buckets: Buckets, total_noise_std: float, cap: float, rule: tu
     return float((certain_sums * weight_per_nat[order]).sum())
 
 
-def weighed(profile: Profile, share: float, sum_share: float, spared_from: float) -> tuple[Profile, float]:
-    """A profile and a share such that ``share * level`` is what each person may cost in `locate`, before any cap.
+def costs_in_locate(profile: Profile, share: float, sum_share: float, spared_from: float) -> tuple[Profile, float]:
+    """A profile and a share such that ``share * allowance`` is what each person may cost in `locate`, before any cap.
 
     That is the given profile unless something is spared from the sum, which makes costs nonlinear in allowances.
     """
     if spared_from >= OUT_OF_REACH:
         return profile, share
-    return Profile(locating_weights(profile.levels, share, sum_share, spared_from), profile.counts), 1.0
+    return Profile(locating_weights(profile.allowances, share, sum_share, spared_from), profile.counts), 1.0

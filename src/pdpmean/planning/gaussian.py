@@ -1,4 +1,4 @@
-"""Plans for a bell-shaped population: the best shares for its centre and its scale, and the best clip width.
+"""Plans for a bell-shaped population: the best shares for its centre and its scale, and the best clip.
 
 The clip may be narrow, even narrower than a standard deviation, since clipping a normal population can be undone. The
 three numbers are found by a simplex search over forecasts.
@@ -19,7 +19,7 @@ from pdpmean.laws.simplex import find_least
 from pdpmean.planning.forecast import ONE_IN_FOUR, ClipEffect, Forecast, LocatingForecaster
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
-from pdpmean.planning.prediction import Sums, product_error, tent_error, tent_trust
+from pdpmean.planning.prediction import WeightSums, product_error, tent_error, tent_trust
 
 __all__ = ["GaussianPlanner"]
 
@@ -37,7 +37,7 @@ _NARROWEST = 0.3  # the smallest half width of the clip, in standard deviations
 
 @dataclass(frozen=True)
 class GaussianPlanner(LocatingForecaster, Planner):
-    """Searches for the shares of centre and scale, and the clip width, that have the least predicted error."""
+    """Searches for the shares of centre and scale, and the clip, that have the least predicted error."""
 
     shape = "gaussian"
     # A small sample is enough: only the product of the errors of centre and scale reaches the mean.
@@ -55,7 +55,7 @@ class GaussianPlanner(LocatingForecaster, Planner):
         clipped = centered(width)
         return ClipEffect(clipped.variance, clipped.inside, (math.sqrt(2) * width) ** 2 / clipped.variance)
 
-    def locating_error(self, center: Sums, scale: Sums, mean: Sums, width: float) -> float:
+    def locating_error(self, center: WeightSums, scale: WeightSums, mean: WeightSums, width: float) -> float:
         """The error of the mean due to locating: proportional to the product of the errors of centre and scale."""
         tents = mean.weight * centered(width).tent / width
         trust = 1.0 if self.census.is_noisy else tent_trust(scale, width, tents)
@@ -63,7 +63,7 @@ class GaussianPlanner(LocatingForecaster, Planner):
 
     def efficiency(self, forecast: Forecast) -> float:
         """The efficiency of the mean of a clipped normal, relative to the plain mean."""
-        clipped = centered(forecast.clip_width)
+        clipped = centered(forecast.clip_half_width)
         return clipped.inside**2 / clipped.variance
 
     def best(self, near: Plan | None = None) -> Plan:
@@ -96,7 +96,7 @@ class GaussianPlanner(LocatingForecaster, Planner):
             error = forecast.half_width(ONE_IN_FOUR) + forecast.failure_probability(self.choices.max_ratio)
             return math.log(error) + max(0.0, 1 - forecast.center.weight / least_nats)
 
-        levels = self.census.profile.levels
+        levels = self.census.profile.allowances
         left = self.share_after_census
         starts = [coding.usual]
         # With very uneven budgets the cost may have several local minima, so the search starts from several points.
@@ -111,7 +111,7 @@ class GaussianPlanner(LocatingForecaster, Planner):
         return self.forecast(shares, chosen[2], spare=False).failure_probability(self.choices.max_ratio)
 
     def _decoded(self, chosen: list[float], *, spare: bool) -> Plan:
-        """The plan with these choices: centre share, scale share and clip width."""
+        """The plan with these choices: centre share, scale share and half width of the clip."""
         return self.plan(self._shares(chosen), chosen[2], spare=spare)
 
     def _shares(self, chosen: list[float]) -> dict[str, float]:
@@ -124,7 +124,8 @@ class GaussianPlanner(LocatingForecaster, Planner):
 class _Coding:
     """The three choices as unconstrained numbers, which the simplex search needs.
 
-    Shares are coded by the logit of their part of the largest possible share, the clip width by a logarithm.
+    Shares are coded by the logit of their part of the largest possible share, the half width of the clip by a
+    logarithm.
     """
 
     planner: Planner
@@ -139,14 +140,14 @@ class _Coding:
         return _LARGEST_LOCATE * center, _LARGEST_LOCATE * scale
 
     def decode(self, coded: list[float]) -> list[float]:
-        """The centre share, scale share and clip width behind three numbers; those that the user chose are kept."""
+        """Centre share, scale share and half width of the clip behind three numbers; what the user chose is kept."""
         limits = (-8.0, 6.0), (-8.0, 6.0), (-6.0, 1.6)
         z = [min(max(number, low), high) for number, (low, high) in zip(coded, limits, strict=True)]
         choices, largest = self.planner.choices, self._largest_shares
         return [
             choices.center_share or largest[0] * float(expit(z[0])),
             choices.scale_share or largest[1] * float(expit(z[1])),
-            choices.clip_width or _NARROWEST + math.exp(z[2]),
+            choices.clip_half_width or _NARROWEST + math.exp(z[2]),
         ]
 
     @cached_property
@@ -167,4 +168,4 @@ class _Coding:
         shares = plan.shares
         growth = plan.located(self.planner.census.profile) / plan.located_people
         center, scale = (float(shares[name]) / growth for name in ("center", "scale"))
-        return self.code(center, scale, plan.clip_width)
+        return self.code(center, scale, plan.clip_half_width)

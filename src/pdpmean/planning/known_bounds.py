@@ -76,7 +76,7 @@ class KnownBoundsPlanner(Planner):
         return Forecast(
             shape=self.shape,
             bounds=self.bounds,
-            clip_width=expected.clip_width,
+            clip_half_width=expected.clip_half_width,
             locate_cap=0.0,
             weight_cap=weight_cap,
             spared_from=OUT_OF_REACH,

@@ -21,15 +21,15 @@ from pdpmean.core.types import Floats
 from pdpmean.core.whose import Whose
 from pdpmean.laws.pooling import LevelErrors, Pooled, normal_scores
 from pdpmean.planning.bands import BAND, starts_among, starts_of_bands
-from pdpmean.planning.prediction import Sums
+from pdpmean.planning.prediction import WeightSums
 
 __all__ = [
     "CHEAP_ENOUGH_FOR_EVERYONE",
     "MOST_LEVELS",
+    "ChosenWeighting",
     "Combined",
     "Levels",
     "LevelsFor",
-    "Weighed",
     "combined_far",
     "combined_sums",
 ]
@@ -56,7 +56,7 @@ class Combined(NamedTuple):
 
     multipliers: Floats
     """The factor of each level's sums; their squares add up to 1."""
-    sums: Sums
+    sums: WeightSums
     """The total weight of the combination, and its squared weights."""
 
 
@@ -80,10 +80,10 @@ class Levels:
     """The number of equally weighted people who would have the same sampling error."""
     middle: Floats
     """The mean logarithm of the allowance, over the level's people."""
-    ranked: Floats
+    score_by_people: Floats
     """The mean rank of the allowance among everyone's, as a normal score (`laws/pooling.py`), over the people."""
-    weighed: Floats
-    """The same, weighted as the records are."""
+    score_by_weight: Floats
+    """The same mean, over the weight: each person counted by theirs."""
     unevenness: Floats
     """The relative standard deviation of the weights in each level."""
     everyone: bool = True
@@ -99,8 +99,8 @@ class Levels:
             noise_std=noise_std / self.nats,
             effective=self.effective,
             share=self.people / self.people.sum(),
-            ranked=self.ranked,
-            weighed=self.weighed,
+            score_by_people=self.score_by_people,
+            score_by_weight=self.score_by_weight,
             unevenness=self.unevenness,
             own=of_these_people,
         )
@@ -116,7 +116,7 @@ def combined_sums(nats: Floats, effective: Floats, parts: Floats, counted: float
     size = math.sqrt(float(multipliers @ multipliers))
     weight = float(parts.sum()) / size
     sampling = float(parts**2 @ (1 / effective)) - counted
-    return Combined(multipliers / size, Sums(weight, weight**2 * max(sampling, _LEAST_SAMPLING)))
+    return Combined(multipliers / size, WeightSums(weight, weight**2 * max(sampling, _LEAST_SAMPLING)))
 
 
 def combined_far(nats: Floats, effective: Floats) -> Combined:
@@ -128,19 +128,19 @@ def combined_far(nats: Floats, effective: Floats) -> Combined:
     return combined_sums(nats, effective, parts / parts.sum(), 0.0)
 
 
-class Weighed(NamedTuple):
+class ChosenWeighting(NamedTuple):
     """The weighting that a plan decided on: how much each person counts, and at what price."""
 
     levels: Levels | None
     """None if there is a single sum, in which people count by their budgets."""
-    price: float
+    price_of_everyone: float
     """The error if everyone counts the same, relative to the error if people count by their budgets."""
-    sums: Sums
+    sums: WeightSums
     """The total weight and the squared weights, as if there were one set of sums."""
     efficiency: float
     """The part of the sampling variance of the plain mean that the estimate shares: 1 unless values are clipped."""
-    disagreed: float = 1.0
-    """The error if levels disagree, relative to the error if they agree."""
+    error_ratio_if_levels_differ: float = 1.0
+    """The error if levels disagree strongly, relative to the error if they agree."""
     parts: tuple[float, ...] = ()
     """The part that each level has in the mean, if they agree."""
 
@@ -157,8 +157,7 @@ class _People(NamedTuple):
     """The total number of people."""
     middle: float
     """The mean logarithm of the allowance."""
-    ranked: float
-    """The mean of the scores."""
+    mean_score: float
 
     @classmethod
     def of(cls, allowances: Floats, counts: Floats, scores: Floats) -> _People:
@@ -175,8 +174,8 @@ class _LevelRow(NamedTuple):
     nats: float
     effective: float
     middle: float
-    ranked: float
-    weighed: float
+    score_by_people: float
+    score_by_weight: float
     unevenness: float
 
 
@@ -202,7 +201,7 @@ class LevelsFor:
     @cached_property
     def _allowances(self) -> Floats:
         """The allowances of the profile, cut where the weight reaches `largest`."""
-        return np.minimum(self.profile.levels, self.largest / self.share)
+        return np.minimum(self.profile.allowances, self.largest / self.share)
 
     @cached_property
     def _starts(self) -> Floats:
@@ -263,7 +262,9 @@ class LevelsFor:
         different = {tuple(map(min, counted, self._highest)): (bias, counted) for bias, counted in candidates}
         return [(bias, self._levels(counted, everyone=False)) for bias, counted in different.values()]
 
-    def weighed(self, whose: Whose, single: Sums, noise_std: float, efficiency: float) -> Weighed:
+    def chosen_weighting(
+        self, whose: Whose, single: WeightSums, noise_std: float, efficiency: float
+    ) -> ChosenWeighting:
         """The weighting to use: as requested or, with "auto", as is best.
 
         Parameters
@@ -275,12 +276,12 @@ class LevelsFor:
         noise_std
             The noise (std) of a sum of one nat, in standard deviations of the population.
         efficiency
-            See `Weighed.efficiency`.
+            See `ChosenWeighting.efficiency`.
 
         """
         counted = efficiency / self.profile.people if whose.are_these_people else 0.0
         if not self.are_several:
-            return Weighed(None, 1.0, _without_counted(single, counted), efficiency)
+            return ChosenWeighting(None, 1.0, _without_counted(single, counted), efficiency)
         by_budgets = _without_counted(single, counted if self.model.budgets_are_public else 0.0)
         # For the mean of these people themselves only noise is an error, and a single level has the least noise.
         alike = self.alike() if not whose.are_these_people else replace(self, most=1).alike()
@@ -288,8 +289,8 @@ class LevelsFor:
         everyone = combined_sums(alike.nats, alike.effective, shares, counted).sums
         price = _error_std(noise_std, everyone) / _error_std(noise_std, by_budgets)
         if whose.weighting == "budgets":
-            return Weighed(None, price, by_budgets, efficiency)
-        by_people = Weighed(alike, price, everyone, efficiency, parts=tuple(shares.tolist()))
+            return ChosenWeighting(None, price, by_budgets, efficiency)
+        by_people = ChosenWeighting(alike, price, everyone, efficiency, parts=tuple(shares.tolist()))
         is_cheap = price <= CHEAP_ENOUGH_FOR_EVERYONE and not whose.are_these_people
         if whose.weighting == "everyone" or (whose.weighting == "auto" and is_cheap):
             return by_people
@@ -300,7 +301,7 @@ class LevelsFor:
             return by_people
         agreed = combined_sums(levels.nats, levels.effective, pooled.agreed, counted).sums
         disagreed = pooled.disagreed_std / pooled.agreed_std
-        return Weighed(levels, price, agreed, efficiency, disagreed, tuple(pooled.agreed.tolist()))
+        return ChosenWeighting(levels, price, agreed, efficiency, disagreed, tuple(pooled.agreed.tolist()))
 
     @cached_property
     def _slices(self) -> list[slice]:
@@ -349,8 +350,8 @@ class LevelsFor:
             nats=nats,
             effective=nats**2 / squares,
             middle=people.middle,
-            ranked=people.ranked,
-            weighed=float(people.counts * weights @ people.scores) / nats,
+            score_by_people=people.mean_score,
+            score_by_weight=float(people.counts * weights @ people.scores) / nats,
             unevenness=unevenness,
         )
 
@@ -383,18 +384,18 @@ class LevelsFor:
     def _budgets_of(self, level: int) -> tuple[float, float]:
         factor = self.model.budget_per_allowance
         if self.model.budgets_are_public:
-            allowances = self.profile.levels[self._slices[level]]
+            allowances = self.profile.allowances[self._slices[level]]
             return float(allowances[0]) * factor, float(allowances[-1]) * factor
         ends = [*self._starts.tolist(), self.model.public_range[1]]
         return ends[level] * factor, ends[level if self._starts is self._tiers else level + 1] * factor
 
 
-def _without_counted(sums: Sums, counted: float) -> Sums:
+def _without_counted(sums: WeightSums, counted: float) -> WeightSums:
     """The sums, with the squared sampling error reduced by `counted`, as in `combined_sums`."""
     sampling = sums.square / sums.weight**2 - counted
-    return Sums(sums.weight, sums.weight**2 * max(sampling, _LEAST_SAMPLING))
+    return WeightSums(sums.weight, sums.weight**2 * max(sampling, _LEAST_SAMPLING))
 
 
-def _error_std(noise_std: float, sums: Sums) -> float:
+def _error_std(noise_std: float, sums: WeightSums) -> float:
     """The error (std) of a mean with these weights, in standard deviations of the population."""
     return math.sqrt(noise_std**2 + sums.square) / sums.weight

@@ -126,7 +126,7 @@ def _planner(census: Census, options: Options, room: int = LARGEST_SAMPLE, most_
 def _check(census: Census, options: Options) -> None:
     """Raise if nobody grants any budget, or if the chosen parameters contradict each other or the shape."""
     share, choices = options.share, options.choices
-    if census.profile.levels.size == 0:
+    if census.profile.allowances.size == 0:
         has_ledger = options.ledger is not None
         nobody = "nobody in the data has budget left in the ledger" if has_ledger else "nobody grants any budget"
         who = nobody if census.left_out else "there are no records"

@@ -19,7 +19,7 @@ from scipy.special import ndtr, ndtri
 
 from pdpmean.core.bounds import Bounds
 from pdpmean.core.types import Floats
-from pdpmean.planning.prediction import Sums
+from pdpmean.planning.prediction import WeightSums
 
 __all__ = [
     "BELL",
@@ -48,7 +48,7 @@ class NamedShape:
     tails: Callable[[], tuple[Floats, Floats]]
     """Half the width of each clip that is tried, and an upper bound on the bias that it causes."""
 
-    def best_width(self, weight: float) -> float:
+    def best_half_width(self, weight: float) -> float:
         """Half the width of the clip of least squared error, noise plus bias, with a total weight in nats."""
         halves, biases = self.tails()
         return float(halves[np.argmin(2 * (halves / weight) ** 2 + biases**2)])
@@ -113,7 +113,7 @@ def shapes_between(bounds: Bounds) -> tuple[ShapeBetween, ShapeBetween]:
 class ExpectedError(NamedTuple):
     """The expected error for a named shape: in standard deviations or, between bounds, in the unit of the values."""
 
-    clip_width: float
+    clip_half_width: float
     """Half the width of the clip."""
     noise_scale: float
     """The scale of Laplace noise."""
@@ -125,21 +125,21 @@ class ExpectedError(NamedTuple):
         return math.hypot(math.sqrt(2) * self.noise_scale, self.sampling_std)
 
 
-def expected_error(shape: NamedShape, mean: Sums, noise_of_sums: float) -> ExpectedError:
+def expected_error(shape: NamedShape, mean: WeightSums, noise_of_sums: float) -> ExpectedError:
     """The expected error with these weights in the sums; `noise_of_sums` is that of `Census`."""
-    width = shape.best_width(mean.weight / noise_of_sums)
+    width = shape.best_half_width(mean.weight / noise_of_sums)
     inflation = 1 + _LOST_PER_ROOT / math.sqrt(max(mean.weight, _LEAST_WEIGHT))
     return ExpectedError(
-        clip_width=width,
+        clip_half_width=width,
         noise_scale=inflation * noise_of_sums * width / mean.weight,
         sampling_std=inflation * math.sqrt(mean.square) / mean.weight,
     )
 
 
-def expected_between(shape: ShapeBetween, half: float, mean: Sums, noise_of_sums: float) -> ExpectedError:
+def expected_between(shape: ShapeBetween, half: float, mean: WeightSums, noise_of_sums: float) -> ExpectedError:
     """The same between known bounds that are `half` from their middle, if the clip is as wide as the bounds."""
     return ExpectedError(
-        clip_width=half,
+        clip_half_width=half,
         noise_scale=noise_of_sums * half / mean.weight,
         sampling_std=shape.deviation * half * math.sqrt(mean.square) / mean.weight,
     )

@@ -30,11 +30,11 @@ from pdpmean.laws.lattice import Lattice, everywhere, keys_of, linear, positive
 from pdpmean.laws.lower_bound import lower_bound
 from pdpmean.laws.reading import Counted
 from pdpmean.planning.census import Census
-from pdpmean.planning.forecast import KEEP_ALL, LOCATING_STEPS, ONE_IN_FOUR, Forecast, weighed
-from pdpmean.planning.levels import Levels, Weighed
+from pdpmean.planning.forecast import KEEP_ALL, LOCATING_STEPS, ONE_IN_FOUR, Forecast, costs_in_locate
+from pdpmean.planning.levels import ChosenWeighting, Levels
 from pdpmean.planning.named_shapes import NAMED_SHAPES, expected_between, expected_error, shapes_between
 from pdpmean.planning.plan_in_words import error_in_words, rows_of, whose_mean
-from pdpmean.planning.prediction import BOUNDS_OCTAVES, Sums
+from pdpmean.planning.prediction import BOUNDS_OCTAVES, WeightSums
 
 __all__ = ["Plan", "Shares", "WhoCounts"]
 
@@ -78,7 +78,7 @@ class Plan(Forecast):
     choices: Choices
     whose: Whose
     """The requested target and weighting."""
-    weighed: Weighed = field(compare=False)
+    chosen_weighting: ChosenWeighting = field(compare=False)
     """The weighting that the plan decided on, with the levels of budgets it needs."""
     nothing_missing: bool = False
     """Whether it is public knowledge that no value is missing."""
@@ -103,18 +103,22 @@ class Plan(Forecast):
             "without_privacy": self.without_privacy,
             "saturation": self.saturation,
             "people_beyond_saturation": self.people_beyond_saturation,
-            "clip_width": self.clip_width,
+            "clip_half_width": self.clip_half_width,
             "weighting": self.weighting,
             "target": self.whose.target,
-            "price_of_everyone": self.weighed.price,
-            "expected_std_if_levels_differ": self.expected_std * self.weighed.disagreed,
+            "price_of_everyone": self.price_of_everyone,
+            "expected_std_if_levels_differ": self.expected_std_if_levels_differ,
             "shares": {name: float(share) for name, share in self.shares.items()},
         }
 
     @property
     def expectations(self) -> dict[str, Any]:
         """A summary of the plan, to be stored with the release; infinite numbers are None, for JSON."""
-        numbers = {"total_budget": self.total, "expected_std": self.expected_std, "clip_width": self.clip_width}
+        numbers = {
+            "total_budget": self.total,
+            "expected_std": self.expected_std,
+            "clip_half_width": self.clip_half_width,
+        }
         finite_numbers = {name: number if math.isfinite(number) else None for name, number in numbers.items()}
         return finite_numbers | {"errors_in": self.errors_in}
 
@@ -150,6 +154,16 @@ class Plan(Forecast):
         if self.levels is None:
             return "budgets" if self.whose.weighting == "budgets" else "everyone"
         return "everyone" if self.levels.everyone else "pooled"
+
+    @property
+    def price_of_everyone(self) -> float:
+        """The expected error if everyone counts the same, relative to that if people count by their budgets."""
+        return self.chosen_weighting.price_of_everyone
+
+    @property
+    def expected_std_if_levels_differ(self) -> float:
+        """The expected error (std) if people with different budgets have different means."""
+        return self.expected_std * self.chosen_weighting.error_ratio_if_levels_differ
 
     @property
     def given_shape(self) -> GivenShape:
@@ -200,7 +214,7 @@ class Plan(Forecast):
         # A noisy census counts fractions of people. Rounding the cumulative counts keeps the total and hardly changes
         # the bound.
         people = np.diff(np.rint(np.cumsum(profile.counts)), prepend=0.0)
-        budgets = profile.levels * self.model.budget_per_allowance
+        budgets = profile.allowances * self.model.budget_per_allowance
         occupied = np.flatnonzero(people)
         return lower_bound({float(budgets[j]): int(people[j]) for j in occupied}, model=self.model.name)
 
@@ -222,7 +236,7 @@ class Plan(Forecast):
 
     @property
     def _largest_budget(self) -> float:
-        return float(self.census.profile.levels[-1]) * self.model.budget_per_allowance
+        return float(self.census.profile.allowances[-1]) * self.model.budget_per_allowance
 
     @property
     def saturation_in_words(self) -> str:
@@ -233,7 +247,7 @@ class Plan(Forecast):
     def people_beyond_saturation(self) -> float:
         """The fraction of the people whose budget exceeds the saturation."""
         profile = self.census.profile
-        beyond = profile.levels * self.model.budget_per_allowance > self.saturation * (1 + _ROUNDING)
+        beyond = profile.allowances * self.model.budget_per_allowance > self.saturation * (1 + _ROUNDING)
         return float(profile.counts[beyond].sum()) / self.people
 
     def counts(self, budgets: Floats) -> Floats:
@@ -243,7 +257,7 @@ class Plan(Forecast):
         """
         if self.levels is None:
             return np.minimum(budgets / self.most_counted, 1.0)
-        per_person = np.array(self.weighed.parts) / self.levels.people
+        per_person = np.array(self.chosen_weighting.parts) / self.levels.people
         level = np.searchsorted(self.levels.edges, budgets / self.model.budget_per_allowance, side="right")
         counted: Floats = per_person[level] / per_person.max()
         return counted
@@ -263,7 +277,7 @@ class Plan(Forecast):
     @property
     def levels(self) -> Levels | None:
         """The levels of budgets that are summed separately; None if there is a single sum."""
-        return self.weighed.levels
+        return self.chosen_weighting.levels
 
     @cached_property
     def keep_rule(self) -> KeepRule:
@@ -280,7 +294,7 @@ class Plan(Forecast):
     def located(self, profile: Profile) -> float:
         """The total weight in `locate` of people with this profile, in nats, if they follow this plan."""
         rule = self.keep_rule
-        people, share = weighed(profile, rule.share, rule.sum_share, rule.spared_from)
+        people, share = costs_in_locate(profile, rule.share, rule.sum_share, rule.spared_from)
         return people.capped_sums(self.locate_cap, share)[0]
 
     @cached_property
@@ -303,7 +317,9 @@ class Plan(Forecast):
         if self.thinning >= KEEP_ALL:
             return everybody
         rule, profile = self.keep_rule, self.census.profile
-        weights = np.minimum(locating_weights(profile.levels, rule.share, rule.sum_share, rule.spared_from), rule.cap)
+        weights = np.minimum(
+            locating_weights(profile.allowances, rule.share, rule.sum_share, rule.spared_from), rule.cap
+        )
         rates = np.minimum(weights * rule.density, 1.0)
         # Amplification by sampling: a record that is kept with probability q may weigh log(1 + (exp(w) - 1) / q), at a
         # privacy loss of w.
@@ -325,7 +341,7 @@ class Plan(Forecast):
         """What is known about the weights in the sums."""
         return self._counted(self.mean, float(self.shares["sum"]), self.weight_cap)
 
-    def _counted(self, sums: Sums, share: float, cap: float) -> Counted:
+    def _counted(self, sums: WeightSums, share: float, cap: float) -> Counted:
         """What is known about weights ``min(share * allowance, cap)``: their total in nats, and its error (std)."""
         noise_std = sums.weight * self.census.total_noise_std / self.census.profile.total
         nats_std = math.hypot(noise_std, self._within_buckets(share, cap))

@@ -118,12 +118,12 @@ def _without(plan: Plan) -> str:
 def _rows_of_weighting(plan: Plan) -> list[tuple[str, str]]:
     """How much each person counts, and the error under the other weightings."""
     if plan.weighting == "everyone":
-        by_budgets = f"by budgets, the error would be {1 / plan.weighed.price:.3g} times as large"
+        by_budgets = f"by budgets, the error would be {1 / plan.price_of_everyone:.3g} times as large"
         return [("weighting", f"everyone the same; {by_budgets}")] if plan.levels else []
-    everyone = ("everyone the same", f"the error would be {plan.weighed.price:.3g} times as large")
+    everyone = ("everyone the same", f"the error would be {plan.price_of_everyone:.3g} times as large")
     if plan.weighting == "budgets":
         return [("weighting", "by budgets"), everyone]
-    differing = f"the expected error is {_with_unit(plan, plan.expected_std * plan.weighed.disagreed)}"
+    differing = f"the expected error is {_with_unit(plan, plan.expected_std_if_levels_differ)}"
     who = "pooled: people with larger budgets count more, as far as their values do not differ"
     return [("weighting", who), ("if values differ", differing), everyone]
 

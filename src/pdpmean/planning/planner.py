@@ -1,6 +1,6 @@
 """`Planner`: the base class that turns forecasts into the plan of least predicted error.
 
-A planner chooses the shares of the budget and the clip width, so that the predicted error is small and `locate` rarely
+A planner chooses the shares of the budget and the clip, so that the predicted error is small and `locate` rarely
 misses. How it searches depends on the shape: see `gaussian.py`, `any_shape.py` and `known_bounds.py`. What all shapes
 have in common is here: exact shares, the weighting of people, and the budget that would be enough.
 """
@@ -18,9 +18,9 @@ from pdpmean.core.choices import SHARE_UNIT, floor_share
 from pdpmean.core.options import Options
 from pdpmean.core.whose import AUTO, Whose
 from pdpmean.planning.forecast import LARGEST_SAMPLE, Forecast, Forecaster
-from pdpmean.planning.levels import MOST_LEVELS, LevelsFor, Weighed
+from pdpmean.planning.levels import MOST_LEVELS, ChosenWeighting, LevelsFor
 from pdpmean.planning.plan import Plan, Shares
-from pdpmean.planning.prediction import Sums
+from pdpmean.planning.prediction import WeightSums
 
 __all__ = ["Planner"]
 
@@ -110,15 +110,15 @@ class Planner(Forecaster):
         """The plan with these shares, made exact, and the rest for the sum; arguments as for `forecast`."""
         exact = self.exact(shares)
         forecast = self.forecast({name: float(part) for name, part in exact.items()}, width, spare=spare)
-        weighed = self.weighed(forecast, float(exact["sum"]))
+        weighting = self.chosen_weighting(forecast, float(exact["sum"]))
         return Plan(
-            **vars(self.with_sums(forecast, weighed.sums)),
+            **vars(self.with_sums(forecast, weighting.sums)),
             model=self.model,
             shares=Shares(exact),
             census=self.census,
             choices=self.choices,
             whose=self.whose,
-            weighed=weighed,
+            chosen_weighting=weighting,
         )
 
     def exact(self, shares: dict[str, float]) -> dict[str, Fraction]:
@@ -127,7 +127,7 @@ class Planner(Forecaster):
         exact["sum"] = self.share - sum(exact.values())
         return exact
 
-    def weighed(self, forecast: Forecast, share: float) -> Weighed:
+    def chosen_weighting(self, forecast: Forecast, share: float) -> ChosenWeighting:
         """The weighting to use, given the forecast for a single sum and the share of the sum."""
         levels = LevelsFor(
             profile=self.census.profile,
@@ -139,13 +139,13 @@ class Planner(Forecaster):
             largest=self.largest_weight(share),
         )
         noise_std = self.noise_in_deviations(forecast)
-        return levels.weighed(self.whose, forecast.mean, noise_std, self.efficiency(forecast))
+        return levels.chosen_weighting(self.whose, forecast.mean, noise_std, self.efficiency(forecast))
 
     def noise_in_deviations(self, forecast: Forecast) -> float:
         """The noise (std) of a sum of one nat, in standard deviations of the values."""
         return forecast.noise_std / forecast.sampling_std * math.sqrt(forecast.mean.square)
 
-    def with_sums(self, forecast: Forecast, sums: Sums) -> Forecast:
+    def with_sums(self, forecast: Forecast, sums: WeightSums) -> Forecast:
         """The forecast with these weights in the sums instead."""
         before = forecast.mean
         sampling_factor = math.sqrt(sums.square / before.square) * before.weight / sums.weight

@@ -22,7 +22,7 @@ __all__ = [
     "NARROWEST",
     "NEAR",
     "TENT_PART",
-    "Sums",
+    "WeightSums",
     "center_error",
     "miss_probability",
     "product_error",
@@ -51,7 +51,7 @@ _SIZE_DENSITY = 2 * MEDIAN_SIZE * math.exp(-(MEDIAN_SIZE**2) / 2) * _DENSITY  # 
 
 
 @dataclass(frozen=True)
-class Sums:
+class WeightSums:
     """The total weight of all records in a step, in nats, and the sum of the squared weights.
 
     Noise is inversely proportional to the total; the sampling variance is square / weight**2.
@@ -65,22 +65,22 @@ class Sums:
         """The number of equally weighted people who would have the same sampling error."""
         return self.weight**2 / self.square
 
-    def scaled(self, factor: float) -> Sums:
+    def scaled(self, factor: float) -> WeightSums:
         """The sums if every weight is multiplied by `factor`."""
-        return Sums(self.weight * factor, self.square * factor**2)
+        return WeightSums(self.weight * factor, self.square * factor**2)
 
 
-def center_error(center: Sums) -> tuple[float, float]:
+def center_error(center: WeightSums) -> tuple[float, float]:
     """The error of the located centre: the scale of its Laplace part, and the std of its normal part."""
     return 1 / (_DENSITY * center.weight), math.sqrt(math.pi / 2 * center.square) / center.weight
 
 
-def scale_error(scale: Sums) -> tuple[float, float]:
+def scale_error(scale: WeightSums) -> tuple[float, float]:
     """The error of the logarithm of the located scale: Laplace scale and normal std, as in `center_error`."""
     return 1 / (_SIZE_DENSITY * scale.weight), math.sqrt(scale.square) / (2 * _SIZE_DENSITY * scale.weight)
 
 
-def tent_trust(scale: Sums, width: float, tents: float) -> float:
+def tent_trust(scale: WeightSums, width: float, tents: float) -> float:
     """The weight from 0 to 1 of the released sum of tents, if the total weight is public.
 
     In that case the sum of tents is also predicted: about `tents` nats, with the error of the located scale. The two
@@ -96,7 +96,7 @@ def tent_error(tents: float) -> float:
     return math.sqrt(2) / (float(TENT_PART) * tents)
 
 
-def product_error(center: Sums, scale: Sums, width: float, relative_tent_error: float) -> float:
+def product_error(center: WeightSums, scale: WeightSums, width: float, relative_tent_error: float) -> float:
     """The error (std) of the mean that is due to errors of the centre together with errors of the scale or the tents.
 
     To first order, neither moves the mean alone. The clip is `width` standard deviations to either side.
@@ -111,7 +111,7 @@ def product_error(center: Sums, scale: Sums, width: float, relative_tent_error: 
 
 
 def miss_probability(
-    center: Sums, scale: Sums | None, ratio: float, *, prior: float = 1.0, within_bounds: bool
+    center: WeightSums, scale: WeightSums | None, ratio: float, *, prior: float = 1.0, within_bounds: bool
 ) -> float:
     """The probability that the located centre or scale is far off.
 

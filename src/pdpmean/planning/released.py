@@ -15,8 +15,8 @@ from pdpmean.laws.reading import Reading
 from pdpmean.planning.plan import Plan
 
 __all__ = [
-    "Average",
     "BehindFarCells",
+    "BellSums",
     "LevelSums",
     "Location",
     "PrivateTotalSums",
@@ -30,15 +30,15 @@ _Cells = tuple[float, ...]
 
 
 class BehindFarCells(NamedTuple):
-    """The weight and people behind the far cells, relative to those behind the other sums.
+    """The weight and the people behind the far cells, as ratios to those behind the other sums.
 
     They differ if levels of budgets are combined that agree. Far cells hold little beside their noise, so they are
     combined in a way of their own, in which they are seen best.
     """
 
-    weight: float
-    people: float
-    """The ratio of the numbers of equally weighted people who would have the same sampling error."""
+    weight_ratio: float
+    people_ratio: float
+    """Of the numbers of equally weighted people who would have the same sampling error."""
 
 
 _AS_MUCH = BehindFarCells(1.0, 1.0)
@@ -50,12 +50,12 @@ class Location:
 
     center: float
     """A private median, a known bound, or the middle of two known bounds."""
-    spread: float
-    """The private median of the distances from the centre; for any shape, half the width of the clip."""
     half: float
     """Half the width of the clip."""
+    median_distance: float | None = None
+    """The private median of the distances from the centre; released only for a bell-shaped population."""
     degenerate: bool = False
-    """Whether the spread is next to nothing compared with the centre, as if all values were equal."""
+    """Whether that distance is next to nothing compared with the centre, as if all values were equal."""
     offset: float = 0.0
     """How far above the centre the middle of the clip lies: a skewed population extends further on one side."""
     reading: Reading | None = None
@@ -68,7 +68,7 @@ class Location:
 
 
 @dataclass(frozen=True)
-class Average:
+class BellSums:
     """The released sums of a bell-shaped population, as ratios to the sum of tents.
 
     With weights w and clipped values z = (value - middle) / half in [-1, 1], a tent is ``w (1 - |z|)``.
@@ -76,7 +76,7 @@ class Average:
 
     mean: float
     """The sum of ``w z``, relative to the sum of tents."""
-    total: float
+    tents: float
     """The sum of tents, in nats."""
     near: float
     """The weight of the values close to the middle, relative to the sum of tents."""
@@ -89,16 +89,16 @@ class PublicTotalSums:
     """The released sums of clipped values if the total weight is public.
 
     They are sums over all records, in nats, of weights w times functions of the clipped value z in [-1, 1]. The noise
-    is Laplace of scale 1, and of scale 2 on the spread.
+    is Laplace of scale 1, and of scale 2 on the weight less squares.
     """
 
     values: float
     """The sum of ``w z``."""
-    spread: float
-    """The sum of ``w (1 - z**2)``."""
+    weight_less_squares: float
+    """The sum of ``w (1 - z**2)``: the smaller, the more widely the values are spread."""
     missing: float
     """The sum of w over the records whose value is missing; they are in no other sum."""
-    weight: float
+    total_weight: float
     """The total weight, which is public. It includes records whose value is missing or far."""
     below: _Cells = ()
     """One sum per cell of far values below the clip. Cells are half octaves of the distance from the middle.
@@ -130,12 +130,12 @@ class PrivateTotalSums:
     behind_far: BehindFarCells = _AS_MUCH
 
     @property
-    def weight(self) -> float:
-        """The noisy total weight of the records whose value is neither missing nor far."""
+    def weight_inside(self) -> float:
+        """The noisy weight of the records whose value is neither missing nor far."""
         return self.low + self.middle + self.high
 
 
-SumsOfOne = Average | PublicTotalSums | PrivateTotalSums
+SumsOfOne = BellSums | PublicTotalSums | PrivateTotalSums
 """The released sums of records that are summed together."""
 
 

@@ -101,4 +101,4 @@ def _location(center: float, reading: Reading, clip: tuple[float, float]) -> Loc
     """A location with these clipping bounds; halves are taken first, since the width may overflow."""
     low, high = clip
     half = high / 2 - low / 2
-    return Location(center, spread=half, half=half, offset=low / 2 + high / 2 - center, reading=reading)
+    return Location(center, half, offset=low / 2 + high / 2 - center, reading=reading)

@@ -46,10 +46,9 @@ def noisy_census(held: Held, model: Model, share: Fraction, randomness: Randomne
     So the loss is at most ``share * a_i``.
     """
     edges = bucket_edges(model.public_range)
-    levels = held.levels
-    bucket = bucket_of(levels, edges)
+    bucket = bucket_of(held.lows, edges)
     noisy_sums = [
-        noisy_sum(np.where(bucket == j, levels, 0.0), held.counts, model.public_range[1], share, randomness)
+        noisy_sum(np.where(bucket == j, held.lows, 0.0), held.counts, model.public_range[1], share, randomness)
         for j in range(edges.size - 1)
     ]
     return census_of_sums(np.array(noisy_sums), edges, share)

@@ -20,7 +20,7 @@ from pdpmean.laws.clipped_normal import MEDIAN_SIZE
 from pdpmean.laws.lattice import Lattice
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.prediction import NARROWEST, NEAR, TENT_PART
-from pdpmean.planning.released import Average, Location
+from pdpmean.planning.released import BellSums, Location
 from pdpmean.randomness import Randomness, laplace_scale
 from pdpmean.release import private_median
 from pdpmean.release.clip import Clip
@@ -92,11 +92,11 @@ class GaussianRelease:
 
     def clip(self, plan: Plan, location: Location) -> TentClip:
         """A clip of the planned width around the released centre; a very narrow one has no near values."""
-        width = plan.clip_width
+        width = plan.clip_half_width
         near = math.floor(STEPS * (NEAR * MEDIAN_SIZE) / width) if width > NARROWEST else 0
         return TentClip(plan.model, plan.shares["sum"], plan.largest_weight, location.middle, location.half, near)
 
-    def release(self, plan: Plan, clip: Clip, sums: ExactSums, randomness: Randomness) -> Average:  # noqa: ARG002
+    def release(self, plan: Plan, clip: Clip, sums: ExactSums, randomness: Randomness) -> BellSums:  # noqa: ARG002
         """The mean of z from the noisy sums of values, tents and near weight.
 
         Only the sum of the values is paid for: a record that adds to the other two adds less to this one.
@@ -106,9 +106,9 @@ class GaussianRelease:
         # At least one nat, so that the quotients below are finite.
         tents = max(randomness.add_laplace(sums.extra, laplace_scale(clip.nat, clip.slack)), clip.nat)
         near = randomness.add_laplace(sums.counted, laplace_scale(clip.unit, clip.near_slack))
-        return Average(
+        return BellSums(
             mean=values / tents,
-            total=tents / clip.nat,
+            tents=tents / clip.nat,
             near_noise_scale=clip.nat / float(tents * clip.near_slack),
             near=near * STEPS / tents,
         )
@@ -124,11 +124,11 @@ def _location(center: float, spread: float, plan: Plan) -> Location:
 
     It is degenerate if the spread is hardly more than the distance below which centres are not told apart.
     """
-    largest_spread = sys.float_info.max / 8 / max(plan.clip_width, 1.0)
+    largest_spread = sys.float_info.max / 8 / max(plan.clip_half_width, 1.0)
     limited = min(max(spread, _SMALLEST_SPREAD), largest_spread)
     return Location(
         center,
-        limited,
-        half=plan.clip_width * limited / MEDIAN_SIZE,
+        half=plan.clip_half_width * limited / MEDIAN_SIZE,
+        median_distance=limited,
         degenerate=spread <= max(4 * plan.center_cell(center), _SMALLEST_SPREAD),
     )

@@ -19,7 +19,7 @@ class KnownBoundsRelease:
         """The middle between the bounds, and half the distance between them."""
         low, high = plan.bounds
         half = plan.bounds.half
-        return Location(center=low / 2 + high / 2, spread=half, half=half)
+        return Location(center=low / 2 + high / 2, half=half)
 
     def clip(self, plan: Plan, location: Location) -> SquareClip:
         """The clip from one bound to the other."""

@@ -61,15 +61,15 @@ def noisy_sums(plan: Plan, clip: Clip, sums: ExactSums, randomness: Randomness) 
 
 def _with_public_total(clip: Clip, sums: ExactSums, randomness: Randomness) -> PublicTotalSums:
     """S, V, D and B with noise. What a record adds to V it saves in S; one that adds to D or B adds to nothing else."""
-    spread = sums.counted * STEPS - sums.extra
+    weight_less_squares = sums.counted * STEPS - sums.extra
     values = randomness.add_laplace(sums.values, laplace_scale(clip.nat, 1))
-    spread = randomness.add_laplace(spread, laplace_scale(clip.nat, clip.slack))
+    weight_less_squares = randomness.add_laplace(weight_less_squares, laplace_scale(clip.nat, clip.slack))
     below, above = _far_cells(clip, sums, randomness)
     return PublicTotalSums(
         values=values / clip.nat,
-        spread=spread / clip.nat,
+        weight_less_squares=weight_less_squares / clip.nat,
         missing=_missing(clip, sums, randomness),
-        weight=sums.everybody / clip.unit,
+        total_weight=sums.everybody / clip.unit,
         below=below,
         above=above,
     )

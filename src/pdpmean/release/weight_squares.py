@@ -40,7 +40,7 @@ def noisy_squares(held: Held, plan: Plan, randomness: Randomness) -> float:
     """
     share = plan.shares["sum"]
     cap = plan.largest_weight
-    weights = np.minimum(held.levels * round_down(float(share)), cap)
+    weights = np.minimum(held.lows * round_down(float(share)), cap)
     # The quotient rounds to at most 1, so the product rounds to at most the weight.
     squares_over_cap = weights * (weights / cap)
     noisy = noisy_sum(squares_over_cap, held.counts, cap, plan.shares["weight_squares"] / share, randomness)

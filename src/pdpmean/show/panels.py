@@ -117,11 +117,11 @@ def draw_weights(axes: Axes, plan: Plan) -> None:
 def _marked_budgets(plan: Plan) -> Floats:
     """The budgets to mark: all finite ones if they are few, otherwise those at evenly spaced ranks."""
     profile = plan.census.profile
-    levels = profile.levels
-    if levels.size > _MOST_MARKS:
+    allowances = profile.allowances
+    if allowances.size > _MOST_MARKS:
         ranks = (np.arange(_MOST_MARKS) + 0.5) / _MOST_MARKS * profile.people
-        levels = np.unique(levels[np.searchsorted(np.cumsum(profile.counts), ranks)])
-    return levels[np.isfinite(levels)] * plan.model.budget_per_allowance
+        allowances = np.unique(allowances[np.searchsorted(np.cumsum(profile.counts), ranks)])
+    return allowances[np.isfinite(allowances)] * plan.model.budget_per_allowance
 
 
 # Estimates

@@ -51,19 +51,19 @@ from pdpmean.sources.private_columns import records
 
 __all__ = ["BestClip", "best_clip", "minimum_mean", "oracle", "sampling_mean", "threshold_mean"]
 
-_WIDTHS = np.geomspace(0.3, 5.0, 17)  # half widths of the clip that are tried, in standard deviations
+_HALF_WIDTHS = np.geomspace(0.3, 5.0, 17)  # of the clips that are tried, in standard deviations
 _NATS_TO_LOCATE = 90.0  # roughly the total allowance that it takes to locate a population
 _MOST_THRESHOLDS = 12  # how many thresholds are tried, at most
 _LARGEST_LEVEL = 5.0  # nats, the largest threshold that is tried; with more, noise hardly matters
 
 
 class BestClip(NamedTuple):
-    """The clip width and the cap on weights that minimize the error, and the distribution of that error.
+    """The clip and the cap on weights that minimize the error, and the distribution of that error.
 
-    Widths and errors are in standard deviations of the population.
+    All but the cap are in standard deviations of the population.
     """
 
-    width: float
+    half: float
     """Half the distance between the clipping bounds."""
     cap: float
     """The largest weight, in nats."""
@@ -79,19 +79,19 @@ class BestClip(NamedTuple):
 
 def best_clip(profile: Profile) -> BestClip:
     """The clip of least error for an average that spends people's whole allowances, if the centre is known."""
-    return min((_clip(profile, float(width)) for width in _WIDTHS), key=lambda clip: clip.error)
+    return min((_clip(profile, float(half)) for half in _HALF_WIDTHS), key=lambda clip: clip.error)
 
 
-def _clip(profile: Profile, width: float) -> BestClip:
-    """The best cap for a clip of this width, and its error.
+def _clip(profile: Profile, half: float) -> BestClip:
+    """The best cap for a clip of this half width, and its error.
 
     Clipping shrinks a small shift of the mean by `slope`, the probability of a value between the bounds.
     """
-    variance = centered(width).variance
-    slope = centered(width).inside
-    cap = min(profile.saturation(2 * width**2 / variance)[0], LARGEST_WEIGHT)
+    variance = centered(half).variance
+    slope = centered(half).inside
+    cap = min(profile.saturation(2 * half**2 / variance)[0], LARGEST_WEIGHT)
     weight, square = profile.capped_sums(cap)
-    return BestClip(width, cap, width / (slope * weight), math.sqrt(variance * square) / (slope * weight))
+    return BestClip(half, cap, half / (slope * weight), math.sqrt(variance * square) / (slope * weight))
 
 
 @quietly
@@ -114,16 +114,16 @@ def oracle(
     chosen = make_model(model, budget_range)
     source = ArraySource(*records(chosen, values, budgets))
     profile = public_census(*count_budgets(source, chosen)).profile
-    if profile.levels.size == 0:
+    if profile.allowances.size == 0:
         return math.nan
     best = best_clip(profile)
-    clip = SquareClip(chosen, Fraction(1), best.cap, mean, best.width * std)
+    clip = SquareClip(chosen, Fraction(1), best.cap, mean, best.half * std)
     (row,) = source.sum(summing_of([clip], grouped=False)).tolist()
     sums = ExactSums.of(row)
     released = (randomness or Randomness.secure()).add_laplace(sums.values, laplace_scale(clip.nat, 1))
     # The clip is centred at the true mean, so the clipped mean is near 0, and dividing by the slope undoes the
     # clipping.
-    return float(mean + clip.half * released / (sums.counted * STEPS) / centered(best.width).inside)
+    return float(mean + clip.half * released / (sums.counted * STEPS) / centered(best.half).inside)
 
 
 @quietly
@@ -172,11 +172,11 @@ def threshold_mean(
     profile = census.profile
 
     def kept(level: float) -> float:
-        return float(profile.counts[profile.levels >= level].sum())
+        return float(profile.counts[profile.allowances >= level].sum())
 
     if chosen.budgets_are_public:
         # Levels are allowances, which are half the budgets in the bounded model.
-        least = threshold or _smallest_budget_at(2 * _best_level(profile.levels, kept), granted)
+        least = threshold or _smallest_budget_at(2 * _best_level(profile.allowances, kept), granted)
         source = ArraySource(numbers, np.where(granted >= least, least, 0.0))
         return _run(source, _census(source, chosen, randomness), chosen, randomness)
     # A noisy census only tells how many people grant at least the lower end of each bucket.
@@ -208,12 +208,12 @@ def sampling_mean(
     numbers, granted = records(chosen, values, budgets)
     census = _census(ArraySource(numbers, granted), chosen, randomness)
     rest = float(1 - census.share)  # the fraction of every allowance that is left after the census
-    profile = Profile(census.profile.levels * rest, census.profile.counts)
+    profile = Profile(census.profile.allowances * rest, census.profile.counts)
 
     def kept(level: float) -> float:
-        return float((profile.counts * _keep_rates(profile.levels, level)).sum())
+        return float((profile.counts * _keep_rates(profile.allowances, level)).sum())
 
-    level = threshold * rest / chosen.budget_per_allowance if threshold else _best_level(profile.levels, kept)
+    level = threshold * rest / chosen.budget_per_allowance if threshold else _best_level(profile.allowances, kept)
     expected = Profile.of(np.array([level]), np.array([kept(level)]))
     rates = _keep_rates(round_down(chosen.allowances(granted) * rest), level)
     sample = numbers[randomness.coins(rates)]

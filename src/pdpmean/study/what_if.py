@@ -62,7 +62,7 @@ class WhatIf(Sequence[Scenario]):
             {
                 "change": scenario.name,
                 "expected_std": scenario.plan and scenario.plan.expected_std,
-                "price_of_everyone": scenario.plan and scenario.plan.weighed.price,
+                "price_of_everyone": scenario.plan and scenario.plan.price_of_everyone,
             }
             for scenario in self
         ]
@@ -107,7 +107,7 @@ def what_if(plan: Plan) -> WhatIf:
 def _people(plan: Plan) -> People:
     """The number of people by budget, from the plan's census."""
     profile = plan.census.profile
-    budgets = (profile.levels * plan.model.budget_per_allowance).tolist()
+    budgets = (profile.allowances * plan.model.budget_per_allowance).tolist()
     people = dict(zip(budgets, profile.counts.tolist(), strict=True))
     return ({0.0: plan.census.left_out} if plan.census.left_out else {}) | people
 

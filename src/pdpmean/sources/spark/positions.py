@@ -96,7 +96,7 @@ class Toss:
 
 def plan_toss(rule: Thinning, cells: Cells, counts: Counts, grid: Grid) -> Toss | None:
     """The first coins that leave the fewest records, given the number in each cell; None if they are not worth it."""
-    ends = np.append(cells.levels[1:], math.inf) * cells.model.budget_per_allowance
+    ends = np.append(cells.lows[1:], math.inf) * cells.model.budget_per_allowance
     rates = rule.rates(rule.weights(ends))  # rates grow with the budget, so that no record of a cell has a larger one
     bits = np.arange(max(1, ((grid.size - 1) // _MOST_HEADS).bit_length()), 64)[:, np.newaxis]
     has_coin = rates <= 2.0**-bits

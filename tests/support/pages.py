@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 _FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 _NUMBER = r"(?<![\w.])([-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?)"
 _ANYTHING = "…"
