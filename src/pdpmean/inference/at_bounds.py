@@ -39,10 +39,11 @@ def warn_of_bounds(
         return ()  # nothing can lie beyond these bounds
     if asked.is_share:
         return (_NOWHERE.format(asked.equals),) if _is_by_chance(population, population.mean) else ()
-    shares_beyond = _shares_beyond(reading, part) if reading else (0.0, 0.0)
-    lower = _warning_of(_LOWER, population, bounds.low, bounds, shares_beyond[0])
-    upper = _warning_of(_UPPER, population, bounds.high, bounds, shares_beyond[1])
-    return tuple(text for text in (lower, upper) if text)
+    if reading:
+        beyond = zip((_LOWER, _UPPER), bounds, _shares_beyond(reading, part), strict=True)
+        return tuple(_warning_of_values(side, bound, share) for side, bound, share in beyond if share)
+    ends = zip((_LOWER, _UPPER), bounds, strict=True)
+    return tuple(_warning_of_mean(side, end) for side, end in ends if _is_suspicious(population, end, bounds))
 
 
 class _Side(NamedTuple):
@@ -58,17 +59,15 @@ _LOWER = _Side("lower", "below", "smaller", "high")
 _UPPER = _Side("upper", "above", "larger", "low")
 
 
-def _warning_of(side: _Side, population: Population, bound: float, bounds: Bounds, share_beyond: float) -> str | None:
-    """The warning about one bound, if there is any."""
-    if not math.isfinite(bound):
-        return None
-    number = short(bound, 6)
-    if share_beyond:
-        about = short(100 * share_beyond, 2)
-        return _BEYOND.format(about=about, beyond=side.beyond, name=side.name, bound=number, wrong=side.wrong)
-    if (bound, bounds) != _RARE and _is_at(population, abs(population.mean - bound), bounds):
-        return _AT_BOUND.format(name=side.name, bound=number, others=side.others, wrong=side.wrong)
-    return None
+def _warning_of_values(side: _Side, bound: float, share_beyond: float) -> str:
+    """The warning that values lie beyond a bound."""
+    about = short(100 * share_beyond, 2)
+    return _BEYOND.format(about=about, beyond=side.beyond, name=side.name, bound=short(bound, 6), wrong=side.wrong)
+
+
+def _warning_of_mean(side: _Side, bound: float) -> str:
+    """The warning that the mean lies at a bound."""
+    return _AT_BOUND.format(name=side.name, bound=short(bound, 6), others=side.others, wrong=side.wrong)
 
 
 def _shares_beyond(reading: Reading, part: float) -> tuple[float, float]:
@@ -78,18 +77,16 @@ def _shares_beyond(reading: Reading, part: float) -> tuple[float, float]:
     return below, above
 
 
-def _is_at(population: Population, distance: float, bounds: Bounds) -> bool:
-    """Whether nearly all values seem to lie at a bound, which is at this distance from the mean.
+def _is_suspicious(population: Population, bound: float, bounds: Bounds) -> bool:
+    """Whether nearly all values seem to lie at one of two known bounds.
 
-    Between two bounds, the mean must be close to one, and either values pile up there or chance explains the distance.
-    Values between 0 and 1 may be yes and no, which pile up by nature, so that only chance counts. With a single bound
-    nothing says what is close, so both conditions must hold.
+    The mean must be close to it, and either values pile up there or chance explains the distance. Values between 0 and
+    1 may be yes and no, which pile up by nature, so that only chance counts.
     """
-    is_piled = distance <= _PILED * population.scale
-    if not bounds.are_both_known:
-        return is_piled and _is_by_chance(population, distance)
-    if distance / 2 > _CLOSE * bounds.half:
+    distance = abs(population.mean - bound)
+    if (bound, bounds) == _RARE or distance / 2 > _CLOSE * bounds.half:
         return False
+    is_piled = distance <= _PILED * population.scale
     return (is_piled and bounds != _YES_AND_NO) or _is_by_chance(population, distance)
 
 

@@ -15,12 +15,13 @@ import numpy as np
 from pdpmean.core.numbers import finite
 from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
+from pdpmean.laws.histogram import CELLS
 from pdpmean.laws.reading import TOGETHER, Counted, Reading, closed_sides
 from pdpmean.laws.tail_atoms import TailAtoms, stack_atoms
 from pdpmean.laws.tails import FINE
 from pdpmean.laws.two_point import Bools
 
-__all__ = ["choose_clips"]
+__all__ = ["choose_clips", "should_span_bounds"]
 
 # The cost of an end is the mean of this power of the squared error. In a mean square, tails that are improbable but
 # huge would decide.
@@ -30,6 +31,12 @@ _DEVIATION = 0.7  # roughly: the standard deviation of a side over its scale
 _TRIED = FINE // 2 * np.arange(-10, 40)  # ends that are tried: every quarter octave around the scale, in table points
 _BEYOND_VISIBLE = 12  # half octaves: no end lies farther beyond the outermost visible cell
 _LIKELIEST = 64  # atoms per side that enter the cost
+
+# The clip is at two known bounds if the variance of the noise is then at most this many times that of sampling. More is
+# allowed if they are not much wider than the clip would be.
+_LITTLE_NOISE = 0.7
+_SOME_NOISE = 6.0
+_NOT_MUCH_WIDER = 2.5
 
 _NARROWEST = 2.0**-38  # least width of a clip, relative to the size of its ends
 _LEAST_WIDTH = 2.0**-1000  # least width of a clip in absolute terms
@@ -58,6 +65,28 @@ def choose_clips(
             for reading, (below, above) in zip(batch, reaches.tolist(), strict=True)
         ]
     return clips
+
+
+def should_span_bounds(
+    reading: Reading, summed: Counted, clip: tuple[float, float], bounds: tuple[float, float]
+) -> bool:
+    """Whether to clip at the two known bounds instead: nothing need then be assumed of what the histogram hides.
+
+    That is so if the noise is then small compared with the sampling error; or not too large, if the clip is not much
+    narrower. `summed` is as in `choose_clips`.
+    """
+    width, narrower = (high / 2 - low / 2 for low, high in (bounds, clip))
+    noise_variance = 2 * (_in_units(width, reading) / summed.nats) ** 2
+    allowed = _SOME_NOISE if width <= _NOT_MUCH_WIDER * narrower else _LITTLE_NOISE
+    return noise_variance <= allowed * _visible_variance(reading) / max(summed.people, 1.0)
+
+
+def _visible_variance(reading: Reading) -> float:
+    """The variance of the values up to the outermost visible cell of each side, in units of the first cell."""
+    inside = np.where(np.arange(CELLS) < reading.visible[:, None], reading.cells, 0.0) / reading.nats
+    distances = 2.0 ** ((np.arange(CELLS) + 0.5) / 2)  # in the middle of each cell
+    mean = float((inside[1] - inside[0]) @ distances)
+    return max(float((inside @ distances**2).sum()) - mean**2, 0.0)
 
 
 def _distances_to_bounds(readings: Sequence[Reading], bounds: tuple[float, float]) -> Floats:

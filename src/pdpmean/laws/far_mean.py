@@ -39,6 +39,7 @@ _SLACK = 1.1
 
 # Nats: a separate population of this weight is seen more often than not, even if it lies far out and across two cells.
 _SEEN = 16.0
+_SEEN_IN_HISTOGRAM = 9.0
 _UNLIKELY = 0.02  # far cells that are occupied with a smaller probability are taken for empty
 
 # Limits beyond which released numbers contradict each other.
@@ -165,6 +166,11 @@ def _errors(sums: StackedSums, variance: Floats, cut: Cut) -> _Errors:
         cut=cut,
         per_missing_nat=start / present if sums.is_public else np.zeros_like(start),
     )
+
+
+def _seen_in_histogram(readings: Sequence[Reading]) -> Floats:
+    """By group: the share of the weight that a separate population near the clip needs, where no far cell counts it."""
+    return np.array([_SEEN_IN_HISTOGRAM / max(reading.nats - reading.missing, 1.0) for reading in readings])
 
 
 def _placed(middle: Floats, half: Floats, places: Floats, bounds: tuple[float, float]) -> Floats:

@@ -18,6 +18,7 @@ import numpy as np
 
 from pdpmean.core.types import Floats
 from pdpmean.laws.far_cells import FAR_EDGES, FAR_PLACE, Geometry
+from pdpmean.laws.histogram import CELLS
 from pdpmean.laws.reading import Reading
 from pdpmean.laws.tail_atoms import Beyond, TailAtoms, stack_atoms
 from pdpmean.laws.two_point import Bools
@@ -53,6 +54,11 @@ _MOST_START = 8.0
 # part better than the rest. This is how far those values exceed the clip on average, in half widths.
 _MEAN_EXCESS_IN_GAP = 0.8
 
+# A second population lies in the outermost visible octave if that holds, besides what noise may add, many times what
+# the family leaves there.
+_NOISE_OF_OCTAVE = 4.0  # nats
+_MANY_TIMES = 4.0
+
 # If a tail holds more than this many times what was read (`Reading.tail_factors`), levels differ.
 _LEVELS_DIFFER = 1.15
 
@@ -84,6 +90,8 @@ class _Prior:
 
 _USUAL_PRIOR = _Prior(octave_odds=5.5, like_family=(0.06, 0.7, 0.04), like_power=(0.07, 0.01), free=0.015)
 _PRIOR_IF_LEVELS_DIFFER = _Prior(octave_odds=2.5, like_family=(0.08, 0.6, 0.12), like_power=(0.14, 0.06), free=0.06)
+# The family of the bulk says little about a second population: it may end at the visible edge, or continue beyond.
+_PRIOR_OF_SECOND_POPULATION = _Prior(octave_odds=2.5, like_family=(0.02, 0.36, 0.02), like_power=(0.5, 0.1), free=0.015)
 
 
 class _Tails(NamedTuple):
@@ -129,15 +137,16 @@ def learn_tails(readings: Sequence[Reading], geometry: Geometry, far: Floats, pr
     anchor_outside = geometry.ends < 0
     all_atoms = stack_atoms(readings, geometry.log_unit, geometry.limit)
     atoms = all_atoms.likeliest(_LIKELIEST).from_other_side(anchor_outside)
-    varied = _variations(atoms, geometry, _seen_up_to(readings, geometry))
+    seen = _seen_up_to(readings, geometry)
+    seconds = _second_populations(readings, atoms, seen)
+    varied = _variations(atoms, geometry, seen, seconds)
     starts = _starts(far)
     free = _free_tails(starts, geometry, present)
     tails = _Tails(*(np.concatenate(pair, axis=-1) for pair in zip(varied, free, strict=True)))
     factors = np.array([reading.tail_factors for reading in readings])
     levels_differ = np.where(anchor_outside, factors[:, ::-1], factors) > _LEVELS_DIFFER
-    prior = np.concatenate(
-        [_prior_of_varied(atoms, levels_differ), _prior_of_free(atoms, levels_differ, starts)], axis=2
-    )
+    prior_of_varied = _prior_of_varied(atoms, levels_differ, seconds > 0)
+    prior = np.concatenate([prior_of_varied, _prior_of_free(atoms, levels_differ, starts)], axis=2)
     nats = in_nats(tails.cells, present)
     chances, empty = _posterior(prior, atoms.empty, nats, far)
     expected = np.zeros_like(far)
@@ -157,14 +166,29 @@ def _seen_up_to(readings: Sequence[Reading], geometry: Geometry) -> Floats:
     return np.minimum(distances, np.maximum(geometry.ends, 0.0))
 
 
-def _variations(atoms: TailAtoms, geometry: Geometry, seen: Floats) -> _Tails:
+def _second_populations(readings: Sequence[Reading], atoms: TailAtoms, seen: Floats) -> Floats:
+    """By group, side and atom: the weight in the outermost visible octave, if a second population must lie there.
+
+    It must if the octave holds many times what the tail's family leaves there; otherwise 0.
+    """
+    cell = np.arange(CELLS)
+    cells = np.array([reading.cells for reading in readings])
+    visible = np.array([reading.visible for reading in readings])[..., None]
+    present = np.array([max(reading.nats - reading.missing, 1.0) for reading in readings])
+    outermost = np.where((cell < visible) & (cell >= visible - 2), cells, 0.0).sum(axis=-1)
+    weight = np.maximum(outermost - _NOISE_OF_OCTAVE, 0.0)[..., None] / present[:, None, None]
+    is_second = (weight > _MANY_TIMES * atoms.in_octave_before(seen)) & (seen > 0)[..., None]
+    return np.where(is_second, weight, 0.0)
+
+
+def _variations(atoms: TailAtoms, geometry: Geometry, seen: Floats, seconds: Floats) -> _Tails:
     """The histogram's tails in all variations.
 
     Five shapes (faster than the family, like it, more slowly; like a power, more slowly), each with various weights.
     """
     distances = geometry.ends[..., None] + np.append(0.0, _EDGES - 1)
     family = atoms.beyond(np.maximum(distances, 0))
-    power = atoms.beyond_like_a_power(seen, np.maximum(distances, 0), _POWER)
+    power = atoms.beyond_like_a_power(seen, seconds, np.maximum(distances, 0), _POWER)
     anchor_outside = (geometry.ends < 0)[..., None, None]
     if anchor_outside.any():
         nearer = atoms.within(-distances)
@@ -225,10 +249,11 @@ def _can_hold_values(geometry: Geometry) -> Bools:
     return (geometry.ends >= 0)[..., None] & (begins < geometry.limit[..., None])
 
 
-def _prior_of_varied(atoms: TailAtoms, levels_differ: Bools) -> Floats:
+def _prior_of_varied(atoms: TailAtoms, levels_differ: Bools, is_second: Bools) -> Floats:
     """By group, side and varied tail: the probability of the variation times that of the atom."""
     variations = np.where(levels_differ[..., None], _PRIOR_IF_LEVELS_DIFFER.variations, _USUAL_PRIOR.variations)
-    prior = variations[..., None] * atoms.probability[:, :, None]
+    of_second = _PRIOR_OF_SECOND_POPULATION.variations[:, None]
+    prior = np.where(is_second[:, :, None], of_second, variations[..., None]) * atoms.probability[:, :, None]
     return prior.reshape(*prior.shape[:2], -1)
 
 

@@ -10,8 +10,8 @@ from pdpmean.core.types import Floats
 
 __all__ = ["Runs", "evidence", "find_lumps", "sums_of_runs"]
 
-_LONGEST_RUN = 4
-"""Cells of the longest run considered: two octaves, the usual width of a second population."""
+_LONGEST_RUN = 7
+"""Cells of the longest run considered: three octaves and a half, the width of a second population."""
 
 # A narrow window is a lump only if more weight than this lies elsewhere:
 _MUCH = 0.1  # share of the total
@@ -23,6 +23,9 @@ _GAP = 3  # cells around a lump whose weight one family of tails could explain t
 _NOISE_STDS = 2.2
 _LARGEST_NOISE = 6.3  # nats: a little more than the largest of some hundred empty cells
 _WIDTHS = (1, 2, 4, 8, 16)  # of windows, in cells
+_NARROW = 2  # cells of the widest window that can be a lump
+# A wider window must stand out by that much more than a narrow one: otherwise noise beside a lump would hide it.
+_FOR_WIDER = 0.75
 
 
 class Runs(NamedTuple):
@@ -79,7 +82,7 @@ def find_lumps(sides: Floats, center: Floats, nats: Floats) -> Lumps:
     """The lumps of each group: narrow windows that stand out, if much weight is neither at the anchor nor near them."""
     bulk = _best_window(sides)
     distance = np.abs(np.arange(sides.shape[-1]) - (bulk.end - (bulk.width - 1) / 2)[..., None])
-    narrow = (bulk.score > 0) & (bulk.width <= 2)
+    narrow = (bulk.score > 0) & (bulk.width <= _NARROW)
     near = np.where(narrow[..., None], distance < bulk.width[..., None] / 2 + _GAP, False)
     elsewhere = nats - center - (sides * near).sum(axis=(1, 2))
     is_much = (elsewhere > _MUCH * nats) & (elsewhere > _RARELY * np.sqrt(2 * (1 + near.sum(axis=(1, 2)))))
@@ -115,5 +118,6 @@ def _best_window(sides: Floats) -> _Window:
         score = inside - _NOISE_STDS * np.sqrt(2 * width) - _LARGEST_NOISE
         windows.append(np.stack([score, start + width - 1.0, np.full(start.shape, float(width)), inside]))
     stacked = np.stack(windows)
-    best = stacked[:, 0].argmax(axis=0)
+    factors = np.where(np.array(_WIDTHS) <= _NARROW, 1.0, _FOR_WIDER)
+    best = (stacked[:, 0] * factors[:, None, None]).argmax(axis=0)
     return _Window(*np.take_along_axis(stacked, best[None, None], axis=0)[0])

@@ -20,6 +20,7 @@ from pdpmean.laws.two_point import Bools
 __all__ = ["Beyond", "TailAtoms", "half_octaves", "stack_atoms"]
 
 _TINY = 1e-300  # in place of 0 in logarithms and divisions
+_EXCESS = 0.4  # by how much values beyond a distance exceed it on average, over the distance, if no family says it
 
 
 class Beyond(NamedTuple):
@@ -80,13 +81,23 @@ class TailAtoms(NamedTuple):
         """The excess of the tails if what would lie beyond the limit lies at the limit; 0 at the limit itself."""
         return np.maximum(excess - self._beyond(self.limit[..., None]).excess, 0)
 
-    def beyond_like_a_power(self, seen: Floats, distances: Floats, power: float) -> Beyond:
+    def in_octave_before(self, distances: Floats) -> Floats:
+        """Weight, by group, side and atom, between half of a distance and the distance; given by group and side."""
+        weight = self._beyond(distances[..., None] * np.array([0.5, 1.0])).weight
+        octave: Floats = weight[..., 0] - weight[..., 1]
+        return octave
+
+    def beyond_like_a_power(self, seen: Floats, octaves: Floats, distances: Floats, power: float) -> Beyond:
         """Weight and excess if tails fall like ``distance**-power`` from the distance up to which they were `seen`.
 
         `seen` is given by group and side. At that distance, the tails have the weight and the mean excess of their
-        family.
+        family, or those that go with the weight in the octave before, if `octaves` has more of it than the family.
         """
         start = self._beyond(seen[..., None])
+        like_octave = octaves[..., None] / (2**power - 1)
+        excess = like_octave * _EXCESS * seen[..., None, None]
+        is_less = start.weight < like_octave
+        start = Beyond(np.where(is_less, like_octave, start.weight), np.where(is_less, excess, start.excess))
         scale = power * np.maximum(start.excess / np.maximum(start.weight, _TINY), _TINY)
         farther = 1 + np.maximum(distances - seen[..., None], 0)[:, :, None] / scale
         weight = start.weight * farther**-power

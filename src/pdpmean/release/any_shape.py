@@ -13,7 +13,7 @@ import numpy as np
 from pdpmean.core.bounds import UNKNOWN, Bounds
 from pdpmean.core.integers import STEPS, steps_per_unit
 from pdpmean.core.types import Floats
-from pdpmean.laws.clip_ends import choose_clips
+from pdpmean.laws.clip_ends import choose_clips, should_span_bounds
 from pdpmean.laws.lattice import Lattice, everywhere
 from pdpmean.laws.reading import Counted, Reading, read_histograms
 from pdpmean.planning.plan import Plan
@@ -68,10 +68,12 @@ class AnyShapeRelease:
         bounds = kept.plans[0].bounds  # the same in all plans
         histograms = noisy_histograms(kept.values, kept.weights, kept.sizes, kept.centers, randomness, bounds)
         readings = read_histograms(histograms, [plan.behind_histogram for plan in kept.plans], bounds)
-        clips = choose_clips(readings, list(map(_relative_to_noise, kept.plans)), bounds)
+        summed = list(map(_relative_to_noise, kept.plans))
+        clips = choose_clips(readings, summed, bounds)
+        groups = zip(kept.centers, kept.plans, readings, summed, clips, strict=True)
         return [
-            _location(center, reading, bounds if _must_span_bounds(reading, bounds) else clip)
-            for center, reading, clip in zip(kept.centers, readings, clips, strict=True)
+            _location(center, reading, bounds if _spans_bounds(plan, reading, counted, clip) else clip)
+            for center, plan, reading, counted, clip in groups
         ]
 
     def clip(self, plan: Plan, location: Location) -> FarClip:
@@ -92,9 +94,16 @@ def _relative_to_noise(plan: Plan) -> Counted:
     return counted._replace(nats=counted.nats / plan.census.noise_of_sums)
 
 
-def _must_span_bounds(reading: Reading, bounds: Bounds) -> bool:
-    """Whether to clip at two known bounds, because the histogram shows nothing that would justify a narrower clip."""
-    return bounds.are_both_known and reading.finding != "found"
+def _spans_bounds(plan: Plan, reading: Reading, summed: Counted, clip: tuple[float, float]) -> bool:
+    """Whether to clip at two known bounds, as a narrower clip would not be justified, or hardly be better.
+
+    For the mean of these people themselves, where sampling is no error, noise is all that counts.
+    """
+    if not plan.bounds.are_both_known:
+        return False
+    if reading.finding != "found":
+        return True
+    return not plan.whose.are_these_people and should_span_bounds(reading, summed, clip, plan.bounds)
 
 
 def _location(center: float, reading: Reading, clip: tuple[float, float]) -> Location:
