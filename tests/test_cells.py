@@ -150,7 +150,7 @@ def held_in(groups: int, budgets: Floats, codes: NDArray[np.int32], model: Model
 def same(one: Held, other: Held) -> bool:
     return all(
         np.array_equal(getattr(one, name), getattr(other, name))
-        for name in ("levels", "middles", "counts", "middle_over_low")
+        for name in ("lows", "middles", "counts", "middle_over_low")
     )
 
 
