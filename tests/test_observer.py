@@ -43,7 +43,7 @@ from pdpmean.sources import merge
 pytestmark = pytest.mark.usefixtures("remembered_plans")
 
 Hand = Callable[[str, str], Handed]
-CONTRADICTED = ("groups", "so many that few are located")  # what is released there is no bell
+CONTRADICTED = ("groups", "so many that few are located", "any shape")  # what is released there is of no population
 OF_OBJECTS = ("groups", "equal to an entry")
 
 

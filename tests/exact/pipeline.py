@@ -241,6 +241,7 @@ def clipped_to(low: float, high: float) -> list[Patch]:
     return [
         (any_shape, "read_histograms", lambda histograms, *_: [SimpleNamespace(finding="found")] * len(histograms)),
         (any_shape, "choose_clips", lambda readings, *_: [(low, high)] * len(readings)),
+        (any_shape, "should_span_bounds", lambda *_: False),
     ]
 
 

@@ -476,7 +476,13 @@ def test_values_beyond_a_bound_count_as_the_bound(side: int, bound: float, group
 
 # --- all of estimate_mean ------------------------------------------------------------------------------------------
 
-CLIPS = {"around": CLIP, "narrow": (0.99, 1.01), "wide": (-1e300, 1e300), "beside": (2.0, 3.0)}
+CLIPS = {
+    "around": CLIP,
+    "narrow": (0.99, 1.01),
+    "wide": (-1e300, 1e300),
+    "beside": (2.0, 3.0),
+    "at both bounds": (-0.5, 4.0),  # of the populations between two
+}
 each_clip = pytest.mark.parametrize("clip", CLIPS.values(), ids=CLIPS)
 FROM_ZERO = Bounds(0.0, math.inf)
 EITHER_WAY = {
