@@ -64,6 +64,8 @@ ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Any], Any]] = {
     "a rare yes": (lambda rng: (rng.random(PEOPLE) < 0.02) * 1.0, (0, 1)),
     "mostly yes": (lambda rng: (rng.random(PEOPLE) < 0.98) * 1.0, (0, 1)),
     "visits": (lambda rng: rng.negative_binomial(0.6, 0.2, PEOPLE) * 1.0, (0, None)),
+    "mostly 0 %": (lambda rng: np.where(rng.random(PEOPLE) < 0.9, 0.0, 100 * rng.beta(0.8, 2, PEOPLE)), (0, 100)),
+    "rain": (lambda rng: np.where(rng.random(PEOPLE) < 0.7, 0.0, rng.gamma(0.5, 9, PEOPLE)), (0, None)),
     "days of a year": (lambda rng: rng.poisson(3.0, PEOPLE) * 1.0, (0, 365)),
 }
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from released_columns import UNBOUNDED, Column, first_cell, histogram, run
 
 from pdpmean.core.types import Floats
-from pdpmean.laws import tail_fit
+from pdpmean.laws import far_tails, tail_fit
 from pdpmean.laws import tails as tail_tables
 from pdpmean.laws.clip_ends import choose_clips
 from pdpmean.laws.far_cells import FAR_EDGES
@@ -153,6 +153,23 @@ def test_it_would_if_whole_numbers_were_a_family_and_gaps_counted(
 def whole_numbers(ratio: float, distance: Floats) -> Floats:
     """Survival of whole numbers from 1, each `ratio` times as frequent as the one before; a little off the anchor."""
     return np.asarray(ratio ** np.maximum(np.floor(distance / 0.98) - 1, 0))
+
+
+IN_TWO_CURRENCIES = Column(
+    lambda rng, n: rng.lognormal(3.5, 0.7, n) * np.where(rng.random(n) < 0.1, 150.0, 1.0),
+    anchor=34.0,
+    located_nats=300.0,
+    summed_nats=3000.0,
+    people=15_000,
+)
+IN_TWO_CURRENCIES_MEAN = math.exp(3.5 + 0.7**2 / 2) * (0.9 + 0.1 * 150)
+
+
+def test_a_second_population_may_continue_beyond_what_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The family of the bulk says that nothing lies there. If it were believed, intervals would be far too narrow."""
+    assert run(IN_TWO_CURRENCIES, RUNS, 9).coverage(IN_TWO_CURRENCIES_MEAN, 0.95) >= 0.9
+    monkeypatch.setattr(far_tails, "_MANY_TIMES", math.inf)
+    assert run(IN_TWO_CURRENCIES, RUNS, 9).coverage(IN_TWO_CURRENCIES_MEAN, 0.95) < 0.6
 
 
 def test_noise_in_a_far_cell_is_nobodys_weight() -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from released_columns import UNBOUNDED, Column, first_cell, histogram, run
 
 from pdpmean.core.types import Floats
-from pdpmean.laws.clip_ends import choose_clips
+from pdpmean.laws import outliers
+from pdpmean.laws.clip_ends import choose_clips, should_span_bounds
 from pdpmean.laws.histogram import CELLS, Histogram
 from pdpmean.laws.left_over import LeftOver
 from pdpmean.laws.reading import Counted, closed_sides, read_histograms
@@ -85,6 +86,14 @@ def test_a_centre_that_missed_is_said() -> None:
 def test_weight_beyond_all_cells_is_said() -> None:
     column = Column(lambda rng, n: 1e200 * rng.standard_normal(n), anchor=1.0)
     assert {reading.finding for reading in run(column, RUNS, 4).readings} == {"too far"}
+
+
+def test_a_lump_beside_the_anchor_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half are 0, and the centre lies next to it. A window that is wider for noise alone would be no lump."""
+    column = Column(lambda rng, n: np.where(rng.random(n) < 0.5, 0.0, rng.exponential(20, n)), anchor=1e-6)
+    assert shares_found(column) >= 0.95
+    monkeypatch.setattr(outliers, "_FOR_WIDER", 1.0)
+    assert shares_found(column) < 0.9
 
 
 def test_weight_that_is_nowhere_is_said() -> None:
@@ -162,6 +171,22 @@ def test_a_clip_ends_at_bounds() -> None:
     column = Column(lambda rng, n: rng.random(n), anchor=0.5, bounds=(-0.1, 1.1))
     for low, high in run(column, RUNS, 10).clips:
         assert -0.1 <= low < high <= 1.1
+
+
+@pytest.mark.parametrize(
+    ("bounds", "nats", "spans"),
+    [
+        ((0.0, 100.0), 300.0, True),  # not much wider than the clip
+        ((-200.0, 300.0), 300.0, False),
+        ((-200.0, 300.0), 20_000.0, True),  # much wider, but with so little noise that this does not matter
+        ((-1e6, 1e6), 20_000.0, False),
+    ],
+)
+def test_bounds_that_are_near_take_the_place_of_a_clip(bounds: tuple[float, float], nats: float, spans: bool) -> None:
+    runs = run(Column(lambda rng, n: rng.normal(50, 10, n), anchor=50.5, bounds=bounds), RUNS, 12)
+    counted = Counted(nats, nats * 3)
+    judged = [should_span_bounds(*one, bounds) for one in zip(runs.readings, [counted] * RUNS, runs.clips, strict=True)]
+    assert np.mean(judged) == pytest.approx(float(spans), abs=0.1)
 
 
 def test_a_mirrored_column_is_clipped_the_same() -> None:
