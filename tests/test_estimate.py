@@ -578,3 +578,21 @@ def test_an_error_beyond_all_numbers_is_a_number(shape: Any, factor: float) -> N
     values = np.clip(np.random.default_rng(24).standard_normal(3000), -1.7, 1.7) * factor
     found = seeded(values, 2.0, seed=1, shape=shape, choices=Choices(saturation=2.0**-20))
     assert all(math.isfinite(end) for end in (*found.law.interval(0.95), found.std))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "sigma", "people", "helps"),
+    [
+        (None, 1.5, 1000, "bounds or more budget"),
+        ((0, 1e6), 1.5, 2000, "more budget"),
+        (None, 0.5, 100_000, None),
+    ],
+)
+def test_what_would_narrow_an_interval_is_told_if_unseen_tails_make_it_wide(
+    bounds: Any, sigma: float, people: int, helps: str | None
+) -> None:
+    values = np.random.default_rng(1).lognormal(0, sigma, people)
+    found = estimate_mean(values, 0.5, bounds=bounds, randomness=Randomness.seeded(1))
+    assert (found.tails_std > math.hypot(found.noise_std, found.sampling_std)) == (helps is not None)
+    said = f"Most of the error is due to such tails: {helps} would make the interval narrower"
+    assert (said in " ".join(str(found).split())) == (helps is not None)

@@ -80,7 +80,7 @@ def test_what_is_constant_or_too_rare_to_see_is_not(share: float, bounds: tuple[
 
 def test_a_centre_that_missed_is_said() -> None:
     column = Column(lambda rng, n: 50_000 + 3 * rng.standard_normal(n), anchor=40_000.0)
-    assert {reading.finding for reading in run(column, RUNS, 3).readings} == {"too far"}
+    assert {reading.finding for reading in run(column, RUNS, 3).readings} == {"missed"}
 
 
 def test_weight_beyond_all_cells_is_said() -> None:

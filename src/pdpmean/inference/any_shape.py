@@ -31,6 +31,8 @@ _CONTRADICTIONS = {
     "nothing": "only one value can be seen: all values are equal, or those that differ are too few to be seen",
     "unseen": "much of the weight cannot be seen: the values are spread too widely for this budget",
     "too far": "many values are infinite, or larger than about 1e16 times the median (or than 1e16, if that is near 0)",
+    "missed": "the centre that was drawn lies far from the values, as happens by chance once in a while: another run "
+    "would probably find them, and so would publicly known bounds",
     "far": "many values lie far beyond the range that the histogram showed",
     "beyond": "some values lie about ten thousand times as far out as the others, or farther: too far to be averaged "
     "with them. Codes such as 999999 for a missing value do; otherwise, bounds would say how far values may lie",

@@ -16,13 +16,14 @@ from pdpmean.laws.two_point import Bools
 
 __all__ = ["Finding", "findings_of"]
 
-Finding = Literal["found", "nothing", "unseen", "too far"]
+Finding = Literal["found", "nothing", "unseen", "too far", "missed"]
 """What a histogram shows.
 
 - found: a population.
 - nothing: all weight seems to be at the anchor, or noise hides where the rest lies.
 - unseen: the cells hold too little, or too much, of the total weight.
-- too far: much weight lies beyond the last cell, or the anchor is far from all values.
+- too far: much weight lies beyond the last cell.
+- missed: the anchor is far from all values.
 """
 
 _NOISE_NATS = 7.0  # nats that noise may add to a number or take from it
@@ -70,8 +71,8 @@ def findings_of(
     far = histograms.far.max(axis=1) > np.maximum(_CLEARLY_FAR, 0.05 * sides.nats)
     nothing = (fit.nothing > _MOST_EMPTY) | (located < _LEAST_LOCATED)
     mostly_center = histograms.center > 0.5 * sides.nats
-    cases = [far | missed, nothing & mostly_center, unseen, nothing]
-    verdicts = np.select(cases, ["too far", "nothing", "unseen", "nothing"], "found")
+    cases = [far, missed, nothing & mostly_center, unseen, nothing]
+    verdicts = np.select(cases, ["too far", "missed", "nothing", "unseen", "nothing"], "found")
     return cast(list[Finding], verdicts.tolist())
 
 

@@ -237,8 +237,16 @@ class MeanEstimate:
         bounds = self.plan.bounds
         has_bounds_to_show = bounds.are_given and not self.asked.is_share
         rows = [("bounds", bounds.clipping_in_words)] if has_bounds_to_show else []
-        assumed = _ASSUMED_BELL if self.plan.given_shape == "gaussian" else self.assumed
-        return [*rows, ("assumed", str(assumed))] if assumed else rows
+        if self.plan.given_shape == "gaussian":
+            return [*rows, ("assumed", _ASSUMED_BELL)]
+        return [*rows, ("assumed", f"{self.assumed}{self._on_wide_interval()}")] if self.assumed else rows
+
+    def _on_wide_interval(self) -> str:
+        """What would help if most of the error is due to unseen tails; otherwise nothing."""
+        if self.tails_std <= math.hypot(self.noise_std, self.sampling_std):
+            return ""
+        helps = "more budget" if self.plan.bounds.are_both_known else "bounds or more budget"
+        return f". Most of the error is due to such tails: {helps} would make the interval narrower"
 
     def level_rows(self) -> list[tuple[str, str]]:
         """Rows of text: the mean by level of budgets, if the levels differ."""
