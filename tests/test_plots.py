@@ -116,6 +116,11 @@ def test_the_saturation_drawn_is_the_plans() -> None:
         assert weight == pytest.approx(min(budget / plan.saturation, 1.0))
 
 
+def test_where_levels_are_pooled_the_largest_budget_is_marked_on_the_curve(plan: Plan) -> None:
+    weights = plot(plan).axes[1]
+    assert points(weights, f"saturation, {plan.saturation_in_words}") == [points(weights, "budgets granted")[-1]]
+
+
 def test_with_many_budgets_few_are_marked() -> None:
     budgets = 10 ** np.random.default_rng(1).uniform(-2, 0, 5000)
     marked = [budget for budget, _ in points(plot(plan_mean(budgets)).axes[1], "budgets granted")]
@@ -177,6 +182,7 @@ def test_intervals_are_drawn_and_written(estimate: MeanEstimate) -> None:
 def test_the_parts_of_the_error_are_drawn(estimate: MeanEstimate) -> None:
     parts = plot(estimate).axes[1]
     assert names(parts) == ["together", "unseen tails", "sampling", "noise"]
+    assert parts.get_xlabel() == "in the unit of the values; the squares add up"
     sizes = [estimate.std, estimate.tails_std, estimate.sampling_std, estimate.noise_std]
     bars = [bar for bar in parts.patches if isinstance(bar, Rectangle)]
     assert [bar.get_width() * estimate.std for bar in bars] == pytest.approx(sizes)
@@ -268,7 +274,7 @@ SIX = {"pdpmean": 2.0, "paper": 12.0, "threshold": 3.0, "sampling": 2.5, "minimu
 def test_one_comparison_is_a_row_a_method() -> None:
     (axes,) = plot(compared(1000, SIX)).axes
     assert names(axes) == list(SIX)[::-1]
-    assert sorted(texts(axes)) == sorted(["2", "12", "3", "2.5", "no answer", "1.9"])
+    assert sorted(texts(axes)) == sorted(["2.00", "12.00", "3.00", "2.50", "no answer", "1.90"])
     dots = {names(axes)[int(row)]: ratio for one in labelled(axes, "_error") for ratio, row in data(one)}
     assert dots == {name: ratio for name, ratio in SIX.items() if math.isfinite(ratio)}
     assert axes.get_xscale() == "log"
@@ -280,8 +286,17 @@ def test_a_comparison_shows_how_sure_each_error_is() -> None:
     (axes,) = plot(found).axes
     (interval,) = labelled(axes, "_interval")
     assert data(interval) == [(end / 10.0, 0) for end in found.methods[0].error_interval]
-    (few,) = labelled(plot(compared(10, {"pdpmean": 4.0})).axes[0], "_interval")
-    assert data(few) == [(1.0, 0), (4.0, 0)]  # one run: from 0 to infinity, as far as the axis goes
+    assert [ends[0].get_marker() for ends in (labelled(axes, "_low"), labelled(axes, "_high"))] == ["|", "|"]
+
+
+def test_an_interval_without_ends_has_arrows() -> None:
+    """The interval of a single run is from 0 to infinity."""
+    (axes,) = plot(compared(10, {"pdpmean": 4.0})).axes
+    (interval,) = labelled(axes, "_interval")
+    (low, _), (high, _) = data(interval)
+    assert axes.get_xlim()[0] < low < 1.0
+    assert 4.0 < high < axes.get_xlim()[1]
+    assert [ends[0].get_marker() for ends in (labelled(axes, "_low"), labelled(axes, "_high"))] == ["<", ">"]
 
 
 @pytest.mark.parametrize("ratio", [math.inf, math.nan, 0.0])
@@ -292,7 +307,7 @@ def test_nobody_answered(ratio: float) -> None:
 
 def test_luck_below_the_bound_is_in_the_picture() -> None:
     (axes,) = plot(compared(10, {"oracle": 0.8})).axes
-    assert axes.get_xlim()[0] == 0.8
+    assert axes.get_xlim()[0] < 0.8
 
 
 def test_several_comparisons_are_lines_against_people() -> None:

@@ -139,6 +139,7 @@ def test_what_a_budget_counts_is_told() -> None:
     most = by_budgets.plan.saturation_in_words
     page = html.unescape(report_html(by_budgets))
     assert f"grows with their budget up to {most}; more budget adds nothing" in page
+    assert "How much a person counts if values turn out not to depend on budgets" in report_html(estimated())
     assert f"saturation, {most}" in [line.get_label() for line in plot(by_budgets.plan).axes[1].lines]
     assert "Everyone counts the same, whatever they grant." in report_html(estimated(weighting="everyone"))
 

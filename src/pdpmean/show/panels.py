@@ -99,13 +99,15 @@ _ERRORS: tuple[tuple[str, dict[str, Any], Callable[[Plan], float]], ...] = (
 def draw_weights(axes: Axes, plan: Plan) -> None:
     """The weight of a person against their budget, up to the saturation and beyond."""
     granted = _marked_budgets(plan)
-    full = plan.most_counted
+    full = np.array([plan.most_counted])
     ends = np.append(granted, full)
     low, high = ends.min() / 2, ends.max() * 2
     budgets = np.geomspace(low, high, 200)
     axes.plot(budgets, plan.counts(budgets), color=ACCENT, lw=2.4, label="weight")
     axes.plot(granted, plan.counts(granted), "o", color=INK, ms=5, label="budgets granted")
-    axes.plot(full, 1, "D", color=INK, ms=10, mfc="none", label=f"saturation, {plan.saturation_in_words}")
+    axes.plot(
+        full, plan.counts(full), "D", color=INK, ms=10, mfc="none", label=f"saturation, {plan.saturation_in_words}"
+    )
     log_axis(axes, "x", (1.0, 2.0, 5.0) if high < 100 * low else (1.0,))
     axes.set_xlim(low, high)
     axes.set_ylim(0, 1.1)
@@ -175,7 +177,7 @@ def draw_parts(axes: Axes, estimate: MeanEstimate) -> None:
         write_beside(axes, (size / unit, row), short(size), "right")
     axes.set_xlim(0, 1.3)
     _rows(axes, list(parts))
-    axes.set_xlabel("standard deviations; the squares add up", loc="left")
+    axes.set_xlabel("in the unit of the values; the squares add up", loc="left")
 
 
 def write_beside(axes: Axes, point: tuple[float, float], text: str, side: str) -> None:

@@ -10,6 +10,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from pdpmean.core.text import short
 from pdpmean.errors import InvalidInputError
 from pdpmean.planning.plan import Plan
 from pdpmean.results.comparison import Comparison
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "plot_plan"]
 
+_BEYOND = 0.1  # of the axis: how far open intervals reach beyond all numbers, and the axis beyond them
+_LARGE = 100.0  # ratios from here on are shown without decimals
 _TALLEST = 600.0  # inches; matplotlib refuses to save taller figures as pixels
 # The styles of the methods in a comparison, in order.
 _STYLES: tuple[dict[str, Any], ...] = (
@@ -141,24 +146,34 @@ def _marked_not_private(figure: Figure) -> Figure:
 
 
 def _draw_by_method(axes: Axes, comparison: Comparison) -> None:
-    """One row per method: its error over the lower bound, with an interval."""
+    """One row per method: its error over the lower bound, with an interval; an arrow marks an end that is open."""
     rows = comparison.rows()[::-1]
     bound = comparison.lower_bound
     spans = [(result["over_bound"], *(end / bound for end in result["error_interval"])) for result in rows]
     ends = [1.0, 2.0, *(ratio for span in spans for ratio in span if 0 < ratio < math.inf)]
+    beyond = (max(ends) / min(ends)) ** _BEYOND
+    leftmost = min(ends) / beyond
+    rightmost = max(ends) * beyond
     for row, (ratio, low, high) in enumerate(spans):
         if 0 < ratio < math.inf:
-            end = min(high, max(ends))
-            axes.plot([max(low, min(ends)), end], [row, row], color=INK, lw=1, marker="|", label="_interval")
+            interval = np.clip([low, high], leftmost, rightmost)
+            axes.plot(interval, [row, row], color=INK, lw=1, label="_interval")
+            axes.plot(interval[0], row, marker="|" if low > 0 else "<", color=INK, label="_low")
+            axes.plot(interval[1], row, marker="|" if high < math.inf else ">", color=INK, label="_high")
             axes.plot(ratio, row, "o", color=ACCENT, ms=8, label="_error")
-            write_beside(axes, (end, row), f"{ratio:.3g}", "right")
+            write_beside(axes, (interval[1], row), _in_words(ratio), "right")
         else:
             write_beside(axes, (1, row), "no answer", "right")
     log_axis(axes, "x", (1.0, 2.0, 5.0))
-    axes.set_xlim(min(ends), 1.2 * max(ends))
+    axes.set_xlim(leftmost / beyond, rightmost * beyond)
     axes.set_yticks(range(len(rows)), [str(row["method"]) for row in rows])
     axes.set_ylim(-0.6, len(rows) - 0.4)
     label_axes(axes, "error that one run in four exceeds, with a 95 % interval, over the lower bound", "")
+
+
+def _in_words(ratio: float) -> str:
+    """An error over the lower bound as text, with two decimals unless it is large."""
+    return f"{ratio:.2f}" if ratio < _LARGE else short(ratio)
 
 
 def _draw_by_people(axes: Axes, comparisons: Sequence[Comparison]) -> None:

@@ -240,9 +240,11 @@ def _planned(plan: Plan) -> Context:
 
 def _weights_caption(plan: Plan) -> str:
     """The caption of the figure of weights."""
-    if plan.weighting == "everyone" and plan.levels:
+    if plan.levels is None:
+        return f"A person's weight grows with their budget up to {plan.saturation_in_words}; more budget adds nothing."
+    if plan.weighting == "everyone":
         return "Everyone counts the same, whatever they grant."
-    return f"A person's weight grows with their budget up to {plan.saturation_in_words}; more budget adds nothing."
+    return "How much a person counts if values turn out not to depend on budgets. If they do, people count more evenly."
 
 
 def _shares(plans: Sequence[Plan]) -> list[tuple[str, str]]:
