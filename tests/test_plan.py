@@ -377,6 +377,14 @@ def test_an_error_for_each_named_shape() -> None:
     assert "for other values" not in str(known)
 
 
+@pytest.mark.parametrize(
+    ("known", "is_told"),
+    [({}, True), ({"bounds": (0, None)}, True), ({"bounds": (0, 1000)}, False), ({"shape": "gaussian"}, False)],
+)
+def test_a_wider_interval_is_told_of_where_values_may_be_skewed(known: dict[str, Any], is_told: bool) -> None:
+    assert ("if skewed" in dict(pdpmean.plan_mean(TIERS, **known).rows())) == is_told
+
+
 @pytest.mark.parametrize("budgets", [[], {}, [0.0, 0.0], {0.5: 0}, {0.0: 100}])
 def test_nobody_grants_anything(budgets: Any) -> None:
     reason = "nobody grants any budget" if 0.0 in budgets else "there are no records"

@@ -44,6 +44,7 @@ def rows_of(plan: Plan) -> list[tuple[str, str]]:
         ("made of", f"noise {plan.noise_std:.4g} and sampling {_with_unit(plan, plan.sampling_std)}"),
         ("limited by", f"{limit}, {100 * part:.0f} % of the squared error"),
         ("95 % interval", f"the mean +- {_with_unit(plan, plan.half_width())}"),
+        *_rows_of_unseen_tails(plan),
         ("one run in four", _one_in_four_in_words(plan)),
         ("without privacy", f"the error (std) would be {_with_unit(plan, plan.without_privacy)}"),
         *_rows_of_weighting(plan),
@@ -95,6 +96,13 @@ def _one_in_four_in_words(plan: Plan) -> str:
     """The error that one run in four exceeds, next to the lower bound for all private methods."""
     error = f"errs by more than {_with_unit(plan, plan.half_width(ONE_IN_FOUR))}"
     return f"{error} (any private method: {plan.lower_bound:.4g})" if plan.in_deviations else error
+
+
+def _rows_of_unseen_tails(plan: Plan) -> list[tuple[str, str]]:
+    """How much wider the interval of an estimate is if values are skewed (benchmarks/results/plans.md)."""
+    if plan.shape != "any" or not plan.in_deviations:
+        return []
+    return [("if skewed", "often 1.5 times as wide, rarely 5 times, to allow for tails that are unseen")]
 
 
 def whose_mean(plan: Plan, weighting: WhoCounts) -> str:
