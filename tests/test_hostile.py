@@ -141,6 +141,7 @@ FIELDS = {
         "missing",
         "missing_at_most",
         "missing_is_seen",
+        "holds_if",
         "contradicted",
         "contradictions",
         "released_mean",

@@ -133,6 +133,12 @@ def test_the_plan_is_told(estimate: MeanEstimate) -> None:
     assert [float(part) for part in told] == [round(100 * float(share), 2) for share in estimate.plan.shares.values()]
 
 
+def test_the_shares_of_groups_have_a_section_of_their_own(grouped: GroupedEstimate) -> None:
+    words = Outline(report_html(grouped)).words
+    assert grouped.guarantee + " How budgets were used A range means that groups differ." in words
+    assert words.index("How budgets were used") < words.index("Part of every budget that was used to find")
+
+
 def test_what_a_budget_counts_is_told() -> None:
     """The same saturation as in the picture, and none where everyone counts the same."""
     by_budgets = estimated(weighting="budgets")

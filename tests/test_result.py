@@ -457,9 +457,9 @@ def test_it_prints_as_aligned_lines(plan: Plan) -> None:
     assert [line[:18].rstrip() for line in lines if line[0] != " "] == [
         "mean",
         "95 % interval",
+        "holds if",
         "error (std)",
         "population's std",
-        "assumed",
         "whose mean",
         "guarantee",
     ]

@@ -34,6 +34,15 @@ class Bounds(NamedTuple):
         return self.low > -math.inf and self.high < math.inf
 
     @property
+    def unknown_in_words(self) -> str | None:
+        """What could still be given, such as "an upper bound"; None if both bounds are known."""
+        if not self.are_given:
+            return "bounds"
+        if self.are_both_known:
+            return None
+        return "an upper bound" if self.low > -math.inf else "a lower bound"
+
+    @property
     def anchor(self) -> float | None:
         """The bound that distances may be measured from: the lower one if it is known; None if neither is."""
         if not self.are_given:

@@ -13,7 +13,6 @@ from pdpmean.core.interval import interval_content
 from pdpmean.core.promise import Promise
 from pdpmean.core.text import as_table, rounded, short
 from pdpmean.laws.error_law import ErrorLaw, intervals
-from pdpmean.results.assumed_tails import AssumedTails
 from pdpmean.results.mean_estimate import MeanEstimate
 
 __all__ = ["GroupedEstimate"]
@@ -66,6 +65,17 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
     def contradictions(self) -> tuple[str, ...]:
         """Why some groups have no answer although numbers were released for them, each with its groups."""
         return _with_groups({group: estimate.contradictions for group, estimate in self.estimates.items()})
+
+    @property
+    def holds_if(self) -> tuple[str, ...]:
+        """The conditions on which the intervals hold, each once: of unseen subgroups, the largest over all groups."""
+        answers = {group: self.estimates[group] for group in self.answered}
+        tails = [answer.assumed for answer in answers.values() if answer.assumed]
+        worst = max(tails, key=lambda one: one.smallest_visible, default=None)
+        unseen = worst.holds_if("subgroup", "a group") if worst else None
+        return tuple(
+            _each_once({group: unseen if answer.assumed else answer.holds_if for group, answer in answers.items()})
+        )
 
     @property
     def answered(self) -> tuple[Hashable, ...]:
@@ -129,6 +139,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         """Plain numbers and words, ready for JSON, with intervals at this confidence level."""
         return {
             "groups": [_with_interval(row, level) for row in self.rows(level)],
+            "holds_if": list(self.holds_if),
             "private": self.private,
             "guarantee": self.guarantee,
             "shares": {str(group): estimate.shares for group, estimate in self.estimates.items()},
@@ -168,6 +179,10 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         mean = rounded(estimate.mean, estimate.std)
         return str(group), mean, f"{low} to {high}", short(estimate.std), "warning" * bool(estimate.warnings)
 
+    def _conditions(self) -> list[str]:
+        """The conditions on which the intervals hold, directly below the table."""
+        return [f"holds if: {text}" for text in self.holds_if]
+
     def _notes(self) -> list[str]:
         """Refusals, contradictions and warnings below the table: each text once, with the groups that it is about."""
         refused = tuple(_few(list(_with_groups({group: (text,) for group, text in self.refused.items()})), "others"))
@@ -177,14 +192,10 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
     def _facts(self) -> list[str]:
         """What to know about the answers, below the table: each text once, with its groups unless it is about all."""
         answers = {group: self.estimates[group] for group in self.answered}
-        assumed = _assumed_in_words([answer.assumed for answer in answers.values() if answer.assumed])
         rows: dict[str, Mapping[Hashable, str | None]] = {
             "bounds": {group: dict(answer.assumed_rows()).get("bounds") for group, answer in answers.items()},
             "missing": _missing_in_words(answers),
-            "assumed": {
-                group: assumed if answer.assumed else dict(answer.assumed_rows()).get("assumed")
-                for group, answer in answers.items()
-            },
+            "assumed": {group: str(answer.assumed) if answer.assumed else None for group, answer in answers.items()},
             "whose mean": {group: answer.whose_mean for group, answer in answers.items()},
         }
         return [f"{name}: {text}" for name, texts in rows.items() for text in _each_once(texts)]
@@ -204,12 +215,13 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         table = as_table(self._cells(level), right_from=5)
         spending = self.promise.spending
         cost = [f"Cost: {spending}", ""] if spending else []
-        below = [*_paragraph(self._notes()), *_paragraph(self._facts()), *cost, textwrap.fill(self.guarantee, 100)]
-        return "\n".join([*banner, table, "", *below])
+        paragraphs = (self._conditions(), self._notes(), self._facts())
+        below = [line for texts in paragraphs for line in _paragraph(texts)]
+        return "\n".join([*banner, table, "", *below, *cost, textwrap.fill(self.guarantee, 100)])
 
     def _repr_html_(self) -> str:
         head, *body = self._cells()
-        sentences = [f"{text}." for text in (*self._notes(), *self._facts())]
+        sentences = [f"{text}." for text in (*self._conditions(), *self._notes(), *self._facts())]
         return as_html(body, head, " ".join([*sentences, self.guarantee]))
 
 
@@ -245,18 +257,6 @@ def _missing_in_words(answers: Mapping[Hashable, MeanEstimate]) -> dict[Hashable
         if texts[group] and not answer.missing_is_seen
     }
     return texts | dict.fromkeys(unseen, texts[max(unseen, key=lambda group: unseen[group])]) if unseen else texts
-
-
-def _assumed_in_words(assumed: Sequence[AssumedTails]) -> str | None:
-    """What the intervals assume about tails, in one text for all groups; None if they assume nothing."""
-    smallest = {f"{100 * one.smallest_visible:.2g} %": one for one in assumed}
-    if len(smallest) < 2:
-        return next(map(str, smallest.values()), None)
-    least, *_, most = sorted(smallest, key=lambda text: smallest[text].smallest_visible)
-    return (
-        "tails that cannot be seen are ordinary. Distant values that are less than "
-        f"{least} to {most} of a group, depending on the group, would not be seen"
-    )
 
 
 def _each_once(texts: Mapping[Hashable, str | None]) -> list[str]:

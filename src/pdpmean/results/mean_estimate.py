@@ -25,7 +25,7 @@ __all__ = ["LEVELS", "LevelMean", "MeanEstimate"]
 
 LEVELS = (0.8, 0.95, 0.99)  # the confidence levels of the intervals that pictures and reports show together
 
-_ASSUMED_BELL = "the population is bell-shaped. If it is skewed, as wages are, the interval is wrong"
+_HOLDS_IF_BELL = "the population is bell-shaped. If it is skewed, as wages are, the interval is wrong"
 
 
 class LevelMean(NamedTuple):
@@ -112,6 +112,15 @@ class MeanEstimate:
         return bool(self.contradictions)
 
     @property
+    def holds_if(self) -> str | None:
+        """The condition on which the interval holds, in words; None if there is none, or no answer."""
+        if self.contradicted:
+            return None
+        if self.plan.given_shape == "gaussian":
+            return _HOLDS_IF_BELL
+        return self.assumed.holds_if() if self.assumed else None
+
+    @property
     def cost_of_another(self) -> str:
         """What to know before another run, in words."""
         if self.promise.release is not None:
@@ -185,6 +194,7 @@ class MeanEstimate:
         return {
             "mean": None if self.contradicted else self.mean,
             "interval": None if self.contradicted else interval_content(*self.interval(level), level),
+            "holds_if": self.holds_if,
             "contradicted": self.contradicted,
             "contradictions": list(self.contradictions),
             "released_mean": self.released_mean,
@@ -237,15 +247,14 @@ class MeanEstimate:
         bounds = self.plan.bounds
         has_bounds_to_show = bounds.are_given and not self.asked.is_share
         rows = [("bounds", bounds.clipping_in_words)] if has_bounds_to_show else []
-        if self.plan.given_shape == "gaussian":
-            return [*rows, ("assumed", _ASSUMED_BELL)]
         return [*rows, ("assumed", f"{self.assumed}{self._on_wide_interval()}")] if self.assumed else rows
 
     def _on_wide_interval(self) -> str:
         """What would help if most of the error is due to unseen tails; otherwise nothing."""
         if self.tails_std <= math.hypot(self.noise_std, self.sampling_std):
             return ""
-        helps = "more budget" if self.plan.bounds.are_both_known else "bounds or more budget"
+        bound = self.plan.bounds.unknown_in_words
+        helps = f"{bound} or more budget" if bound else "more budget"
         return f". Most of the error is due to such tails: {helps} would make the interval narrower"
 
     def level_rows(self) -> list[tuple[str, str]]:
@@ -287,6 +296,7 @@ class MeanEstimate:
         return [
             ("mean", rounded(self.mean, self.std)),
             (f"{100 * level:.6g} % interval", f"{low} to {high}"),
+            *((("holds if", self.holds_if),) if self.holds_if else ()),
             *self.further_rows(level),
             ("error (std)", f"{short(self.std)}, of which {parts}"),
             ("population's std", short(self.scale, 4)),
