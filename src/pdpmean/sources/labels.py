@@ -54,7 +54,7 @@ def entries_of(column: Iterable[Any], name: str) -> list[Any]:
     """
     held = in_arrow(column)
     if held is not None:
-        return [_object_of(entry) for chunk in held.chunks for entry in chunk]
+        return [entry for chunk in held.chunks for entry in _objects_in(chunk)]
     with suppress(Exception):
         return column.tolist() if hasattr(column, "tolist") else list(column)
     raise InvalidInputError(f"{name} failed while it was being read; convert it to a list to see why", name=name)
@@ -130,6 +130,14 @@ def _holds_text_or_numbers(kind: Any) -> bool:
     from pdpmean.sources.arrow_columns import holds_text_or_numbers
 
     return holds_text_or_numbers(kind)
+
+
+def _objects_in(chunk: Any) -> list[Any]:
+    """The entries of an Arrow array as Python objects; each is the same object, whether or not another one fails."""
+    with suppress(Exception):
+        objects: list[Any] = chunk.to_pylist()
+        return objects
+    return [_object_of(entry) for entry in chunk]
 
 
 def _object_of(entry: Any) -> Any:
