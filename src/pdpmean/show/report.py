@@ -22,7 +22,7 @@ from pdpmean.core.text import rounded, short
 from pdpmean.core.version import VERSION
 from pdpmean.errors import InvalidInputError
 from pdpmean.planning.forecast import ONE_IN_FOUR
-from pdpmean.planning.plan_in_words import STEPS
+from pdpmean.planning.plan_in_words import STEPS, with_unit
 from pdpmean.results.grouped_estimate import GroupedEstimate
 from pdpmean.results.mean_estimate import LEVELS, MeanEstimate
 from pdpmean.show.cost import cost_of, run_of
@@ -253,12 +253,10 @@ def _shares(plans: Sequence[Plan]) -> list[tuple[str, str]]:
 
 
 def _error(plan: Plan) -> str:
-    """The error that one run in four exceeds, and its ratio to the lower bound where the bound applies."""
-    error = plan.half_width(ONE_IN_FOUR)
-    if not plan.in_deviations:
-        return f"{error:.4g} in the values' unit"
-    over = f"{plan.ratio_to_lower_bound:.3g} times the lower bound for every private estimator"
-    return f"{error:.4g} standard deviations, {over}"
+    """The error that one run in four exceeds, and its ratio to the lower bound, if there is one."""
+    error = with_unit(plan, plan.half_width(ONE_IN_FOUR))
+    ratio = plan.ratio_to_lower_bound
+    return error if ratio is None else f"{error}, {ratio:.3g} times the lower bound for every private estimator"
 
 
 # Estimates by group
