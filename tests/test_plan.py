@@ -455,7 +455,7 @@ def test_misses_grow_where_less_weight_is_sure() -> None:
     assert chances[2] > 10 * chances[0]
 
 
-def test_misses_shrink_with_budget_and_with_a_support() -> None:
+def test_misses_shrink_with_budget_and_with_bounds() -> None:
     by_people = [plan_mean({0.5: people}, choices=FIXED).failure_probability() for people in (600, 900, 1500, 2500)]
     assert by_people == sorted(by_people, reverse=True)
     by_budget = [plan_mean({budget: 900}, choices=FIXED).failure_probability() for budget in (0.3, 0.5, 0.8, 1.2)]
