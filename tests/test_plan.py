@@ -253,6 +253,8 @@ def test_a_senseless_clip_width_is_named_as_what_is_wrong(width: float) -> None:
         (TIERS, {"bounds": (0.0, 1.0, 2.0)}, "bounds must be"),
         (TIERS, {"bounds": 3.0}, "bounds must be"),
         (TIERS, {"bounds": ("a", "b")}, "bounds must be"),
+        (TIERS, {"bounds": "01"}, "bounds must be numbers"),
+        (TIERS, {"bounds": (True, 2)}, "bounds must be numbers"),
         (TIERS, {"model": "other"}, "model must be"),
         (TIERS, {"model": "unbounded"}, "needs budget_range"),
     ],
