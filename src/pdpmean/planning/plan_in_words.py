@@ -101,14 +101,14 @@ def _one_in_four_in_words(plan: Plan) -> str:
 def _without_privacy_in_words(plan: Plan) -> str:
     """The error that the plain mean would have without privacy."""
     if plan.whose.are_these_people:
-        return "there would be no error: the mean of the people in the table would be known"
+        return f"there would be no error: the mean of {plan.whose.in_words} would be known"
     return f"the error (std) would be {with_unit(plan, plan.without_privacy)}"
 
 
 def whose_mean(plan: Plan, weighting: WhoCounts) -> str:
     """Whose mean an estimate with this weighting is, in words."""
-    group = "the people in the table" if plan.whose.are_these_people else "the population they come from"
-    return f"{_WHO_COUNTS[weighting]}: the mean of {group}{_without(plan)}"
+    origin = "" if plan.whose.are_these_people else " they come from"
+    return f"{_WHO_COUNTS[weighting]}: the mean of {plan.whose.in_words}{origin}{_without(plan)}"
 
 
 def _without(plan: Plan) -> str:
