@@ -103,6 +103,8 @@ def test_the_answer_comes_with_its_interval_and_promise(estimate: MeanEstimate) 
     low, high = (rounded(end, estimate.std) for end in estimate.interval())
     assert f"Mean {rounded(estimate.mean, estimate.std)}" in words
     assert f"With 95 % confidence, the mean of the population lies between {low} and {high}." in words
+    assert "Each interval contains the mean of the population with the probability on its left." in words
+    assert "Sampling error remains because they are only a sample of the population." in words
     assert estimate.guarantee in words
     assert estimate.whose_mean in words
     assert str(estimate.assumed) in words
@@ -110,6 +112,31 @@ def test_the_answer_comes_with_its_interval_and_promise(estimate: MeanEstimate) 
         assert f"of which {name}{size:.3g}" in words
     assert COMMAND in words
     assert "NOT PRIVATE" not in words
+
+
+def test_the_people_in_the_table_are_named_where_the_mean_is_theirs() -> None:
+    page = Outline(report_html(estimated(target="people")))
+    assert "the mean of the people in the table lies between" in page.words
+    assert "Each interval contains the mean of the people in the table with the probability" in page.words
+    assert "Sampling error remains only as far as people count differently" in page.words
+    for of_a_population in ("the mean of the population", "sample of the population", "lower bound"):
+        assert of_a_population not in page.words
+    answers = np.arange(4000) % 5 < 2
+    share = estimate_mean(answers, 0.5, target="people", randomness=Randomness.seeded(3))
+    assert "the share among the people in the table lies between" in Outline(report_html(share)).words
+
+
+def test_options_are_told(estimate: MeanEstimate, grouped: GroupedEstimate) -> None:
+    for found in (estimate, grouped):
+        words = Outline(report_html(found)).words
+        assert "shapeany" in words
+        assert "weightingauto" in words
+        assert "targetpopulation" in words
+        assert "missingsome" in words
+    others = Outline(report_html(estimated(weighting="budgets", target="people", missing="none"))).words
+    assert "weightingbudgets" in others
+    assert "targetpeople" in others
+    assert "missingnone" in others
 
 
 def test_another_level(estimate: MeanEstimate) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import NamedTuple
 
 from pdpmean.core.text import short
@@ -79,16 +80,26 @@ def check_bounds(bounds: GivenBounds | None) -> Bounds:
         return UNKNOWN
     try:
         low, high = bounds
-        found = Bounds(-math.inf if low is None else float(low), math.inf if high is None else float(high))
+        found = Bounds(_end(low, unknown=-math.inf), _end(high, unknown=math.inf))
     except (OverflowError, TypeError, ValueError):
         found = Bounds(math.nan, math.nan)
     if not found.low < found.high:
         raise InvalidInputError(
-            f"bounds must be (low, high) with low < high, and None for an end that is not known; got {bounds!r}",
+            "bounds must be numbers (low, high) with low < high, and None for an end that is not known; "
+            f"got {bounds!r}",
             name="bounds",
             value=bounds,
         )
     return found
+
+
+def _end(end: object, *, unknown: float) -> float:
+    """One of two bounds as a double; raises for text and booleans, which are no numbers even if they look like some."""
+    if end is None:
+        return unknown
+    if isinstance(end, bool) or not isinstance(end, Real):
+        raise TypeError
+    return float(end)
 
 
 def check_fine_enough(bounds: Bounds) -> None:

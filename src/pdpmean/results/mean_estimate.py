@@ -58,7 +58,7 @@ class LevelMean(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class MeanEstimate:
-    """An estimate of a population's mean. Prints itself; `to_dict` gives it as plain numbers and words."""
+    """An estimate of a mean. Prints itself; `to_dict` gives it as plain numbers and words."""
 
     released_mean: float
     """The number that was released as the mean: the estimate, unless there is no answer."""
@@ -99,7 +99,7 @@ class MeanEstimate:
         return math.nan if self.contradicted else self.released_mean
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The interval that contains the population's mean with probability `level`, if the assumptions hold.
+        """The interval that contains the true mean with probability `level`, if the assumptions hold.
 
         Both ends are NaN if there is no answer.
         """
