@@ -616,7 +616,7 @@ def quartile_of_errors(tiers: dict[float, int], plan_options: dict[str, Any], ru
         found = pdpmean.estimate_mean(
             values, budgets, shape="gaussian", randomness=Randomness.seeded(seed), **plan_options
         )
-        errors.append(abs(found.mean - 5.0) / 2.0)
+        errors.append(abs(found.released_mean - 5.0) / 2.0)
     return float(np.quantile(errors, 0.75))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Real
 from typing import NamedTuple
 
+from pdpmean.core.numbers import public_number
 from pdpmean.core.text import short
 from pdpmean.errors import InvalidInputError
 
@@ -80,7 +80,10 @@ def check_bounds(bounds: GivenBounds | None) -> Bounds:
         return UNKNOWN
     try:
         low, high = bounds
-        found = Bounds(_end(low, unknown=-math.inf), _end(high, unknown=math.inf))
+        found = Bounds(
+            -math.inf if low is None else public_number(low),
+            math.inf if high is None else public_number(high),
+        )
     except (OverflowError, TypeError, ValueError):
         found = Bounds(math.nan, math.nan)
     if not found.low < found.high:
@@ -91,15 +94,6 @@ def check_bounds(bounds: GivenBounds | None) -> Bounds:
             value=bounds,
         )
     return found
-
-
-def _end(end: object, *, unknown: float) -> float:
-    """One of two bounds as a double; raises for text and booleans, which are no numbers even if they look like some."""
-    if end is None:
-        return unknown
-    if isinstance(end, bool) or not isinstance(end, Real):
-        raise TypeError
-    return float(end)
 
 
 def check_fine_enough(bounds: Bounds) -> None:
