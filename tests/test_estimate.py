@@ -243,7 +243,7 @@ def test_of_a_bell_incomes_nearly_always_warn_and_hours_do_not() -> None:
     assert warned["hours"] <= 3
 
 
-EQUAL = "many values seem to be equal, or nearly so: use shape='any'"
+EQUAL = "many values seem to be equal, or nearly so"
 
 
 @pytest.mark.parametrize("options", [{}, UNBOUNDED], ids=["bounded", "unbounded"])

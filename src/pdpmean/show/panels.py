@@ -177,7 +177,9 @@ def draw_intervals(axes: Axes, estimate: MeanEstimate, levels: Iterable[float] =
 
 def draw_no_answer(axes: Axes, estimate: MeanEstimate) -> None:
     """A text that says why there is no answer; it has no number that could be taken for a mean."""
-    sentences = [f"{text}." for text in (*estimate.contradictions, estimate.cost_of_another)]
+    advice = (f"what to do next: {text}" for text in estimate.advice)
+    cost = f"before another run: {estimate.cost_of_another}"
+    sentences = [f"{text}." for text in (*estimate.contradictions, *advice, cost)]
     axes.text(0.0, 1.0, "\n\n".join(textwrap.fill(text, 90) for text in sentences), va="top", transform=axes.transAxes)
     axes.set_axis_off()
 

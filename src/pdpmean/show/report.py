@@ -23,7 +23,7 @@ from pdpmean.core.version import VERSION
 from pdpmean.errors import InvalidInputError
 from pdpmean.planning.forecast import ONE_IN_FOUR
 from pdpmean.planning.plan_in_words import STEPS, with_unit
-from pdpmean.results.grouped_estimate import GroupedEstimate
+from pdpmean.results.grouped_estimate import LEVEL_HEAD, GroupedEstimate
 from pdpmean.results.mean_estimate import LEVELS, MeanEstimate
 from pdpmean.show.cost import cost_of, run_of
 from pdpmean.show.figures import Figures
@@ -119,6 +119,8 @@ def _common(estimate: MeanEstimate | GroupedEstimate, command: str | None) -> Co
         "private": estimate.private,
         "warnings": estimate.warnings,
         "contradictions": estimate.contradictions,
+        "advice": estimate.advice,
+        "cost_of_another": estimate.cost_of_another,
         "guarantee": estimate.guarantee,
         "style": _style(),
         "command": command.split() if command else [],
@@ -177,7 +179,6 @@ def _no_answer(estimate: MeanEstimate) -> Context:
     return {
         "title": f"{estimate.asked.in_words}: no answer",
         "what": estimate.asked.in_words,
-        "next": estimate.cost_of_another,
         "released": rounded(estimate.released_mean, estimate.std),
         "method": _method(estimate, estimate.plan),
         "planned": _planned(estimate.plan),
@@ -298,12 +299,16 @@ def _estimates_by_group(grouped: GroupedEstimate, level: float) -> Context:
         "quantity": quantity,
         "count": count,
         "level": _percent(level),
-        "refused": _without_answer(grouped),
+        "answered": bool(grouped.answered),
+        "without_answer": _without_answer(grouped),
         "method": _method(grouped, _plan(grouped)),
         "drawn": figures.drawn,
-        "rows": [_group(grouped, group, ends.get(group, ())) for group in grouped.groups],
+        "rows": [_group(grouped, group, ends.get(group)) for group in grouped.groups],
         "shares": _shares([one.plan for one in grouped.estimates.values()]),
         "head": ("group", *["people"] * _has_people(grouped), quantity, f"{_percent(level)} from", "to", "error (std)"),
+        "percentages": _percentages(grouped, ends),
+        "levels": grouped.level_rows(),
+        "level_head": LEVEL_HEAD,
     }
 
 
@@ -319,10 +324,20 @@ def _has_people(grouped: GroupedEstimate) -> bool:
     return grouped.promise.model.budgets_are_public
 
 
-def _group(grouped: GroupedEstimate, group: Hashable, ends: tuple[float, ...]) -> list[str]:
+def _percentages(grouped: GroupedEstimate, ends: dict[Hashable, tuple[float, float]]) -> list[tuple[str, ...]]:
+    """Means between 0 and 1 and their intervals as percentages; none for shares, which are in percent by themselves."""
+    answers = {group: grouped.estimates[group] for group in grouped.answered}
+    return [
+        (str(group), *answer.in_percent(ends[group]))
+        for group, answer in answers.items()
+        if answer.is_between_0_and_1 and not answer.asked.is_share
+    ]
+
+
+def _group(grouped: GroupedEstimate, group: Hashable, ends: tuple[float, float] | None) -> list[str]:
     """The row of a group in the table."""
     name = str(group)
-    if group in grouped.refused:
+    if ends is None:
         return [name, f"refused: {grouped.refused[group]}"]
     estimate = grouped.estimates[group]
     if estimate.contradicted:
