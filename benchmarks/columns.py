@@ -354,7 +354,7 @@ def draw_figure(rows: Sequence[Row], path: Path) -> None:
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(-0.7, len(names) - 0.3)
     label_axes(axes, "error that one run in four exceeds, over that without privacy; at the right, coverage", "")
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="upper right")
     figure.savefig(path)
 
 
