@@ -64,6 +64,7 @@ def two_levels(model: Model, *, edge: float = 1.2, caps: tuple[float, float] = (
         score_by_people=ones,
         score_by_weight=ones,
         unevenness=ones,
+        mean_weight_error=ones,
     )
 
 
