@@ -138,7 +138,7 @@ def _conclude(
         half * np.sqrt(sampling),
         half * np.sqrt(variance + cut.second_moment),
         sums.missing.means / sums.total,
-        np.minimum(_SEEN / sums.present, 1.0),
+        np.minimum(np.maximum(_SEEN / sums.present, _seen_in_histogram(readings)), 1.0),
     )
     rows = zip(*(column.tolist() for column in columns), strict=True)
     for row, points_of_group, codes in zip(rows, points, _contradictions(readings, sums), strict=True):
