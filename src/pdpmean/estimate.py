@@ -19,7 +19,7 @@ from pdpmean.core.asked import Asked
 from pdpmean.core.bounds import GivenBounds
 from pdpmean.core.checks import TIERS_HINT, BudgetColumn, tier_budgets
 from pdpmean.core.choices import Choices, GivenShape, MissingName
-from pdpmean.core.likely_budgets import doubtful_budgets
+from pdpmean.core.likely_budgets import warning_of_budgets
 from pdpmean.core.losses import Loss, losses_of
 from pdpmean.core.model import ModelName
 from pdpmean.core.options import GivenOptions, Options, check_options
@@ -257,8 +257,8 @@ def estimate_mean(
 
 def _warn_of_budgets(counted: Sequence[Held], options: Options) -> None:
     """Warn, before anything is drawn, if public budgets do not look like budgets."""
-    doubts = (doubtful_budgets(options.model, held.lows, held.counts) for held in counted)
-    text = next((doubt for doubt in doubts if doubt), None)
+    warnings_by_group = (warning_of_budgets(options.model, held.lows, held.counts) for held in counted)
+    text = next(filter(None, warnings_by_group), None)
     if text:
         warnings.warn(text, BudgetWarning, stacklevel=3)
 
@@ -287,7 +287,7 @@ def _explain_refusals(
         return
     for outcome in outcomes:
         if isinstance(outcome, InsufficientBudgetError):
-            outcome.adding(f"Budgets that are not numbers are left out; {TIERS_HINT}")
+            outcome.add_sentence(f"Budgets that are not numbers are left out; {TIERS_HINT}")
 
 
 def _raise_if_refused(

@@ -14,7 +14,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from pdpmean.core.likely_budgets import LARGE_GRANT, doubt
+from pdpmean.core.likely_budgets import LARGE_GRANT, warning_of_counts
 from pdpmean.errors import BudgetWarning, InvalidInputError
 from pdpmean.ledger import queries
 from pdpmean.ledger.amount import Amount
@@ -180,7 +180,7 @@ def _warn_of_grants(transaction: Transaction) -> None:
     counts = transaction.row(_COUNT_UNLIKELY)
     assert counts is not None
     large, whole_numbers, others, people, largest = counts
-    if text := doubt(large, people, 0 if others else whole_numbers, largest):
+    if text := warning_of_counts(large, people, 0 if others else whole_numbers, largest):
         warnings.warn(text, BudgetWarning, stacklevel=5)
 
 

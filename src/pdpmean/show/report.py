@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pdpmean.core.asked import NAMELESS
 from pdpmean.core.checks import check_probability
 from pdpmean.core.choices import ASSUMPTIONS
-from pdpmean.core.files import PAGES, check_is_new, replacing
+from pdpmean.core.files import PAGE_SUFFIXES, check_is_new, replacing
 from pdpmean.core.html import environment
 from pdpmean.core.text import rounded, short
 from pdpmean.core.version import VERSION
@@ -76,7 +76,7 @@ def write_report(
     check_is_new(path, overwrite=overwrite)
     text = report_html(estimate, command=command, level=level)
     try:
-        with replacing(Path(path), PAGES) as part:
+        with replacing(Path(path), PAGE_SUFFIXES) as part:
             part.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         message = f"cannot write {os.fspath(path)}: {error.strerror}"
