@@ -570,9 +570,9 @@ GRANTED = [2.0, 1.5, 0.0, 4.0]  # below the range: left out; above it: its upper
 
 
 @each_share
-@pytest.mark.parametrize("thinning", [1e9, 0.5], ids=["all", "thinned"])
-def test_unbounded_over_everyone_who_may_join_or_leave(thinning: float, share: Fraction) -> None:
-    losses = joining_losses(MIXED, fixed_plan(UNBOUNDED, thinning=thinning, share=share))
+@pytest.mark.parametrize("keep_density", [1e9, 0.5], ids=["all", "thinned"])
+def test_unbounded_over_everyone_who_may_join_or_leave(keep_density: float, share: Fraction) -> None:
+    losses = joining_losses(MIXED, fixed_plan(UNBOUNDED, keep_density=keep_density, share=share))
     assert all(spent <= share * granted + EXACT for spent, granted in zip(losses, GRANTED, strict=True))
     assert losses[2] == 0
     assert losses[0] >= 0.5 * share * GRANTED[0]
@@ -621,20 +621,20 @@ def test_what_the_cap_on_the_sum_leaves_is_spent_in_locating_and_only_once(share
     assert severe_loss(in_both, plan=plan) > share * (1.5 + 0.1)
 
 
-@pytest.mark.parametrize("thinning", [1e9, 0.5], ids=["all", "thinned"])
+@pytest.mark.parametrize("keep_density", [1e9, 0.5], ids=["all", "thinned"])
 @pytest.mark.parametrize("budgets", [[0.0, 1.5, math.inf], [1.0, 2.0, 3.0]], ids=["extreme", "plain"])
-def test_bounded_on_every_small_data_set(budgets: list[float], thinning: float) -> None:
-    losses = replacing_losses(budgets, [-FAR, 1.0, MISSING, FAR], fixed_plan(BOUNDED, thinning=thinning))
+def test_bounded_on_every_small_data_set(budgets: list[float], keep_density: float) -> None:
+    losses = replacing_losses(budgets, [-FAR, 1.0, MISSING, FAR], fixed_plan(BOUNDED, keep_density=keep_density))
     assert all(spent <= budget + EXACT for spent, budget in zip(losses, budgets, strict=True))
     assert all(spent >= 0.5 * budget for spent, budget in zip(losses, budgets, strict=True) if budget < 4)
     assert losses[0] > 0 or budgets[0] == 0
 
 
 @each_share_below_1
-@pytest.mark.parametrize("thinning", [1e9, 0.5], ids=["all", "thinned"])
-def test_bounded_at_a_share_of_every_budget(thinning: float, share: Fraction) -> None:
+@pytest.mark.parametrize("keep_density", [1e9, 0.5], ids=["all", "thinned"])
+def test_bounded_at_a_share_of_every_budget(keep_density: float, share: Fraction) -> None:
     budgets = [1.5, 3.0]
-    plan = fixed_plan(BOUNDED, thinning=thinning, share=share)
+    plan = fixed_plan(BOUNDED, keep_density=keep_density, share=share)
     losses = replacing_losses(budgets, [-FAR, 1.0, FAR], plan, centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS)
     for spent, budget in zip(losses, budgets, strict=True):
         assert 0.5 * share * budget <= spent <= share * budget + EXACT
@@ -701,7 +701,7 @@ def test_kept_weights_raised_too_far_are_caught_in_the_whole() -> None:
     run = partial(
         joining_losses,
         people,
-        fixed_plan(UNBOUNDED, thinning=0.5, clip_half_width=NARROW, weight_cap=1.5 / 4),
+        fixed_plan(UNBOUNDED, keep_density=0.5, clip_half_width=NARROW, weight_cap=1.5 / 4),
         centers=SEVERE_CENTERS,
         spreads=SEVERE_SPREADS,
     )
@@ -719,7 +719,7 @@ def test_a_branch_on_the_number_of_survivors_is_caught() -> None:
         replacing_losses,
         budgets,
         domain,
-        fixed_plan(BOUNDED, thinning=0.5),
+        fixed_plan(BOUNDED, keep_density=0.5),
         centers=SEVERE_CENTERS,
         spreads=SEVERE_SPREADS,
     )

@@ -16,7 +16,7 @@ from scipy.special import expit
 from pdpmean.core.options import Options
 from pdpmean.laws.clipped_normal import centered
 from pdpmean.laws.simplex import find_least
-from pdpmean.planning.forecast import ONE_IN_FOUR, ClipEffect, Forecast, LocatingForecaster
+from pdpmean.planning.forecast import ONE_IN_FOUR, CenterAndScaleForecaster, ClipEffect, Forecast
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
 from pdpmean.planning.prediction import WeightSums, product_error, tent_error, tent_trust
@@ -36,7 +36,7 @@ _NARROWEST = 0.3  # the smallest half width of the clip, in standard deviations
 
 
 @dataclass(frozen=True)
-class GaussianPlanner(LocatingForecaster, Planner):
+class GaussianPlanner(CenterAndScaleForecaster, Planner):
     """Searches for the shares of centre and scale, and the clip, that have the least predicted error."""
 
     shape = "gaussian"
