@@ -396,7 +396,7 @@ def test_missing_and_far_values_are_in_no_other_sum() -> None:
     assert (inside.values, inside.counted, inside.extra) == (weight * STEPS, weight, weight * STEPS)
     assert not any(missing.far + inside.far)
     assert [cell for cell, weight in enumerate(far.far) if weight] == [0]  # of those below, which come first
-    assert missing.everybody == far.everybody == inside.everybody == weight
+    assert missing.total_weight == far.total_weight == inside.total_weight == weight
 
 
 def test_small_budgets_of_any_shape_keep_the_noise_inside_its_limit() -> None:

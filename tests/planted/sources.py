@@ -68,9 +68,9 @@ BUGS = (
     Bug(
         name="a file is read again if fewer were set aside than there is room for",
         file="passes/reserve.py",
-        text="        everybody = int(self._seen.sum())\n",
-        replacement="""        everybody = int(self._seen.sum())
-        if sum(part.first.size for part in parts) < min(self._room, everybody):
+        text="        all_records = int(self._seen.sum())\n",
+        replacement="""        all_records = int(self._seen.sum())
+        if sum(part.first.size for part in parts) < min(self._room, all_records):
             return None
 """,
         caught_by=(f"{_FEW}[Parquet-enough is set aside-together]",),
