@@ -113,8 +113,8 @@ class Population:
                 budget_range=self.budget_range,
                 randomness=randomness,
             )
-        (held,) = count_budgets(ArraySource(self.budgets, self.budgets), BOUNDED)
-        planned = [Group(held, make_plan(public_census(held), Options(shape="gaussian")))]
+        (cells,) = count_budgets(ArraySource(self.budgets, self.budgets), BOUNDED)
+        planned = [Group(cells, make_plan(public_census(cells), Options(shape="gaussian")))]
 
         def run(values: Floats, randomness: Randomness) -> MeanEstimate:
             source = ArraySource(values, self.budgets)

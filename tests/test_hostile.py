@@ -267,9 +267,9 @@ def test_arithmetic_says_nothing_about_an_entry(entry: float, model: str, shape:
     source = ArraySource(values, budgets)
     plan = plan_mean({BUDGET: PEOPLE}, **SHAPES[shape], **MODELS[model])
     with np.errstate(all="raise"):
-        (held,) = count_budgets(source, plan.model)
+        (cells,) = count_budgets(source, plan.model)
         randomness = Randomness.seeded(1)
-        squared = weight_squares([Group(held, plan)], randomness)
+        squared = weight_squares([Group(cells, plan)], randomness)
         located = locate(source, squared, randomness)
         average(source, located, randomness)
 

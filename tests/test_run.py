@@ -149,9 +149,9 @@ def test_everybody_is_in_one_row_and_loses_no_more_than_it_says(
     budgets: Sequence[float], known: bool, spent: Fraction
 ) -> None:
     column = np.array(budgets)
-    (held,) = count_budgets(ArraySource(column, column), BOUNDED)
+    (cells,) = count_budgets(ArraySource(column, column), BOUNDED)
     used = [0.0 if budget < 2.0**-40 else budget for budget in budgets]
-    rows = losses_of(held.cells(BOUNDED), spent, used if known else ())
+    rows = losses_of(cells.budget_ranges(BOUNDED), spent, used if known else ())
     assert len(rows) <= 12
     assert sum(row.people for row in rows) == len(budgets)
     for budget in used:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from located import private_median
-from rules import group_at, held_by, holders, thinning_of
+from rules import cell_counts_of, group_at, holders, thinning_of
 
 from exact.enumeration import Law, collapsed, law, loss, removal_losses, replacement_losses
 from exact.pipeline import (
@@ -58,7 +58,7 @@ from pdpmean.laws.lattice import Lattice, double_of, keys_of
 from pdpmean.passes import reserve, summing
 from pdpmean.passes import thinning as diffusion
 from pdpmean.passes.batch import Batch
-from pdpmean.passes.cells import Held
+from pdpmean.passes.cells import CellCounts
 from pdpmean.passes.thinning import Thinning
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.prediction import NEAR
@@ -71,8 +71,8 @@ from pdpmean.release.locate import locate_kept
 from pdpmean.release.private_median import integer_weights
 
 
-def held(present: Sequence[Person], model: Model) -> Held:
-    return held_by(np.array([budget for _, budget in present]), model)
+def cell_counts(present: Sequence[Person], model: Model) -> CellCounts:
+    return cell_counts_of(np.array([budget for _, budget in present]), model)
 
 
 # --- census -------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ ALLOWED = [0.0, 1.0, 3.9, 4.0, 16.0, 16.0, 0.0]
 def census_losses(share: Fraction = USED["whole"]) -> list[float]:
     def counts(present: tuple[Person, ...]) -> Law:
         options = Options(WIDE, share=share)
-        return law(lambda r: census.take_census([held(present, WIDE)], options, r), released=True)
+        return law(lambda r: census.take_census([cell_counts(present, WIDE)], options, r), released=True)
 
     losses = removal_losses(counts, HOLDERS)
     return [losses[person] for person in HOLDERS]
@@ -113,7 +113,7 @@ def test_census_noise_of_one_unit_too_few_is_caught() -> None:
 
 def squares_losses(plan: Plan) -> list[float]:
     def release(present: tuple[Person, ...]) -> Law:
-        return law(lambda r: squares.noisy_squares(held(present, WIDE), plan, r), released=True)
+        return law(lambda r: squares.noisy_squares(cell_counts(present, WIDE), plan, r), released=True)
 
     losses = removal_losses(release, HOLDERS)
     return [losses[person] for person in HOLDERS]

@@ -145,7 +145,7 @@ def test_a_record_in_two_levels_is_caught() -> None:
 
 def from_the_largest_budget(group: Group) -> tuple[float, ...]:
     """Levels that begin where private budgets have it."""
-    return (float(group.held.lows.max(initial=0.0)),)
+    return (float(group.cells.lows.max(initial=0.0)),)
 
 
 def test_levels_that_follow_private_budgets_are_caught() -> None:

@@ -83,7 +83,7 @@ def test_a_column_of_this_type_has_its_bounds(name: str) -> None:
     )
     assert "as a percentage" in str(found)
     assert "count as" not in str(found)
-    assert found.asked.in_words == "Share of True"
+    assert found.question.in_words == "Share of True"
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -91,7 +91,7 @@ def test_so_has_one_of_a_table(name: str, tmp_path: Path) -> None:
     found = estimated(TABLES[name](tmp_path), value="member", budget="epsilon")
     assert found.plan.bounds == (0.0, 1.0)
     assert same(found, ENTRIES)
-    assert found.asked.in_words == "Share of member = True"
+    assert found.question.in_words == "Share of member = True"
 
 
 @pytest.mark.parametrize("name", UNTYPED)

@@ -49,7 +49,7 @@ def keep_all(groups: int | None) -> Thinning:
 
 def counted(source: Source) -> list[tuple[float, ...]]:
     """The lower ends of the cells that each group holds, one for every record."""
-    return [tuple(np.repeat(held.lows, held.counts).tolist()) for held in count_budgets(source, BOUNDED)]
+    return [tuple(np.repeat(cells.lows, cells.counts).tolist()) for cells in count_budgets(source, BOUNDED)]
 
 
 def summed(source: Source) -> list[tuple[int, int, int]]:

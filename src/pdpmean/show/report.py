@@ -13,11 +13,11 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pdpmean.core.asked import NAMELESS
 from pdpmean.core.checks import check_probability
 from pdpmean.core.choices import ASSUMPTIONS
 from pdpmean.core.files import PAGE_SUFFIXES, check_is_new, replacing
 from pdpmean.core.html import environment
+from pdpmean.core.question import NAMELESS
 from pdpmean.core.text import rounded, short
 from pdpmean.core.version import VERSION
 from pdpmean.errors import InvalidInputError
@@ -147,12 +147,12 @@ def _one_estimate(estimate: MeanEstimate, level: float) -> Context:
         return _no_answer(estimate)
     mean = estimate.shown(estimate.mean)
     low, high = map(estimate.shown, estimate.interval(level))
-    what = estimate.asked.in_words
+    what = estimate.question.in_words
     return {
         "title": f"{what}: {mean}",
         "what": what,
         "mean": mean,
-        "quantity": "share in" if estimate.asked.is_share else "mean of",
+        "quantity": "share in" if estimate.question.is_share else "mean of",
         "level": _percent(level),
         "low": low,
         "high": high,
@@ -165,8 +165,8 @@ def _one_estimate(estimate: MeanEstimate, level: float) -> Context:
 def _no_answer(estimate: MeanEstimate) -> Context:
     """The variables where the released numbers contradict the assumptions: no mean and no intervals."""
     return {
-        "title": f"{estimate.asked.in_words}: no answer",
-        "what": estimate.asked.in_words,
+        "title": f"{estimate.question.in_words}: no answer",
+        "what": estimate.question.in_words,
         "next": estimate.cost_of_another,
         "released": rounded(estimate.released_mean, estimate.std),
         "method": _method(estimate, estimate.plan),
@@ -208,7 +208,7 @@ def _certainty(estimate: MeanEstimate, level: float) -> Context:
             ("error (std)", estimate.shown_error(estimate.std)),
             *((f"of which {name}", estimate.shown_error(size)) for name, size in estimate.error_parts.items()),
             ("population's std", short(estimate.scale, 4)),
-            *(estimate.missing_rows() if estimate.asked.is_share else estimate.further_rows(level)),
+            *(estimate.missing_rows() if estimate.question.is_share else estimate.further_rows(level)),
             *estimate.assumed_rows(),
             ("whose mean", estimate.whose_mean),
             *estimate.level_rows(),
@@ -276,11 +276,11 @@ def _estimates_by_group(grouped: GroupedEstimate, level: float) -> Context:
         height=0.9 + 0.3 * len(grouped.groups),
     )
     ends = grouped.intervals(level)
-    asked = next((one.asked for one in grouped.estimates.values()), NAMELESS)
-    quantity = "share" if asked.is_share else "mean"
+    question = next((one.question for one in grouped.estimates.values()), NAMELESS)
+    quantity = "share" if question.is_share else "mean"
     return {
-        "title": f"{asked.in_words} in {count}",
-        "what": asked.in_words,
+        "title": f"{question.in_words} in {count}",
+        "what": question.in_words,
         "quantity": quantity,
         "count": count,
         "level": _percent(level),

@@ -151,7 +151,7 @@ class SparkSource(Source):
             counts = found["count"].to_numpy()
             self._check_budgets(int(counts[wrong].sum()))
             if rule.model.budgets_are_public:
-                rule.granted.note(np.concatenate([found[end].to_numpy() for end in ("least", "most")]))
+                rule.distinct_budgets.note(np.concatenate([found[end].to_numpy() for end in ("least", "most")]))
             table = np.zeros(rule.shape, dtype=np.int64)
             np.add.at(table, (self._codes(found), cells), counts)
             if rule.summed:
