@@ -163,7 +163,7 @@ def test_sums_against_python_integers(model: object) -> None:
     ("value", "near"),
     [(5.0, True), (5.5, False), (math.nextafter(4.5, 0), False), (4.6, True), (math.nan, False), (math.inf, False)],
 )
-def test_near_by_hand(value: float, near: bool) -> None:
+def test_near_values_and_tents_by_hand(value: float, near: bool) -> None:
     # An eighth of 4 on either side of 5; a missing value is not near, and has no tent either.
     clip = clip_of(BOUNDED, Fraction(1, 2), 1.0, 5.0, 4.0, STEPS // 8)
     weight = int(clip_weights(clip, np.array([1.0]))[0])

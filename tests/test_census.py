@@ -99,7 +99,7 @@ def test_the_expected_census_of_many_at_an_end_of_the_range(budget: float) -> No
 
 
 @pytest.mark.parametrize("count", [-1, math.nan, math.inf])
-def test_a_tier_has_people(count: float) -> None:
+def test_a_tier_must_have_0_or_more_people(count: float) -> None:
     with pytest.raises(InvalidInputError, match="0 or more people"):
         census_of_tiers({0.5: count}, BOUNDED, SHARE)
 
@@ -194,7 +194,7 @@ def test_budgets_outside_the_range() -> None:
 @pytest.mark.parametrize(
     "budget_range", [(0.5, 0.5), (2.0**-40, 2.0**-40), (1e-6, 1e-5), (2.0**-40, 2.0**40), (3.0, 1e300)]
 )
-def test_any_range_will_do(budget_range: tuple[float, float]) -> None:
+def test_the_noisy_census_is_finite_for_every_public_range(budget_range: tuple[float, float]) -> None:
     model = make_model("unbounded", budget_range)
     census = noisy_census(cell_counts(np.full(10, budget_range[0]), model), model, SHARE, Randomness.seeded(1))
     assert math.isfinite(census.profile.total)

@@ -20,7 +20,7 @@ from pdpmean.study.compare import METHODS, compare, standard_normals
 TIERS = {0.1: 2000, 0.5: 1500, 1.0: 500}
 
 
-def test_it_repeats_and_another_seed_differs() -> None:
+def test_a_seed_repeats_a_comparison_and_another_seed_differs() -> None:
     first, again, other = (compare(TIERS, runs=2, seed=seed) for seed in (3, 3, 4))
     assert first == again
     assert first.methods[0].errors != other.methods[0].errors
@@ -109,7 +109,7 @@ def test_rows_are_over_the_lower_bound() -> None:
     assert found.to_dict()["methods"] == found.rows()
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported_after_every_run() -> None:
     told: list[tuple[str, int, int | None]] = []
     compare({0.5: 1000}, runs=3, methods=["oracle"], progress=lambda *step: told.append(step))
     assert told == [("run", 1, 3), ("run", 2, 3), ("run", 3, 3)]

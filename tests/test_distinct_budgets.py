@@ -33,14 +33,14 @@ def noted(*batches: Floats) -> DistinctBudgets:
 
 
 @given(st.lists(st.lists(st.integers(0, 14), min_size=1, max_size=30), min_size=1, max_size=4))
-def test_few_are_all_of_them_and_the_largest_is_the_largest(batches: list[list[int]]) -> None:
+def test_few_distinct_budgets_are_all_kept_and_the_largest_always_is(batches: list[list[int]]) -> None:
     distinct = noted(*(np.array(batch, dtype=np.float64) for batch in batches))
     everything = {float(budget) for batch in batches for budget in batch}
     assert distinct.few == (everything if len(everything) <= MOST_DISTINCT else set())
     assert distinct.largest == max(everything)
 
 
-def test_large_batches_are_looked_through_as_small_ones_are() -> None:
+def test_the_compiled_search_for_new_budgets_is_that_of_numpy() -> None:
     budgets = RNG.choice(TIERS, size=100_000)
     distinct = noted(budgets, np.append(budgets, 0.25))
     assert distinct.few == {*TIERS, 0.25}
@@ -73,14 +73,14 @@ def test_cells_of_few_budgets_are_exact(groups: int | None) -> None:
     ]
 
 
-def test_two_budgets_of_one_cell_are_not() -> None:
+def test_cells_with_two_budgets_are_not_exact() -> None:
     ((low, high, people),) = cell_counts_from(np.array([0.1, 0.1001])).budget_ranges(BOUNDED)
     assert low < 0.1
     assert (high, people) == (0.1001, 2)
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_nobody_is_told_to_have_lost_more_than_they_grant(grouped: bool) -> None:
+def test_stated_losses_never_exceed_the_budgets(grouped: bool) -> None:
     options: dict[str, Any] = {"by": np.full(VALUES.size, "a"), "groups": ["a"]} if grouped else {}
     for budgets, losses in ((BUDGETS, TIERS), (np.where(BUDGETS == 1, 0.97531, BUDGETS), [0.1, 0.5, 0.97531])):
         rows = estimate_mean(VALUES, budgets, **options).to_dict()["losses"]

@@ -11,9 +11,9 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from messages import messages_of
 from numpy.typing import NDArray
 from rules import batch_of, compiled, table_of
-from said import said
 from scipy.special import ndtr
 
 from pdpmean import Choices, InvalidInputError, MeanEstimate, Randomness, estimate_mean, plan_mean, plot
@@ -386,7 +386,7 @@ def test_the_mean_of_everyone_where_the_well_paid_grant_little(shape: dict[str, 
         assert abs(found.released_mean - 50.0) < 4 * found.std
         assert found.levels_differ
         assert found.contradicted == ("shape" in shape)  # all together they are no bell
-        assert any("people with smaller budgets have higher values" in text for text in said(found))
+        assert any("people with smaller budgets have higher values" in text for text in messages_of(found))
         assert found.levels[0].mean > found.levels[-1].mean + 3
         assert found.contradicted or "budget 0.1" in str(found)
     biased = found_of(values, budgets, weighting="budgets", **shape, **model)

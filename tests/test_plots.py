@@ -123,7 +123,7 @@ def test_with_many_budgets_few_are_marked() -> None:
     assert np.allclose(marked, np.quantile(budgets, (np.arange(40) + 0.5) / 40), rtol=0.02)
 
 
-def test_public_people_are_drawn_too() -> None:
+def test_a_plan_with_public_people_is_drawn_by_their_number() -> None:
     plan = plan_mean({0.1: 9800, math.inf: 200})
     errors, weights = plot(plan).axes
     assert errors.get_xlabel() == "number of people, relative to the present number"
@@ -274,7 +274,7 @@ def test_one_comparison_is_a_row_a_method() -> None:
     assert axes.get_xscale() == "log"
 
 
-def test_a_comparison_shows_how_sure_each_error_is() -> None:
+def test_a_comparison_shows_an_interval_for_each_error() -> None:
     errors = tuple(float(number) for number in range(1, 101))
     found = Comparison((Simulated("pdpmean", errors, 0),), 10.0, "bounded", 1000, 100, 10.0, 0)
     (axes,) = plot(found).axes
@@ -285,7 +285,7 @@ def test_a_comparison_shows_how_sure_each_error_is() -> None:
 
 
 @pytest.mark.parametrize("ratio", [math.inf, math.nan, 0.0])
-def test_nobody_answered(ratio: float) -> None:
+def test_a_method_without_an_answer_is_drawn_as_such(ratio: float) -> None:
     (axes,) = plot(compared(10, {"paper": ratio})).axes
     assert texts(axes) == ["no answer"]
 

@@ -170,7 +170,7 @@ def test_what_a_loss_means_is_what_a_factor_does_to_even_odds() -> None:
 # The report
 
 
-def test_a_report_tells_it() -> None:
+def test_a_report_shows_the_run() -> None:
     found = estimate_mean(FRAME, value="hours", budget="tier", tiers=TIERS, purpose="hours at <work>", analyst="Ada")
     page = report_html(found)
     assert found.promise.run is not None

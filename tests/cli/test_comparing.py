@@ -16,7 +16,7 @@ from .conftest import Run
 TIERS, PEOPLE = "0.1:2000,1:500", {0.1: 2000, 1.0: 500}
 
 
-def test_the_table(run: Run) -> None:
+def test_the_table_has_a_line_per_method(run: Run) -> None:
     found = run("compare", "--tiers", TIERS, "--runs", 2)
     assert (found.exit_code, found.stderr) == (0, "")
     table = found.stdout.split("\n\n")[1].splitlines()
@@ -55,6 +55,6 @@ def test_refusals_are_no_answer(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
     assert (row["error"], row["misses"], row["refused"]) == (None, None, 1.0)
 
 
-def test_a_figure_is_drawn(run: Run, tmp_path: Path) -> None:
+def test_plot_writes_a_figure(run: Run, tmp_path: Path) -> None:
     assert run("compare", "--tiers", TIERS, "--runs", 1, "--plot", tmp_path / "out.svg").exit_code == 0
     assert "<svg" in (tmp_path / "out.svg").read_text()

@@ -87,7 +87,7 @@ def test_a_column_of_this_type_has_its_bounds(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_so_has_one_of_a_table(name: str, tmp_path: Path) -> None:
+def test_a_boolean_column_of_a_table_has_bounds_of_its_own(name: str, tmp_path: Path) -> None:
     found = estimated(TABLES[name](tmp_path), value="member", budget="epsilon")
     assert found.plan.bounds == (0.0, 1.0)
     assert same(found, ENTRIES)
