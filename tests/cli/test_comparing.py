@@ -58,3 +58,15 @@ def test_refusals_are_no_answer(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
 def test_plot_writes_a_figure(run: Run, tmp_path: Path) -> None:
     assert run("compare", "--tiers", TIERS, "--runs", 1, "--plot", tmp_path / "out.svg").exit_code == 0
     assert "<svg" in (tmp_path / "out.svg").read_text()
+
+
+def test_an_existing_figure_is_replaced_only_with_overwrite(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "out.svg"
+    path.write_text("an earlier figure")
+    words = ("compare", "--tiers", TIERS, "--runs", 1, "--plot", path)
+    found = run(*words)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert found.stderr == f"pdpmean: {path} already exists; name another file, or pass --overwrite\n"
+    assert path.read_text() == "an earlier figure"
+    assert run(*words, "--overwrite").exit_code == 0
+    assert "<svg" in path.read_text()

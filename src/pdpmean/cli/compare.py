@@ -11,7 +11,7 @@ from pdpmean.cli import options as given
 from pdpmean.cli.output import as_json, optional_file
 from pdpmean.cli.progress import progress
 from pdpmean.cli.tiers import budget_range, people_of, read_tiers
-from pdpmean.core.files import FIGURE_SUFFIXES
+from pdpmean.core.files import FIGURE_SUFFIXES, check_is_new
 from pdpmean.core.text import as_table
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def compare(
     budget_max: given.BudgetMax = None,
     json: given.Json = False,
     plot: given.Plot = None,
+    overwrite: given.OverwritePlot = False,
     quiet: given.Quiet = False,
     debug: given.Debug = False,  # noqa: ARG001  read by Commands.main
 ) -> None:
@@ -39,6 +40,7 @@ def compare(
 
     Example: pdpmean compare --tiers 0.1:5400,0.5:3700,1:900 --runs 200
     """
+    check_is_new(plot, overwrite=overwrite, name="plot")
     listed = read_tiers(tiers)
     people = people_of(listed)
     public = budget_range(model, budget_min, budget_max, listed)
