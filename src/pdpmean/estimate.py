@@ -208,7 +208,7 @@ def estimate_mean(
         # Read the records. A ledger replaces their budgets by what it has reserved for them.
         source = read(values, budgets, options)
         budget_column = source.budget_column
-        options = options.of_yes_and_no() if source.is_yes_or_no else options
+        options = options.for_booleans() if source.is_boolean else options
         source = charge.reserve(source, run, options, share)
         options = as_charged(options, share)
         source.watch = progress and Watch(progress, counted=options.model.budgets_are_public)

@@ -355,11 +355,11 @@ def test_entries_equal_to_one(session: SparkSession, kind: str, entries: list[st
 
 def test_the_type_of_yes_and_no_is_known(session: SparkSession) -> None:
     frame = session.sql("select id % 3 = 0 as member, id as number, 0.5D as budget from range(4)")
-    assert SparkSource(frame, Layout("member", "budget")).is_yes_or_no
-    assert not SparkSource(frame, Layout("number", "budget")).is_yes_or_no
-    assert not SparkSource(frame, Layout("member", "budget", equals="true")).is_yes_or_no
+    assert SparkSource(frame, Layout("member", "budget")).is_boolean
+    assert not SparkSource(frame, Layout("number", "budget")).is_boolean
+    assert not SparkSource(frame, Layout("member", "budget", equals="true")).is_boolean
     merged = Layout("member", "budget", person="number", merged=True)
-    assert SparkSource(frame, merged).is_yes_or_no
+    assert SparkSource(frame, merged).is_boolean
 
 
 def test_zeros_of_both_signs_are_one_group(session: SparkSession) -> None:

@@ -18,19 +18,19 @@ class Question:
     """The name of the column of values, if it has one."""
     equals: str | None = None
     """The entry whose share is estimated, if there is one."""
-    yes_or_no: bool = False
+    is_boolean: bool = False
     """Whether the column is boolean, by its type."""
 
     @classmethod
     def of(cls, values: Any, options: Options) -> Question:
         """The question that these options ask. A pandas or polars column that is passed itself has its own name."""
         name = getattr(values, "name", None) if options.value is None else options.value
-        return cls(name if isinstance(name, str) and name else None, options.equals, options.yes_or_no)
+        return cls(name if isinstance(name, str) and name else None, options.equals, options.is_boolean)
 
     @property
     def is_share(self) -> bool:
         """Whether the mean is a share, because all values are 0 or 1."""
-        return self.equals is not None or self.yes_or_no
+        return self.equals is not None or self.is_boolean
 
     @property
     def in_words(self) -> str:

@@ -35,7 +35,7 @@ def warn_of_bounds(
 
     `part` is the part of all false alarms that this group may raise.
     """
-    if question.yes_or_no:
+    if question.is_boolean:
         return ()  # nothing can lie beyond these bounds
     if question.is_share:
         return (_NOWHERE.format(question.equals),) if _is_by_chance(population, population.mean) else ()

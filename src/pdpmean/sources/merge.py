@@ -38,7 +38,7 @@ class Identified(Protocol):
 
     groups: int | None
     columns: Mapping[str, str]
-    is_yes_or_no: bool
+    is_boolean: bool
     budget_column: BudgetColumn | None
 
     def identified(self) -> Iterator[tuple[pa.Array, Batch]]:
@@ -54,7 +54,7 @@ class MergedSource(BatchSource):
     def __init__(self, source: Identified, *, public: bool) -> None:
         self.groups = source.groups
         self.columns = source.columns
-        self.is_yes_or_no = source.is_yes_or_no
+        self.is_boolean = source.is_boolean
         self.budget_column = source.budget_column
         self._spill = Spill(_ROWS)
         self.rows = 0

@@ -78,7 +78,7 @@ class SparkSource(Source):
         layout.check_types(pa.schema(self._kinds))
         self._layout, self._places = layout, places
         self.columns = layout.types(pa.schema(self._kinds))
-        self.is_yes_or_no = layout.is_yes_or_no(pa.schema(self._kinds))
+        self.is_boolean = layout.is_boolean(pa.schema(self._kinds))
         self.groups = None if layout.groups is None else len(layout.groups)
         self._records = self._read()
         self._by_group = [] if layout.by is None else ["code"]
@@ -140,7 +140,7 @@ class SparkSource(Source):
     def census(self, rule: Tallying) -> Counts:
         """The table of how many people hold which budget."""
         assert isinstance(rule, Cells)
-        with self._told("census"):
+        with self._reporting("census"):
             columns = [*key_columns(rule), *(total_columns() if rule.summed else [])]
             records = self._beside_groups("left").selectExpr(*(self._by_group or [POSITION, MARKS]), "budget", *columns)
             words = [sql.sum(name).alias(name) for name in TOTAL] if rule.summed else []
@@ -165,7 +165,7 @@ class SparkSource(Source):
     def sample(self, rule: Keeping, randomness: Randomness) -> Batch:
         """The records that the rule keeps; every task has its own coins."""
         assert isinstance(rule, Thinning)
-        with self._told("sample"):
+        with self._reporting("sample"):
             records, rules = self._beside_groups("inner").select("value", "budget", *self._by_group), (rule, rule)
             toss = self._plan_toss(rule)
             if toss:
@@ -181,7 +181,7 @@ class SparkSource(Source):
     def sum(self, rule: Tallying) -> Counts:
         """The table of the sums over all records."""
         assert isinstance(rule, Summing)
-        with self._told("sum"):
+        with self._reporting("sum"):
             records = self._beside_groups("inner", **_entries(rule))
             records = records.selectExpr(*self._by_group, *sum_columns(rule))
             names = SUMS + FAR_SUMS * rule.far
@@ -271,7 +271,7 @@ class SparkSource(Source):
             )
 
     @contextmanager
-    def _told(self, step: str) -> Iterator[None]:
+    def _reporting(self, step: str) -> Iterator[None]:
         """A context that reports the start and the end of a pass; Spark does not say how far it is in between."""
         if self.watch:
             self.watch.at(step, 0, self.rows)
