@@ -21,7 +21,7 @@ from matplotlib.text import Text
 from pdpmean import InvalidInputError, MeanEstimate, Plan, Randomness, estimate_mean, plan_mean, plot
 from pdpmean.laws.error_law import ErrorLaw, half_width
 from pdpmean.planning.make import with_people
-from pdpmean.results.comparison import Comparison, Simulated
+from pdpmean.results.comparison import Comparison, MethodRuns
 from pdpmean.results.grouped_estimate import GroupedEstimate
 
 TIERS = {0.1: 10_800, 0.5: 7_400, 1.0: 1_800}
@@ -254,7 +254,7 @@ def test_simulated_groups_say_so(grouped: GroupedEstimate) -> None:
 
 def compared(people: int, ratios: dict[str, float]) -> Comparison:
     """Methods with these errors over a lower bound of 1/2."""
-    methods = tuple(Simulated(name, (ratio / 2,), 0) for name, ratio in ratios.items())
+    methods = tuple(MethodRuns(name, (ratio / 2,), 0) for name, ratio in ratios.items())
     return Comparison(methods, 0.5, "bounded", people, 1, 10.0, 0)
 
 
@@ -276,7 +276,7 @@ def test_one_comparison_is_a_row_a_method() -> None:
 
 def test_a_comparison_shows_an_interval_for_each_error() -> None:
     errors = tuple(float(number) for number in range(1, 101))
-    found = Comparison((Simulated("pdpmean", errors, 0),), 10.0, "bounded", 1000, 100, 10.0, 0)
+    found = Comparison((MethodRuns("pdpmean", errors, 0),), 10.0, "bounded", 1000, 100, 10.0, 0)
     (axes,) = plot(found).axes
     (interval,) = labelled(axes, "_interval")
     assert data(interval) == [(end / 10.0, 0) for end in found.methods[0].error_interval]

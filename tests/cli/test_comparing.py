@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pdpmean.results.comparison import Comparison, Simulated
+from pdpmean.results.comparison import Comparison, MethodRuns
 from pdpmean.study.compare import METHODS, compare
 
 from .conftest import Run
@@ -45,7 +45,7 @@ def test_json_holds_what_the_library_found(run: Run) -> None:
 
 
 def test_refusals_are_no_answer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = Comparison((Simulated("pdpmean", (), 2),), 0.25, "bounded", 100, 2, 10.0, 0)
+    refused = Comparison((MethodRuns("pdpmean", (), 2),), 0.25, "bounded", 100, 2, 10.0, 0)
     monkeypatch.setattr("pdpmean.study.compare.compare", lambda *_, **__: refused)
     found = run("compare", "--tiers", "0.1:100")
     line = next(line for line in found.stdout.splitlines() if line.startswith("pdpmean:"))

@@ -217,10 +217,10 @@ def test_what_was_spent_last_is_not_left_behind_when_a_file_is_moved(tmp_path: P
     (tmp_path / "people.db-wal").rename(tmp_path / "elsewhere.db-wal")
     for _ in range(2):
         with Ledger(elsewhere) as ledger:
-            assert ledger.verify().dangling == (1,)
+            assert ledger.verify().reserved == (1,)
     elsewhere.rename(path)
     with Ledger(path) as ledger:
-        assert ledger.verify().dangling == (1,)
+        assert ledger.verify().reserved == (1,)
 
 
 @pytest.mark.parametrize(
@@ -372,7 +372,7 @@ def test_a_lost_connection_is_told_and_the_next_one_works(server: Server) -> Non
         with pytest.raises(LedgerError, match="could not be used"):
             made.commit({})
         server.start()
-        assert ledger.verify().dangling == (1,)
+        assert ledger.verify().reserved == (1,)
         made.commit({})
         assert ledger.verify().passed
 

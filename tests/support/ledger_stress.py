@@ -186,12 +186,12 @@ def _check_deaths(where: str, journal: Path, people: list[str]) -> Counter[str]:
         made = {release.number: release for release in ledger.releases()}
         assert all(made[number].state in ("reserved", "committed") for number in drawn)
         charged = [release for release in made.values() if release.state != "cancelled"]
-        assert found.dangling == tuple(release.number for release in charged if release.state == "reserved")
+        assert found.reserved == tuple(release.number for release in charged if release.state == "reserved")
         assert {ledger.balance(person).spent.units for person in people} == {2 * len(charged) * 2**40}
-        for number in found.dangling:
+        for number in found.reserved:
             ledger.settle(number)
         settled = ledger.verify()
         assert settled.passed
-        assert settled.dangling == ()
+        assert settled.reserved == ()
         assert {ledger.balance(person).spent.units for person in people} == {2 * len(charged) * 2**40}
     return Counter(release.state for release in made.values())

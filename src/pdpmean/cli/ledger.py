@@ -228,7 +228,7 @@ def verify(db: Db, json: given.Json = False) -> None:
         "people": verification.people,
         "entries": verification.entries,
         "last_hash": verification.last_hash,
-        "reserved": list(verification.dangling),
+        "reserved": list(verification.reserved),
     }
     typer.echo(as_json(content) if json else str(verification))
     if not verification.passed:

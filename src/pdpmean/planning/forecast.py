@@ -148,7 +148,7 @@ class ClipEffect(NamedTuple):
     """The cap on the weights minimises ``(sum w**2 + cap_constant) / (sum w)**2``."""
 
 
-class Located(NamedTuple):
+class LocatingWeights(NamedTuple):
     """The weights in `locate`, and the sample it looks at."""
 
     cap: float
@@ -216,7 +216,7 @@ class LocatingForecaster(Forecaster):
     sampled_per_root: ClassVar[float]
     """The size of larger samples, relative to the square root of the number of records."""
 
-    def locating(self, shares: Mapping[str, float], spared_from: float) -> Located:
+    def locating(self, shares: Mapping[str, float], spared_from: float) -> LocatingWeights:
         """The weights in `locate` with these shares; `spared_from` is that of `Forecast`."""
         rule = sum(shares.get(name, 0.0) for name in LOCATING_STEPS), shares["sum"], spared_from
         profile, share = costs_in_locate(self.census.profile, *rule)
@@ -232,7 +232,7 @@ class LocatingForecaster(Forecaster):
         least = weight
         if self.census.buckets:
             least = _least_weight(self.census.buckets, self.census.total_noise_std, cap, rule)
-        return Located(cap, density, sums, min(max(least / weight, _LEAST_CERTAIN), 1.0))
+        return LocatingWeights(cap, density, sums, min(max(least / weight, _LEAST_CERTAIN), 1.0))
 
     def _sample_size(self, people: float) -> float:
         """The number of records that `locate` should look at, if `room` allows."""

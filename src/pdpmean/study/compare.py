@@ -23,7 +23,7 @@ from pdpmean.errors import InsufficientBudgetError, InvalidInputError, Populatio
 from pdpmean.estimate import estimate_mean
 from pdpmean.laws.lower_bound import lower_bound
 from pdpmean.randomness import Randomness
-from pdpmean.results.comparison import Comparison, Simulated
+from pdpmean.results.comparison import Comparison, MethodRuns
 from pdpmean.study.baselines import minimum_mean, oracle, sampling_mean, threshold_mean
 
 __all__ = ["METHODS", "compare", "method", "standard_normals"]
@@ -154,7 +154,7 @@ def _answer(estimate: Method, values: Floats, randomness: Randomness, before: li
         return None
 
 
-def _simulated(name: str, answers: list[float | None], mean: float) -> Simulated:
+def _simulated(name: str, answers: list[float | None], mean: float) -> MethodRuns:
     """The errors of a method's answers, and how often it refused."""
     errors = tuple(abs(answer - mean) for answer in answers if answer is not None)
-    return Simulated(name, errors, len(answers) - len(errors))
+    return MethodRuns(name, errors, len(answers) - len(errors))
