@@ -1,4 +1,4 @@
-"""Bounds as they are given: either end may be unknown, and what is wrong is told."""
+"""Bounds: either end may be unknown, and errors say what is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distinct budgets are stated exactly if they are few, and never above what anybody grants."""
+"""Distinct budgets are stated exactly if they are few, and losses never exceed what people grant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which groups are asked for, and which one each entry belongs to."""
+"""The list of groups to report, and the group that each entry belongs to."""
 
 from __future__ import annotations
 

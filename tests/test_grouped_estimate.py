@@ -1,4 +1,4 @@
-"""One estimate a group: the numbers, the refusals, and the forms they come in."""
+"""One estimate per group: the numbers, the refusals, and the forms in which they are shown."""
 
 from __future__ import annotations
 

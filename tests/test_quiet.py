@@ -1,4 +1,4 @@
-"""Where somebody has asked NumPy to raise, nothing raises: neither an estimate, nor a plan, nor whoever reads them."""
+"""If NumPy is set to raise, estimates and plans still do not, nor does anything that reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of a release besides its numbers: which it is, of what, what it cost whom; and nothing private."""
+"""The identity of a release: its id, data, purpose and losses, and nothing private."""
 
 from __future__ import annotations
 

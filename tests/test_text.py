@@ -1,4 +1,4 @@
-"""Numbers and rows as text."""
+"""Numbers, tables and rows of HTML as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists and tiers are read as written, or it is said how to write them."""
+"""Lists and tiers on the command line: read as written, or refused with a hint on how to write them."""
 
 from __future__ import annotations
 

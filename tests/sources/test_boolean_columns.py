@@ -1,4 +1,4 @@
-"""Columns whose type is that of yes and no: from every source, without a word about bounds."""
+"""Boolean columns of every source have the bounds (0, 1) by their type."""
 
 from __future__ import annotations
 

@@ -140,7 +140,15 @@ class Cells:
         are_exact = exact_middles is not None
         used = [(counts, np.flatnonzero(counts)) for counts in table[: self.groups or 1]]
         return [
-            CellCounts(self.lows[cells], middles[cells], counts[cells], ratio, total, are_exact, largest)
+            CellCounts(
+                lows=self.lows[cells],
+                middles=middles[cells],
+                counts=counts[cells],
+                middle_over_low=ratio,
+                total=total,
+                are_exact=are_exact,
+                largest=largest,
+            )
             for counts, cells in used
         ]
 

@@ -178,6 +178,23 @@ def _certainty(estimate: MeanEstimate, level: float) -> Context:
     """The figures and the table about how far the estimate may be from the truth."""
     levels = sorted({*LEVELS, level})
     intervals = [" to ".join(map(estimate.shown, estimate.interval(one_level))) for one_level in levels]
+    return {
+        "figures": _figures_of_certainty(estimate, levels).drawn,
+        "rows": [
+            *((f"{_percent(one_level)} interval", text) for one_level, text in zip(levels, intervals, strict=True)),
+            ("error (std)", estimate.shown_error(estimate.std)),
+            *((f"of which {name}", estimate.shown_error(size)) for name, size in estimate.error_parts.items()),
+            ("population's std", short(estimate.scale, 4)),
+            *(estimate.missing_rows() if estimate.question.is_share else estimate.further_rows(level)),
+            *estimate.assumed_rows(),
+            ("whose mean", estimate.whose_mean),
+            *estimate.level_rows(),
+        ],
+    }
+
+
+def _figures_of_certainty(estimate: MeanEstimate, levels: Sequence[float]) -> Figures:
+    """The figures of the intervals, of the parts of the error and, if the levels of budgets differ, of their means."""
     figures = Figures()
     figures.add(
         "intervals",
@@ -201,19 +218,7 @@ def _certainty(estimate: MeanEstimate, level: float) -> Context:
             (estimate,),
             height=0.9 + 0.4 * len(estimate.levels),
         )
-    return {
-        "figures": figures.drawn,
-        "rows": [
-            *((f"{_percent(one_level)} interval", text) for one_level, text in zip(levels, intervals, strict=True)),
-            ("error (std)", estimate.shown_error(estimate.std)),
-            *((f"of which {name}", estimate.shown_error(size)) for name, size in estimate.error_parts.items()),
-            ("population's std", short(estimate.scale, 4)),
-            *(estimate.missing_rows() if estimate.question.is_share else estimate.further_rows(level)),
-            *estimate.assumed_rows(),
-            ("whose mean", estimate.whose_mean),
-            *estimate.level_rows(),
-        ],
-    }
+    return figures
 
 
 def _planned(plan: Plan) -> Context:

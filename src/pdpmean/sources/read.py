@@ -180,13 +180,13 @@ def _read_table(data: Any, budgets: Any, options: Options) -> Source:
             hint = f"; {ONE_FOR_ALL_HINT}" if name == "budget" else ""
             raise InvalidInputError(f"{name} must be the name of a column of the table{hint}", name=name)
     layout = Layout(
-        options.value,
-        _budget_of(budgets, options),
-        options.tiers,
-        options.by,
-        options.groups,
-        options.person,
-        options.equals,
+        value=options.value,
+        budget=_budget_of(budgets, options),
+        tiers=options.tiers,
+        by=options.by,
+        groups=options.groups,
+        person=options.person,
+        equals=options.equals,
         public=options.model.budgets_are_public,
         merged=options.rows is not None,
     )

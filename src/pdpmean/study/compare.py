@@ -89,7 +89,15 @@ def compare(
             progress("run", run + 1, runs)
     simulated = tuple(_simulated(name, answers, mean) for name, answers in answers_by_method.items())
     used = chosen.allowances(column) * chosen.budget_per_allowance
-    return Comparison(simulated, lower_bound(used, model=chosen.name), chosen.name, column.size, runs, mean, seed)
+    return Comparison(
+        methods=simulated,
+        lower_bound=lower_bound(used, model=chosen.name),
+        model=chosen.name,
+        people=column.size,
+        runs=runs,
+        mean=mean,
+        seed=seed,
+    )
 
 
 def method(name: str, budgets: Floats, model: Model, mean: float) -> Method:
