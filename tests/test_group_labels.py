@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from rude import RUDE, boxed, rude_entry
+from unreadable import DAYS
 
 from pdpmean import InvalidInputError
 from pdpmean.core.groups import MOST_GROUPS, check_groups
@@ -105,6 +106,23 @@ def test_columns_of_objects_are_looked_up_one_by_one() -> None:
     assert codes_of(pl.Series([b"a", ["b"], "b"], dtype=pl.Object), ["b", "a"]).tolist() == [2, 2, 0]
     days = [date(2026, 11, 19), date(2026, 11, 20)]
     assert codes_of(pa.array(days), ["2026-11-20", "2026-11-19"]).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("kind", DAYS)
+def test_an_entry_that_is_no_python_object_is_of_no_group(kind: str) -> None:
+    """It raises nothing, and others stay where they are."""
+    names = {"pandas seconds": " 00:00:00", "polars seconds": " 00:00:00"}
+    first, second = (day + names.get(kind, "") for day in ("1970-01-01", "1970-01-02"))
+    assert codes_of(DAYS[kind], [second, first]).tolist() == [2, 1, 0]
+
+
+@pytest.mark.parametrize("other", [3.0, 3, "c", date(2026, 11, 19), b"c"])
+def test_a_category_decides_on_no_type(other: Any) -> None:
+    """Arrow would infer one from categories of objects, and compare doubles as numbers unless one is something else."""
+    categories = pd.Index(np.array([1.0, 2.0, other], dtype=object), dtype=object)
+    column = pd.Series(pd.Categorical.from_codes([0, 1, 2], categories))
+    assert codes_of(column, ["2.0", "1.0", "1"]).tolist() == [1, 0, 3]
+    assert codes_of(column, ["north"]).tolist() == [1, 1, 1]
 
 
 def test_text_that_arrow_cannot_hold_is_of_no_group() -> None:

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from rude import RUDE, boxed, rude_entry
+from unreadable import TEXTS
 
 from pdpmean import estimate_mean
 from pdpmean.core.checks import (
@@ -32,7 +33,13 @@ from pdpmean.core.checks import (
     check_probability,
 )
 from pdpmean.errors import InvalidInputError
-from pdpmean.sources.private_columns import number_or_missing, private_numbers, private_records, public_records
+from pdpmean.sources.private_columns import (
+    number_or_missing,
+    private_entries,
+    private_numbers,
+    private_records,
+    public_records,
+)
 
 INF, NAN = math.inf, math.nan
 
@@ -307,6 +314,14 @@ def test_an_array_that_cannot_be_made_is_refused_without_a_word_about_it() -> No
     with pytest.raises(InvalidInputError, match="budgets cannot be read as an array of numbers") as caught:
         private_numbers(Odd(np.zeros(2)), "budgets")
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_an_entry_of_arrow_that_is_no_python_object_is_missing(kind: str) -> None:
+    """Whether a column has one is private, and NumPy would refuse the column as a whole."""
+    assert np.isnan(private_numbers(TEXTS[kind])).tolist() == [True] * 3
+    assert private_entries(TEXTS[kind])[0] is None
+    assert private_entries(TEXTS[kind])[1:] == private_entries(TEXTS[kind][1:])
 
 
 @pytest.mark.parametrize("container", [5, 5.0, None, "1.5", b"1.5", object(), Decimal(1)])

@@ -238,8 +238,8 @@ class Hostile:
 
 
 def test_strange_ids_are_left_out_quietly_in_the_unbounded_model(ledger: Ledger) -> None:
-    odd = ["unknown", None, math.nan, Hostile(), b"p1", True, "a\0b", "\ud800", "", 1.5, IDS[0], IDS[0], IDS[1]]
-    people = [*odd, *IDS[len(odd) :]]
+    odd = ["unknown", None, math.nan, Hostile(), b"p1", True, "a\0b", "\ud800", "", 1.5, np.timedelta64("NaT")]
+    people = [*odd, IDS[0], IDS[0], IDS[1], *IDS[len(odd) + 3 :]]
     ask(ledger, VALUES, value=None, person=people, **UNBOUNDED)
     assert spent(ledger) == [0, 1, 0, 0]  # the first is there twice, the others under strange ids
 

@@ -93,22 +93,31 @@ class Levelled:
     def _sizes(self) -> LevelSizes | None:
         """The numbers of people in the levels, inferred from the released weights; None if budgets are public.
 
-        Everybody in a level of private budgets has the same weight, the level's cap, so weight / cap counts people.
+        Private budgets of a level are nearly equal, so its weight over the mean weight of one person counts people.
         """
         if self.plan.model.budgets_are_public:
             return None
         return level_sizes(self._released_people, self._people_std)
 
     @cached_property
+    def _share_covariance(self) -> Floats | None:
+        """Covariance of the errors of the levels' shares of all people; None if the numbers of people are public."""
+        if self._sizes is None:
+            return None
+        by_mean_weight = np.diag((self.people * self.planned.mean_weight_error) ** 2)
+        covariance: Floats = (self._sizes.covariance + by_mean_weight) / self.people.sum() ** 2
+        return covariance
+
+    @cached_property
     def _released_people(self) -> Floats:
         """The number of people in each level that the released weight amounts to, with all its noise."""
-        released: Floats = np.array([level.nats for level in self._levels]) / self._caps
+        released: Floats = np.array([level.nats for level in self._levels]) / self._mean_weights
         return released
 
     @property
     def _people_std(self) -> Floats:
         """The noise (std) of `_released_people`."""
-        return weight_noise_std(self._sums[0], self.plan) / self._caps
+        return weight_noise_std(self._sums[0], self.plan) / self._mean_weights
 
     @cached_property
     def people(self) -> Floats:
@@ -118,7 +127,7 @@ class Levelled:
     @cached_property
     def nats(self) -> Floats:
         """The total weight of each level: public, or that of `people`."""
-        return self._caps * (self._released_people if self._sizes is None else self.people)
+        return self._mean_weights * (self._released_people if self._sizes is None else self.people)
 
     @cached_property
     def _inside(self) -> Floats:
@@ -126,9 +135,9 @@ class Levelled:
         return self.nats * [level.present for level in self._levels]
 
     @property
-    def _caps(self) -> Floats:
-        """The largest weight that a record of each level may have, in nats."""
-        return np.array(self.planned.caps)
+    def _mean_weights(self) -> Floats:
+        """The mean weight of a person in each level, in nats, as planned."""
+        return self.planned.nats / self.planned.people
 
     @cached_property
     def effective(self) -> Floats:
@@ -164,7 +173,7 @@ class Levelled:
             noise_std=noise_std,
             effective=self.effective,
             share=self.people / self.people.sum(),
-            share_covariance=self._sizes and self._sizes.covariance / self.people.sum() ** 2,
+            share_covariance=self._share_covariance,
             score_by_people=self._scores(self.planned.score_by_people),
             score_by_weight=self._scores(self.planned.score_by_weight),
             unevenness=self.planned.unevenness,

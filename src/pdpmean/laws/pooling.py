@@ -31,6 +31,9 @@ from pdpmean.laws.error_law import half_width
 __all__ = ["Difference", "LevelErrors", "Mixed", "Pooled", "normal_scores"]
 
 _SIZES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # what tau may be; with the first, levels agree
+# Relative prior probabilities of the positive sizes. Levels can differ by more than the population's standard deviation
+# only if it is underestimated, since most of the weight may be in levels whose values hardly vary.
+_CHANCES_OF_SIZES = np.array([1.0, 1.0, 1.0, 1.0, 0.3, 0.1, 0.03])
 _LARGE_SIZE = 0.4  # the disagreement that a plan allows for; one of the sizes
 _OFF_TREND = 0.3  # standard deviation of e over that of b, where |x| <= 1
 
@@ -38,7 +41,7 @@ _OFF_TREND = 0.3  # standard deviation of e over that of b, where |x| <= 1
 _BY_UNEVENNESS = 0.5
 
 # Prior probability that levels agree.
-_AGREE_FOR_ESTIMATE = 0.8
+_AGREE_FOR_ESTIMATE = 0.9
 _AGREE_FOR_INTERVAL = 0.4
 
 _LEAST_PROBABILITY = 0.005  # sizes that are less likely are left out
@@ -393,8 +396,7 @@ def normal_scores(counts: Floats) -> Floats:
 
 
 def _posterior(likelihoods: Floats, agree: float) -> Floats:
-    """Posterior probabilities of the sizes; `agree` is the prior of the first, and the others are equally likely."""
-    prior = np.full(likelihoods.size, (1 - agree) / (likelihoods.size - 1))
-    prior[0] = agree
+    """Posterior probabilities of the sizes; `agree` is the prior of the first, that levels agree."""
+    prior = np.append(agree, (1 - agree) * _CHANCES_OF_SIZES / _CHANCES_OF_SIZES.sum())
     posterior: Floats = prior * likelihoods / float(prior @ likelihoods)
     return posterior

@@ -39,13 +39,16 @@ MOST_LEVELS = 8  # levels of one group
 # on budgets, they must lower the expected error by this factor.
 _WIDER_BANDS = (2.5, 5.0)
 _WORTH_WIDENING = 1.03
-# The smallest ratio if budgets are private. Everybody then weighs as the lower end of their level, so that what they
-# grant beyond it is not used.
+# The smallest ratio if budgets are private. The narrower a level, the better its weight says how many people it holds.
 _PRIVATE_BAND = 1.5
 _UNEVEN_BIAS = 0.004  # standard deviations: the bias to reckon with if weights differ within a level
 _LEAST_SAMPLING = 1e-12  # keeps a squared sampling error above 0, relative to that of one person
 _FAR_NOISE_VARIANCE = 2.0  # the variance of the noise of a far cell, in squared nats
 _FAR_SHARE = 0.01  # the share of the values that is expected in a far cell
+# Private budgets are taken to be spread evenly over a level, on the logarithmic scale: these are a few of them, as
+# fractions of the level. Their mean may be off by this fraction of their standard deviation.
+_INSIDE = (np.arange(4) + 0.5) / 4
+_MEAN_WEIGHT_ERROR = 0.6
 _NOBODY = 1e-3  # people in a level where the census expects none, so that nothing is divided by 0
 # With weighting="auto" everyone counts the same if the error is at most this many times that of counting by budgets.
 CHEAP_ENOUGH_FOR_EVERYONE = 1.05
@@ -86,6 +89,8 @@ class Levels:
     """The same mean, over the weight: each person counted by theirs."""
     unevenness: Floats
     """The relative standard deviation of the weights in each level."""
+    mean_weight_error: Floats
+    """The relative standard error of nats / people, the mean weight: 0 if budgets are public, or all weigh the same."""
     everyone: bool = True
     """Whether levels are combined in proportion to their people, so that everyone counts the same, or pooled."""
 
@@ -177,6 +182,7 @@ class _LevelRow(NamedTuple):
     score_by_people: float
     score_by_weight: float
     unevenness: float
+    mean_weight_error: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,11 +241,11 @@ class LevelsFor:
         """The levels of least expected error if levels are pooled; arguments as for `Levels.errors`.
 
         Candidates differ in the number of levels, since each has its own noise, and in how unequal weights within a
-        level may be. If budgets are private, weights within a level are equal, so that the released weight counts the
-        people.
+        level may be. If budgets are private, people count by their budgets within a level, which has the least noise:
+        levels are so narrow that their weight still says approximately how many people they hold.
         """
         if not self.model.budgets_are_public:
-            return self._levels(self._lowest, everyone=False)
+            return self._levels(self._highest, everyone=False)
         with_wider_bands = (replace(self, width=width) for width in _WIDER_BANDS)
         candidates = ((1.0, self), *((_WORTH_WIDENING, wider) for wider in with_wider_bands if wider.are_several))
         factors, biases, levels = zip(
@@ -324,6 +330,8 @@ class LevelsFor:
     @cached_property
     def _highest(self) -> list[float]:
         """The largest allowance of each level."""
+        if not self.model.budgets_are_public:
+            return [budget / self.model.budget_per_allowance for _, budget in self._budgets]
         return [float(self._allowances[in_level.stop - 1]) for in_level in self._slices]
 
     def _levels(self, allowances: list[float], *, everyone: bool) -> Levels:
@@ -353,6 +361,7 @@ class LevelsFor:
             score_by_people=people.mean_score,
             score_by_weight=float(people.counts * weights @ people.scores) / nats,
             unevenness=unevenness,
+            mean_weight_error=0.0 if self.model.budgets_are_public else _MEAN_WEIGHT_ERROR * unevenness,
         )
 
     @cached_property
@@ -372,8 +381,8 @@ class LevelsFor:
         if not counts.sum() > 0:  # possible in a noisy census
             allowances, counts = np.array([self._lowest[level]]), np.array([_NOBODY])
         if not self.model.budgets_are_public:  # only the ends of the level are known
-            low, high = self._budgets[level]
-            allowances, counts = np.array([math.sqrt(low * high)]), np.array([float(counts.sum())])
+            allowances = np.unique(self._lowest[level] * (self._highest[level] / self._lowest[level]) ** _INSIDE)
+            counts = np.full(allowances.size, float(counts.sum()) / allowances.size)
         return allowances, counts
 
     @cached_property

@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from pdpmean.core.threads import in_threads
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["arrow_type", "by_parts", "codes_of", "entries_of", "has_half_characters", "text_of", "text_or_missing"]
+__all__ = [
+    "arrow_type",
+    "by_parts",
+    "codes_of",
+    "entries_of",
+    "has_half_characters",
+    "in_arrow",
+    "text_of",
+    "text_or_missing",
+]
 
 _PART = 2**20  # entries that are looked up at a time
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -37,10 +46,10 @@ def codes_of(column: Any, groups: Sequence[Hashable], *, role: str = "groups", n
     categories = getattr(kind, "categories", None)
     if categories is not None and hasattr(column, "array"):
         # A missing entry may turn the categories into others as they are listed: intervals into those of doubles.
-        of_categories = np.append(_codes_by_text(categories.tolist(), groups), np.int32(len(groups)))
+        of_categories = np.append(_codes_by_text(entries_of(categories, name), groups), np.int32(len(groups)))
         codes: NDArray[np.int32] = of_categories[column.array.codes]  # -1 if missing: the last one
         return codes
-    return _codes_by_text(column.tolist() if hasattr(column, "tolist") else entries_of(column, name), groups)
+    return _codes_by_text(entries_of(column, name), groups)
 
 
 def _codes_by_text(entries: Sequence[Any], groups: Sequence[Hashable]) -> NDArray[np.int32]:
@@ -50,9 +59,15 @@ def _codes_by_text(entries: Sequence[Any], groups: Sequence[Hashable]) -> NDArra
 
 
 def entries_of(column: Iterable[Any], name: str) -> list[Any]:
-    """The entries of an iterable. An error that it raises may quote an entry, so it is not passed on."""
+    """The entries of an iterable. An error that it raises may quote an entry, so it is not passed on.
+
+    An Arrow column can hold entries that are no Python objects, such as days after the year 9999: these are None.
+    """
+    held = in_arrow(column)
+    if held is not None:
+        return [entry for chunk in held.chunks for entry in _objects_in(chunk)]
     with suppress(Exception):
-        return list(column)
+        return column.tolist() if hasattr(column, "tolist") else list(column)
     raise InvalidInputError(f"{name} failed while it was being read; convert it to a list to see why", name=name)
 
 
@@ -97,18 +112,54 @@ def _typed_in_arrow(column: Any) -> Any:
 
     Only its type decides, and text that Arrow cannot hold.
     """
+    typed = _exported(column)
+    return typed if typed is not None and _holds_text_or_numbers(typed.type) else None
+
+
+def in_arrow(column: Any) -> Any:
+    """A polars or Arrow column, or a pandas column of text, of numbers or of Arrow's types, as a chunked array.
+
+    None for any other column. Entries of pandas' own types, such as dates, differ from Arrow's as text.
+    """
+    held = _exported(column)
+    is_of_pandas = hasattr(column, "array") and not hasattr(column.dtype, "pyarrow_dtype")
+    return held if held is not None and (not is_of_pandas or _holds_text_or_numbers(held.type)) else None
+
+
+def _exported(column: Any) -> Any:
+    """A column as a chunked array, if its library can export it; None if its entries may be any objects."""
     if not hasattr(column, "__arrow_c_stream__") and not hasattr(column, "__arrow_c_array__"):
         return None
     kind = getattr(column, "dtype", None)
-    if kind == np.dtype(object) or str(kind) == "Object":  # that of polars: its stream would hold addresses
+    categories = getattr(kind, "categories", None)
+    # Arrow would infer a type from objects, and the stream of polars would hold their addresses.
+    if np.dtype(object) in (kind, getattr(categories, "dtype", None)) or str(kind) == "Object":
         return None
     import pyarrow as pa
 
+    with suppress(Exception):  # of the column's engine, whose message may quote an entry
+        return pa.chunked_array([column] if isinstance(column, pa.Array) else column)
+    return None
+
+
+def _holds_text_or_numbers(kind: Any) -> bool:
     from pdpmean.sources.arrow_columns import holds_text_or_numbers
 
-    with suppress(Exception):  # of the column's engine, whose message may quote an entry
-        typed = pa.chunked_array([column] if isinstance(column, pa.Array) else column)
-        return typed if holds_text_or_numbers(typed.type) else None
+    return holds_text_or_numbers(kind)
+
+
+def _objects_in(chunk: Any) -> list[Any]:
+    """The entries of an Arrow array as Python objects; each is the same object, whether or not another one fails."""
+    with suppress(Exception):
+        objects: list[Any] = chunk.to_pylist()
+        return objects
+    return [_object_of(entry) for entry in chunk]
+
+
+def _object_of(entry: Any) -> Any:
+    """An entry of an Arrow column as a Python object; None if there is none for it."""
+    with suppress(Exception):
+        return entry.as_py()
     return None
 
 

@@ -108,8 +108,10 @@ def id_as_text(entry: object) -> str | None:
     whole = next((known for known in _WHOLE_NUMBERS if issubclass(kind, known)), None)
     if whole is None or kind is bool:
         return None
-    number = int(whole.__int__(entry))
-    return str(number) if number.bit_length() <= _LONGEST_NUMBER else None
+    with suppress(Exception):  # NumPy counts spans of time as integers, and these raise
+        number = int(whole.__int__(entry))
+        return str(number) if number.bit_length() <= _LONGEST_NUMBER else None
+    return None
 
 
 def has_repeated(ids: Ids, name: str) -> bool:

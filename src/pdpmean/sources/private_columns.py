@@ -20,7 +20,7 @@ from pdpmean.core.checks import TIERS_HINT, budgets_by_tier, check_budgets, tier
 from pdpmean.core.model import Model
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
-from pdpmean.sources.labels import codes_of, entries_of, text_of
+from pdpmean.sources.labels import codes_of, entries_of, in_arrow, text_of
 
 __all__ = [
     "budgets_of_tiers",
@@ -73,8 +73,8 @@ def has_boolean_type(column: Any) -> bool:
 
 
 def private_entries(column: Any, name: str = "values") -> list[Any]:
-    """The entries of a private column without a type, as they are; None where they are masked."""
-    if not hasattr(column, "__array__"):
+    """The entries of a private column as they are, each read by itself; None where they are masked."""
+    if not hasattr(column, "__array__") or in_arrow(column) is not None:
         return _entries(column, name)
     return _objects(one_column(_as_array(column, name, np.dtype(object)), name))
 
@@ -94,11 +94,17 @@ def _not_one_column(name: str, dimensions: int) -> InvalidInputError:
 
 
 def _as_array(numbers: Any, name: str, kind: np.dtype[Any] | None = None) -> NDArray[Any]:
-    """An object with `__array__`, as an array; a masked array stays as it is."""
+    """An object with `__array__`, as an array; a masked array stays as it is.
+
+    Arrow fails if an entry is no Python object, which depends on that entry. The others are then read one by one.
+    """
     if isinstance(numbers, np.ma.MaskedArray):
         return numbers
     with suppress(Exception):  # the message may quote an entry
         return np.asarray(numbers, kind)
+    if in_arrow(numbers) is not None:
+        entries = entries_of(numbers, name)
+        return np.fromiter(entries, np.dtype(object), len(entries))
     raise InvalidInputError(f"{name} cannot be read as an array of numbers", name=name)
 
 

@@ -26,7 +26,7 @@ from pdpmean.passes.source import Source
 from pdpmean.passes.summing import Summing, far_columns
 from pdpmean.passes.thinning import Thinning
 from pdpmean.randomness import Randomness
-from pdpmean.sources.arrow_columns import listed
+from pdpmean.sources.arrow_columns import is_text, listed
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.people import check_ids, ids_as_text, known_ids
 from pdpmean.sources.spark.expressions import (
@@ -240,7 +240,7 @@ class SparkSource(Source):
         (entry,) = listed((self._layout.equals,), self._kinds[name], "equals", name)
         if pa.types.is_floating(entry.type):
             column = sql.when(~sql.isnan(column), column)
-        if _is_text(entry.type):
+        if is_text(entry.type):
             column = column.cast("string")  # compared as it is, whatever its collation
         return _double(column == sql.lit(entry.as_py()))
 
@@ -356,10 +356,6 @@ def _batches_of_any_size(session: SparkSession) -> Iterator[None]:
             session.conf.set(_BYTES, before)
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
 def _double(column: Column) -> Column:
     return sql.coalesce(column.cast("double"), sql.lit(math.nan))
 
@@ -373,7 +369,7 @@ def _beside(
         raise InvalidInputError(
             "groups and tiers must differ in Spark as well: there 0 and -0 are equal", name="groups"
         )
-    if _is_text(labels.type):
+    if is_text(labels.type):
         column = column.cast("string")  # compared as it is, whatever its collation
     table = frame.sparkSession.createDataFrame(pa.table({"label": labels, **entries}))
     return frame.join(sql.broadcast(table), column == sql.col("label"), how)
