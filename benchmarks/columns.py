@@ -248,6 +248,8 @@ HEAD = (
     "others",
 )
 
+SHORT_HEAD = ("column, people", "truth", "defaults: typical answer, 95 % interval; covered", "with bounds")
+
 
 def cells(row: Row) -> list[str]:
     return [
@@ -283,6 +285,17 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def short_table(rows: Sequence[Row]) -> str:
+    """One line per column, for a reader in a hurry: the truth, and a typical answer without and with bounds."""
+    lines = [SHORT_HEAD, ("---",) * len(SHORT_HEAD)]
+    for name in dict.fromkeys(row.column for row in rows):
+        own = [row for row in rows if row.column == name]
+        by_bounds = {row.bounds is not None: f"{row.typical}; {_percent(row.covered)}" for row in own}
+        first = own[0]
+        lines.append((f"{name}, {first.people:,}", f"{first.truth:.5g}", by_bounds[False], by_bounds.get(True, "")))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def summary(rows: Sequence[Row]) -> str:
     """A summary of the table, for each set of options."""
     lines = []
@@ -309,7 +322,8 @@ def text(rows: Sequence[Row], runs: int) -> str:
         "*Covered*: 95 % intervals of the answers that hold the truth. Errors are those that one run in four exceeds,\n"
         "a run without an answer being infinitely wrong. *Others*: libraries with one epsilon for all that must find\n"
         "bounds themselves.\n\n"
-        f"{summary(rows)}\n\n{table(rows)}\n\nMade by `benchmarks/columns.py`.\n"
+        f"{summary(rows)}\n\n{table(rows)}\n\nThe same in short:\n\n{short_table(rows)}\n\n"
+        "Made by `benchmarks/columns.py`.\n"
     )
 
 
@@ -339,7 +353,7 @@ def draw_figure(rows: Sequence[Row], path: Path) -> None:
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(-0.7, len(names) - 0.3)
     label_axes(axes, "error that one run in four exceeds, over that without privacy; at the right, coverage", "")
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="upper right")
     figure.savefig(path)
 
 

@@ -32,7 +32,7 @@ def main() -> None:
     )
     print(f"Mean salary\n\n{means}\n")
 
-    # Logarithms of salaries are bell-shaped, which needs far less budget; the answer is then the median salary.
+    # These salaries have symmetric logarithms, so the exponential of the mean logarithm is the median salary.
     # Each of the two releases uses half of every budget, so that both together overdraw nobody's.
     logs = pdpmean.estimate_mean(np.log(salaries), tiers, tiers=TIERS, by=departments, groups=DEPARTMENTS, share=0.5)
 

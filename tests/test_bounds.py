@@ -28,7 +28,7 @@ INF = math.inf
         ((-INF, -2), (-INF, -2.0)),
         ([1, 5], (1.0, 5.0)),
         (np.array([1, 5]), (1.0, 5.0)),
-        ((Fraction(1, 2), True), (0.5, 1.0)),
+        ((Fraction(1, 2), np.float32(1)), (0.5, 1.0)),
         (Bounds(0.0, 1.0), (0.0, 1.0)),
     ],
     ids=str,
@@ -49,6 +49,14 @@ WRONG = [
     (0, 1, 2),
     (),
     3.0,
+    "01",
+    ("0", "1"),
+    (None, "1"),
+    np.array(["0", "1"]),
+    (True, 2),
+    (0, True),
+    (False, None),
+    (np.True_, 2),
     ("a", "b"),
     (0, "b"),
     (0, 1j),
@@ -59,7 +67,7 @@ WRONG = [
 
 @pytest.mark.parametrize("given", WRONG, ids=str)
 def test_what_is_wrong_is_told_with_its_value(given: Any) -> None:
-    words = r"^bounds must be \(low, high\) with low < high, and None for an end that is not known; got "
+    words = r"^bounds must be numbers \(low, high\) with low < high, and None for an end that is not known; got "
     with pytest.raises(InvalidInputError, match=words) as caught:
         check_bounds(given)
     assert str(caught.value).endswith(repr(given))

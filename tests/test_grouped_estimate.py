@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -100,7 +101,7 @@ def test_rows_and_intervals_hold_every_group() -> None:
     assert table.column("group").to_pylist() == LABELS
     assert table.column("mean").to_pylist()[:3] == [result[group].mean for group in MEANS]
     frame = result.to_pandas()
-    assert frame.shape == (4, 13)
+    assert frame.shape == (4, 14)
     assert frame.loc[0, "std"] == result["north"].std
     assert json.loads(json.dumps(result.to_dict())) == result.to_dict()
     content = result.to_dict(level=0.8)["groups"]
@@ -194,6 +195,63 @@ def test_the_tails_that_are_assumed_are_told_as_a_range() -> None:
     assert f"less than {100 * shares[0]:.2g} % to {100 * shares[1]:.2g} % of a group" in text
     one = grouped(groups=["north"])
     assert lines_of(one, "assumed") == [str(one["north"].assumed)]
+
+
+def test_the_mean_by_budget_is_shown_for_groups_where_it_differs() -> None:
+    values = VALUES - 8.0 * ((REGION == "south") & (BUDGETS == 0.1))
+    with pytest.warns(PopulationWarning, match=r"people with smaller budgets have lower values.*\(groups: south\)"):
+        found = estimate_mean(values, BUDGETS, by=REGION, groups=LABELS, randomness=Randomness.seeded(3))
+    south = found["south"].levels
+    assert found.level_rows() == [
+        ("south", level.in_words, level.mean_in_words, f"{100 * level.share:.2g} %") for level in south
+    ]
+    assert [row[1] for row in found.level_rows()] == ["0.1", "0.5", "1"]
+    table = str(found).split("\n\n")[2].splitlines()
+    assert re.split("  +", table[0]) == ["group", "budget", "mean +- error (std)", "share of people"]
+    assert [tuple(re.split("  +", line)) for line in table[1:]] == found.level_rows()
+    assert found._repr_html_().count(f"<td>{south[0].mean_in_words}</td>") == 1
+    by_group = {row["group"]: row for row in found.to_dict()["groups"]}
+    assert by_group["south"]["levels"] == found["south"].to_dict()["levels"]
+    assert {group: row["levels_differ"] for group, row in by_group.items()} == {
+        "north": False,
+        "south": True,
+        "east": False,
+        "empty": False,
+    }
+    assert by_group["empty"]["levels"] == []
+    assert "share of people" not in str(grouped())
+    assert grouped().level_rows() == []
+
+
+def test_shares_are_printed_as_percentages_where_a_single_one_is() -> None:
+    yes = np.random.default_rng(1).random(REGION.size) < 0.3
+    options: dict[str, Any] = {"by": REGION, "groups": ["north", "empty"], "randomness": Randomness.seeded(3)}
+    for values, bounds in ((yes, {}), (yes.astype(float), {"bounds": (0, 1)}), (yes.tolist(), {"equals": "True"})):
+        found = estimate_mean(values, BUDGETS, **options, **bounds)
+        percentage = dict(found["north"].further_rows())["as a percentage"].replace("95 % interval ", "")
+        head, north, empty = str(found).splitlines()[2:5]
+        assert re.split("  +", head) == ["group", "mean", "95 % interval", "as a percentage", "error (std)"]
+        assert re.split("  +", north)[3] == percentage
+        assert empty.split() == ["empty", "-", "refused"]
+    assert "as a percentage" not in str(grouped())
+    assert "as a percentage" not in str(grouped(groups=["north"], bounds=(0, 100)))
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+def test_a_group_without_an_answer_is_told_what_to_do_and_what_it_costs() -> None:
+    values = np.where(REGION == "south", 7.0, VALUES)
+    options: dict[str, Any] = {"by": REGION, "randomness": Randomness.seeded(3)}
+    found = estimate_mean(values, BUDGETS * 4, groups=["north", "south"], **options)
+    (advice,) = found["south"].advice
+    assert found.advice == (f"{advice} (groups: south)",)
+    assert lines_of(found, "what to do next") == list(found.advice)
+    assert lines_of(found, "before another run") == [found["south"].cost_of_another]
+    assert [row["advice"] for row in found.rows()] == [None, advice]
+    assert found.to_arrow().column("advice").to_pylist() == [None, advice]
+    some_refused = estimate_mean(values, BUDGETS * 4, groups=["south", "empty"], **options)
+    (cost,) = lines_of(some_refused, "before another run")
+    assert cost.endswith(". People in refused groups have spent less, or nothing")
+    assert lines_of(grouped(), "before another run") == []
 
 
 def test_a_grouped_estimate_prints_intervals_of_any_level() -> None:

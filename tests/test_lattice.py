@@ -266,7 +266,7 @@ def test_positive_starts_at_zero() -> None:
 # bounds
 
 
-SUPPORTS = [
+BOUNDS = [
     (0.0, 1.0),
     (-1.0, 1.0),
     (-3.0, 1e5),
@@ -278,7 +278,7 @@ SUPPORTS = [
 ]
 
 
-@pytest.mark.parametrize(("low", "high"), SUPPORTS)
+@pytest.mark.parametrize(("low", "high"), BOUNDS)
 def test_linear_measures_length(low: float, high: float) -> None:
     lattice = linear(low, high)
     assert (lattice.starts[0], lattice.starts[-1]) == (key(low), key(high) + 1)

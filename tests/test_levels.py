@@ -391,6 +391,7 @@ def test_the_mean_of_everyone_where_the_well_paid_grant_little(shape: dict[str, 
         assert abs(found.released_mean - 50.0) < 4 * found.std
         assert found.levels_differ
         assert found.contradicted == ("shape" in shape)  # all together they are no bell
+        assert found.advice == ("use shape='any'",) * found.contradicted
         assert any("people with smaller budgets have higher values" in text for text in messages_of(found))
         assert found.levels[0].mean > found.levels[-1].mean + 3
         assert found.contradicted or "budget 0.1" in str(found)

@@ -260,7 +260,7 @@ def test_a_mean_far_from_the_median_warns(plan: Plan) -> None:
     noise, sampling = center_error(plan.center)
     by_chance = half_width(0.999, noise, math.hypot(sampling, plan.noise_std))
     assert by_chance < 0.17
-    far = "mean and median differ by more than a bell-shaped population allows: use shape='any'"
+    far = "mean and median differ by more than a bell-shaped population allows"
     apart = "mean and median differ: the population is skewed, unless its values are coarsely rounded: use shape='any'"
     for shift, warned in ((0.16, ()), (0.18, (apart,)), (0.25, (apart,)), (0.27, (far,)), (0.9, (far,))):
         for sign in (1, -1):
@@ -288,7 +288,7 @@ def test_where_the_mean_itself_errs_more_than_planned_a_mean_farther_from_the_me
     assert len(messages_of(released(plan, 0.0, 1.0, 1.3 * own, weight=less))) == 1
 
 
-EQUAL = "many values seem to be equal, or nearly so: use shape='any'"
+EQUAL = "many values seem to be equal, or nearly so"
 
 
 def test_equal_values_warn(plan: Plan) -> None:
@@ -297,7 +297,9 @@ def test_equal_values_warn(plan: Plan) -> None:
     found = concluded(plan, location, averaged, None, promised(plan))
     (warning,) = messages_of(found)
     assert warning == EQUAL
-    assert f"NO ANSWER{' ' * 8}{warning}" in str(found)
+    assert found.advice == ("use shape='any'",)
+    assert f"NO ANSWER{' ' * 11}{warning}\n" in str(found)
+    assert "what to do next     use shape='any'\n" in str(found)
 
 
 def near_by_chance(plan: Plan, near_noise_scale: float) -> float:
@@ -569,7 +571,9 @@ def test_a_contradicted_estimate_leads_with_that_everywhere() -> None:
     assert "NO ANSWER" in found._repr_html_()
     drawn = plot(found)
     assert [axes.get_title(loc="left") for axes in drawn.axes] == ["No answer"]
-    assert "of every budget" in drawn.axes[0].texts[0].get_text()
+    text = drawn.axes[0].texts[0].get_text()
+    assert "what to do next: use shape='any'." in text
+    assert "of every budget" in text
 
 
 def test_what_another_run_costs_says_the_share() -> None:

@@ -43,6 +43,8 @@ def test_make_model_makes_both_models() -> None:
         ("bounded", RANGE, "budget_range", "budget_range goes with model='unbounded'"),
         ("unbounded", (2.0, 1.0), "budget_range", "smallest <= largest"),
         ("unbounded", (0.0, 1.0), "budget_range", "0 < smallest"),
+        ("unbounded", ("0.1", "1"), "budget_range", "0 < smallest"),
+        ("unbounded", (True, 2), "budget_range", "0 < smallest"),
         ("unbounded", (1.0, math.inf), "budget_range", "largest < inf"),
         ("unbounded", (2.0**-41, 1.0), "budget_range", "must start between"),
     ],

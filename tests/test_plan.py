@@ -22,7 +22,7 @@ from pdpmean import Choices, InsufficientBudgetError, InvalidInputError, Plan, R
 from pdpmean.core.choices import GivenShape, ShapeName, floor_share
 from pdpmean.core.model import BOUNDED
 from pdpmean.core.options import Options
-from pdpmean.core.whose import Whose
+from pdpmean.core.whose import Weighting, Whose
 from pdpmean.laws.clipped_normal import clipped_variance, inside, mean_tent
 from pdpmean.laws.lattice import everywhere, keys_of, linear, positive
 from pdpmean.planning import forecast
@@ -253,6 +253,8 @@ def test_a_senseless_clip_width_is_named_as_what_is_wrong(width: float) -> None:
         (TIERS, {"bounds": (0.0, 1.0, 2.0)}, "bounds must be"),
         (TIERS, {"bounds": 3.0}, "bounds must be"),
         (TIERS, {"bounds": ("a", "b")}, "bounds must be"),
+        (TIERS, {"bounds": "01"}, "bounds must be numbers"),
+        (TIERS, {"bounds": (True, 2)}, "bounds must be numbers"),
         (TIERS, {"model": "other"}, "model must be"),
         (TIERS, {"model": "unbounded"}, "needs budget_range"),
     ],
@@ -455,7 +457,7 @@ def test_misses_grow_where_less_weight_is_sure() -> None:
     assert chances[2] > 10 * chances[0]
 
 
-def test_misses_shrink_with_budget_and_with_a_support() -> None:
+def test_misses_shrink_with_budget_and_with_bounds() -> None:
     by_people = [plan_mean({0.5: people}, choices=FIXED).failure_probability() for people in (600, 900, 1500, 2500)]
     assert by_people == sorted(by_people, reverse=True)
     by_budget = [plan_mean({budget: 900}, choices=FIXED).failure_probability() for budget in (0.3, 0.5, 0.8, 1.2)]
@@ -466,22 +468,55 @@ def test_misses_shrink_with_budget_and_with_a_support() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, UNBOUNDED, {"shape": "any"}, {"shape": "gaussian", "bounds": (0.0, 1.0)}],
-    ids=["bounded", "unbounded", "any", "bell within bounds"],
+    [
+        {},
+        UNBOUNDED,
+        {"shape": "any"},
+        {"shape": "gaussian", "bounds": (0.0, 1.0)},
+        {"target": "people"},
+        {"target": "people", **UNBOUNDED},
+        {"shape": "any", "target": "people"},
+    ],
+    ids=["bounded", "unbounded", "any", "bell within bounds", "people", "people, unbounded", "people, any"],
 )
 def test_more_people_make_a_smaller_error(options: dict[str, Any]) -> None:
     made = [plan_mean(more_people(tiers_for(options), factor), **options) for factor in (1, 2, 5, 20, 100)]
     errors = [plan.expected_std for plan in made]
     assert errors == sorted(errors, reverse=True)
     assert errors[0] > 5 * errors[-1]
-    assert all(plan.ratio_to_lower_bound >= 1 for plan in made)
+    if "target" in options:
+        assert all(plan.ratio_to_lower_bound is None for plan in made)
+    else:
+        assert all(plan.ratio_to_lower_bound is not None and plan.ratio_to_lower_bound >= 1 for plan in made)
 
 
 @pytest.mark.parametrize("budget", [0.1, 0.5, 3.0, 20.0, math.inf])
 def test_the_ratio_to_the_lower_bound(budget: float) -> None:
     plan = plan_mean({budget: 5000})
+    assert plan.lower_bound is not None
+    assert plan.ratio_to_lower_bound is not None
     assert 1 <= plan.ratio_to_lower_bound < 4
     assert plan.half_width(0.75) == pytest.approx(plan.ratio_to_lower_bound * plan.lower_bound)
+
+
+@pytest.mark.parametrize("weighting", ["auto", "everyone", "budgets"])
+@pytest.mark.parametrize("bounds", [None, (0, None), (1, 5)])
+def test_without_privacy_the_mean_of_the_people_in_the_table_has_no_error(bounds: Any, weighting: Weighting) -> None:
+    """Nor is there a lower bound for it: that of the mean of a population is largely due to sampling."""
+    plan = pdpmean.plan_mean(TIERS, target="people", bounds=bounds, weighting=weighting)
+    found = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
+    assert (found["without_privacy"], found["lower_bound"]) == (0, None)
+    assert plan.ratio_to_lower_bound is None
+    rows = dict(plan.rows())
+    assert rows["without privacy"] == "there would be no error: the mean of the people in the table would be known"
+    assert "any private method" not in rows["one run in four"]
+
+
+@pytest.mark.parametrize("bounds", [(1, 5), (0, 1)])
+def test_there_is_no_lower_bound_in_the_unit_of_the_values(bounds: tuple[float, float]) -> None:
+    plan = pdpmean.plan_mean(TIERS, bounds=bounds)
+    assert plan.lower_bound is None
+    assert plan.ratio_to_lower_bound is None
 
 
 def test_equal_budgets_count_everybody() -> None:
@@ -581,7 +616,7 @@ def quartile_of_errors(tiers: dict[float, int], plan_options: dict[str, Any], ru
         found = pdpmean.estimate_mean(
             values, budgets, shape="gaussian", randomness=Randomness.seeded(seed), **plan_options
         )
-        errors.append(abs(found.mean - 5.0) / 2.0)
+        errors.append(abs(found.released_mean - 5.0) / 2.0)
     return float(np.quantile(errors, 0.75))
 
 

@@ -19,6 +19,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from pdpmean import InvalidInputError, MeanEstimate, Plan, Randomness, estimate_mean, plan_mean, plot
+from pdpmean.core.whose import Weighting
 from pdpmean.laws.error_law import ErrorLaw, half_width
 from pdpmean.planning.make import with_people
 from pdpmean.results.comparison import Comparison, MethodRuns
@@ -80,6 +81,7 @@ def test_the_errors_drawn_are_the_plans(plan: Plan) -> None:
     ((total, error),) = points(errors, "this plan")
     assert total == plan.total
     assert error == half_width(0.75, plan.noise_scale, plan.sampling_std)
+    assert plan.lower_bound is not None
     assert error / plan.lower_bound == plan.ratio_to_lower_bound
     assert (plan.total, error) in points(errors, "expected")
     assert (plan.total, plan.lower_bound) in points(errors, "lower bound")
@@ -130,6 +132,12 @@ def test_a_plan_with_public_people_is_drawn_by_their_number() -> None:
     assert points(errors, "this plan")[0][0] == 1.0
     assert [budget for budget, _ in points(weights, "budgets granted")] == [0.1]
     assert np.isfinite(plot(plan_mean({math.inf: 5000})).axes[1].get_xlim()).all()
+
+
+@pytest.mark.parametrize("weighting", ["everyone", "budgets"])
+def test_no_lower_bound_is_drawn_for_the_mean_of_the_people_in_the_table(weighting: Weighting) -> None:
+    errors = plot(plan_mean(TIERS, target="people", weighting=weighting)).axes[0]
+    assert [line.get_label() for line in errors.lines] == ["expected", "sampling alone", "noise alone", "this plan"]
 
 
 def test_a_lower_bound_of_single_people_falls_with_more_of_them() -> None:

@@ -79,8 +79,8 @@ def read(result: MeanEstimate) -> None:
 
 def read_plan(plan: Plan) -> None:
     assert plan.half_width(0.999) > 0
-    assert plan.lower_bound >= 0
-    assert plan.ratio_to_lower_bound > 0
+    assert plan.lower_bound is None or plan.lower_bound >= 0
+    assert plan.ratio_to_lower_bound is None or plan.ratio_to_lower_bound > 0
     assert 0 <= plan.failure_probability(1e300) <= 1
     assert all([str(plan), repr(plan), plan._repr_html_(), plan.to_dict()])
 

@@ -25,6 +25,7 @@ from browser import Browser, Page
 from pdpmean import InvalidInputError, MeanEstimate, Randomness, __version__, estimate_mean, plot
 from pdpmean.core.text import rounded
 from pdpmean.results.grouped_estimate import GroupedEstimate
+from pdpmean.results.mean_estimate import LevelMean
 from pdpmean.show.report import report_html, write_report
 
 TIERS = {0.1: 10_800, 0.5: 7_400, 1.0: 1_800}
@@ -103,6 +104,8 @@ def test_the_answer_comes_with_its_interval_and_promise(estimate: MeanEstimate) 
     low, high = (rounded(end, estimate.std) for end in estimate.interval())
     assert f"Mean {rounded(estimate.mean, estimate.std)}" in words
     assert f"With 95 % confidence, the mean of the population lies between {low} and {high}." in words
+    assert "Each interval contains the mean of the population with the probability on its left." in words
+    assert "Sampling error remains because they are only a sample of the population." in words
     assert estimate.guarantee in words
     assert estimate.whose_mean in words
     assert str(estimate.assumed) in words
@@ -110,6 +113,31 @@ def test_the_answer_comes_with_its_interval_and_promise(estimate: MeanEstimate) 
         assert f"of which {name}{size:.3g}" in words
     assert COMMAND in words
     assert "NOT PRIVATE" not in words
+
+
+def test_the_people_in_the_table_are_named_where_the_mean_is_theirs() -> None:
+    page = Outline(report_html(estimated(target="people")))
+    assert "the mean of the people in the table lies between" in page.words
+    assert "Each interval contains the mean of the people in the table with the probability" in page.words
+    assert "Sampling error remains only as far as people count differently" in page.words
+    for of_a_population in ("the mean of the population", "sample of the population", "lower bound"):
+        assert of_a_population not in page.words
+    answers = np.arange(4000) % 5 < 2
+    share = estimate_mean(answers, 0.5, target="people", randomness=Randomness.seeded(3))
+    assert "the share among the people in the table lies between" in Outline(report_html(share)).words
+
+
+def test_options_are_told(estimate: MeanEstimate, grouped: GroupedEstimate) -> None:
+    for found in (estimate, grouped):
+        words = Outline(report_html(found)).words
+        assert "shapeany" in words
+        assert "weightingauto" in words
+        assert "targetpopulation" in words
+        assert "missingsome" in words
+    others = Outline(report_html(estimated(weighting="budgets", target="people", missing="none"))).words
+    assert "weightingbudgets" in others
+    assert "targetpeople" in others
+    assert "missingnone" in others
 
 
 def test_intervals_of_another_level_are_shown(estimate: MeanEstimate) -> None:
@@ -243,10 +271,47 @@ def test_the_title_names_the_column_and_shares_are_in_percent() -> None:
     north = rounded(100 * grouped["north"].mean, 100 * grouped["north"].std)
     assert '<th scope="col">people</th><th scope="col">share</th>' in report_html(grouped)
     assert f"<td>2,000</td><td>{north} %</td>" in report_html(grouped)
+    assert "As percentages" not in report_html(grouped)
     hours = estimate_mean(pd.Series(np.random.default_rng(1).normal(38, 6, 4000), name="hours"), 0.5, **seeded)
     assert f"<title>NOT PRIVATE: Mean of hours: {rounded(hours.mean, hours.std)} (pdpmean)</title>" in report_html(
         hours
     )
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+def test_groups_without_an_answer_are_told_what_to_do_and_promise_nothing() -> None:
+    by = np.repeat(np.array(["a", "b"]), 2500)
+    values = np.where(by == "a", 7.0, np.random.default_rng(2).normal(38, 6, by.size))
+    both, none = (
+        estimate_mean(values, 0.5, by=by, groups=groups, randomness=Randomness.seeded(3))
+        for groups in (["a", "b"], ["a"])
+    )
+    words = Outline(report_html(both)).words
+    assert "Each interval contains its group's mean with 95 % confidence. 1 without an answer." in words
+    assert f"What to do next: {both.advice[0]}. Before another run: {both.cost_of_another}." in words
+    words = Outline(report_html(none)).words
+    assert "Mean in 1 group No group has an answer. No answer: only one value" in words
+    assert "Each interval" not in words
+
+
+def test_groups_show_the_mean_by_budget_where_it_differs(grouped: GroupedEstimate) -> None:
+    assert "share of people" not in report_html(grouped)
+    levels = (LevelMean(0.1, 0.1, 0.25, 30.0, 0.5), LevelMean(0.5, 1.0, 0.75, 38.0, 0.1))
+    differing = dataclasses.replace(grouped["north"], levels=levels, levels_differ=True)
+    shown = report_html(dataclasses.replace(grouped, estimates=grouped.estimates | {"north": differing}))
+    assert '<th scope="row">north</th><td>0.1</td><td>30.00 +- 0.5</td><td>25 %</td>' in shown
+    assert '<th scope="row">north</th><td>0.5 to 1</td><td>38.00 +- 0.1</td><td>75 %</td>' in shown
+
+
+def test_groups_between_0_and_1_are_also_shown_as_percentages() -> None:
+    by = np.repeat(np.array(["a", "b"]), 2500)
+    values = np.random.default_rng(2).random(by.size)
+    found = estimate_mean(values, 0.5, by=by, groups=["a", "b"], bounds=(0, 1), randomness=Randomness.seeded(3))
+    page = report_html(found)
+    assert "<caption>As percentages</caption>" in page
+    for group, estimate in found.items():
+        mean, interval = estimate.in_percent(estimate.interval())
+        assert f'<th scope="row">{group}</th><td>{mean}</td><td>{interval}</td>' in page
 
 
 def test_groups_that_are_all_refused(grouped: GroupedEstimate) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from pdpmean import Choices, InvalidInputError, plan_mean, what_if
 from pdpmean.core.model import ModelName
 from pdpmean.planning.make import with_people
-from pdpmean.study.what_if import WhatIf
+from pdpmean.study.what_if import Scenario, WhatIf
 
 TIERS = {0.1: 5400, 0.5: 3700, 1.0: 900}
 
@@ -73,14 +74,61 @@ def test_errors_of_one_table_and_one_curve_have_one_unit(people: dict[float, flo
 
 def test_what_if_prints_as_a_table_with_its_unit() -> None:
     plan = plan_mean(TIERS, bounds=(1, 5))
-    head, as_it_is, *lines = str(what_if(plan)).splitlines()
-    assert head.split("  ")[0] == "what if"
-    assert "expected error (std), in the values' unit" in head
-    assert as_it_is.split()[-1] == f"{plan.expected_std:.4g}"
+    title, head, as_it_is, *lines = str(what_if(plan)).splitlines()
+    assert title == "expected error (std) for each shape of the values, in the values' unit, with its change"
+    assert cells(head) == ["what if", *plan.expected_by_shape, "price of everyone"]
+    errors_as_it_is = [f"{error:.4g}" for error in plan.expected_by_shape.values()]
+    assert cells(as_it_is) == ["no change", *errors_as_it_is, f"{plan.price_of_everyone:.2f} times"]
     assert len(lines) == len(what_if(plan)) == len(what_if(plan).to_list())
     assert "in standard deviations" in str(what_if(plan_mean(TIERS)))
     assert "<table" in what_if(plan)._repr_html_()
     assert repr(what_if(plan)).startswith("<WhatIf of 9 changes to <Plan bounded, any")
+
+
+def cells(line: str) -> list[str]:
+    """The cells of a line of the table."""
+    return re.split(r" {2,}", line)
+
+
+def test_every_shape_has_its_errors_and_their_change() -> None:
+    plan = plan_mean(TIERS)
+    scenarios = what_if(plan)
+    before = plan.expected_by_shape
+    assert list(before) == ["bell-shaped", "skewed like wages", "yes or no"]
+    for scenario, content, line in zip(scenarios, scenarios.to_list(), str(scenarios).splitlines()[3:], strict=True):
+        assert scenario.plan
+        after = scenario.plan.expected_by_shape
+        price = scenario.plan.price_of_everyone
+        assert content == {
+            "change": scenario.name,
+            "expected_std": after["bell-shaped"],
+            "expected_std_by_shape": after,
+            "price_of_everyone": price,
+        }
+        changes = {shape: round(100 * (after[shape] / before[shape] - 1)) for shape in before}
+        told = [f"{after[shape]:.4g} {f'{changes[shape]:+}' if changes[shape] else '0'} %" for shape in before]
+        words = f"{scenario.name} {' '.join(told)} {price:.2f} times"
+        assert line.split() == words.split()
+
+
+def test_a_given_bell_has_one_column() -> None:
+    plan = plan_mean(TIERS, shape="gaussian")
+    scenarios = what_if(plan)
+    assert cells(str(scenarios).splitlines()[1]) == ["what if", "bell-shaped", "price of everyone"]
+    assert {content["expected_std_by_shape"] for content in scenarios.to_list()} == {None}
+
+
+def test_a_refused_change_has_no_numbers() -> None:
+    refused = WhatIf(plan_mean(TIERS), (Scenario("nobody grants anything", None),))
+    assert refused.to_list() == [
+        {
+            "change": "nobody grants anything",
+            "expected_std": None,
+            "expected_std_by_shape": None,
+            "price_of_everyone": None,
+        }
+    ]
+    assert cells(str(refused).splitlines()[-1]) == ["nobody grants anything", "refused"]
 
 
 def test_only_a_plan_will_do() -> None:

@@ -248,8 +248,10 @@ def estimate_mean(
         estimates = conclude([group.released for group in averaged], promise, Question.of(values, options))
         result = _result(estimates, outcomes, promise, options)
         charge.commit(result)
-    for text in result.contradictions:
-        warnings.warn(f"no answer: {text}", PopulationWarning, stacklevel=2)
+    if result.contradictions:
+        reasons = "; ".join(result.contradictions)
+        advice = "; ".join(result.advice)
+        warnings.warn(f"no answer: {reasons}. What to do next: {advice}", PopulationWarning, stacklevel=2)
     for text in result.warnings:
         warnings.warn(text, PopulationWarning, stacklevel=2)
     return result

@@ -263,13 +263,15 @@ def test_numbers_that_contradict_themselves_are_no_answer(run: Run, people: Path
     words = ("estimate", people, "--value", "income", "--budget-for-all", "2", "--shape", "gaussian")
     found = run(*words, "--json")
     assert found.exit_code == 3
-    assert re.fullmatch(r"pdpmean: no answer: .*: use --shape any\n", found.stderr)
+    assert re.fullmatch(r"pdpmean: no answer: .*\npdpmean: what to do next: use --shape any\n", found.stderr)
     content = json.loads(found.stdout)
     assert content["contradicted"]
+    assert content["advice"] == ["use shape='any'"]
     assert (content["mean"], content["interval"], content["warnings"]) == (None, None, [])
     (row,) = csv.DictReader(io.StringIO(run(*words, "--csv").stdout))
     assert (row["mean"], row["low"], row["high"]) == ("", "", "")
     assert row["contradiction"]
+    assert row["advice"] == "use shape='any'"
     page = tmp_path / "page.html"
     text = run(*words, "--report", page)
     assert text.exit_code == 3
@@ -281,6 +283,7 @@ def test_numbers_that_contradict_themselves_are_no_answer(run: Run, people: Path
     shown = page.read_text(encoding="utf-8")
     assert "<h1><small>Mean of income</small> No answer</h1>" in shown
     assert "% interval" not in shown.split("What was planned")[0]
+    assert "<p>What to do next: use shape=&#39;any&#39;.</p>\n<p>Before another run: this run has spent" in shown
 
 
 def test_groups_whose_numbers_contradict_themselves(run: Run, people: Path) -> None:
@@ -290,7 +293,8 @@ def test_groups_whose_numbers_contradict_themselves(run: Run, people: Path) -> N
     assert found.exit_code == 3
     rows = list(csv.DictReader(io.StringIO(found.stdout)))
     assert [(row["mean"], row["low"]) for row in rows] == [("", ""), ("", "")]
-    assert all(row["contradiction"] for row in rows)
+    assert all(row["contradiction"] and row["advice"] for row in rows)
+    assert "pdpmean: what to do next: use --shape any (groups: north, south)\n" in found.stderr
     assert run("estimate", people, "--value", "hours", *words).exit_code == 0
 
 

@@ -33,17 +33,15 @@ def test_the_text_says_what_the_plan_says_and_more(run: Run) -> None:
     assert "total budget          3,290, all of which counts" in found.stdout
     assert "without privacy       the error (std) would be 0.01 standard deviations\n" in found.stdout
     assert found.stdout == f"{plan}\n\n{what_if(plan)}\n"
-    table = str(what_if(plan)).splitlines()
+    _, *table = str(what_if(plan)).splitlines()
     assert [line.split("  ")[0] for line in table] == [
         "what if",
         "no change",
         *(scenario.name for scenario in what_if(plan)),
     ]
-    head, as_it_is, *changed = table
-    assert {len(line) for line in changed} == {len(head)}
-    assert len(as_it_is) == head.index("  change")  # the column of changes is empty there
+    assert len({len(line) for line in table}) == 1
     raised = errors_of(what_if(plan))[0]
-    assert table[2].split()[-3:] == [f"{raised:.4g}", f"{100 * (raised / plan.expected_std - 1):.0f}", "%"]
+    assert f" {raised:.4g} {100 * (raised / plan.expected_std - 1):.0f} % " in table[2]
 
 
 def test_little_budget_is_limited_by_noise(run: Run) -> None:

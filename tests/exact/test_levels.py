@@ -60,11 +60,11 @@ def two_levels(model: Model, *, edge: float = 1.2, caps: tuple[float, float] = (
         people=ones,
         nats=ones,
         effective=ones,
-        mean_weight_error=np.zeros(2),
         middle=ones,
         score_by_people=ones,
         score_by_weight=ones,
         unevenness=ones,
+        mean_weight_error=ones,
     )
 
 

@@ -179,6 +179,8 @@ def _show(result: MeanEstimate | GroupedEstimate, level: float, *, json: bool, c
         typer.echo(as_json(content) if json else in_options(result.text(level)))
     for text in result.contradictions:
         warn(f"no answer: {text}")
+    for text in result.advice:
+        note(f"what to do next: {text}")
     for text in result.warnings:
         note(f"warning: {text}")
     refused = [row for row in rows if row.get("refused")]
@@ -197,7 +199,11 @@ def _rows_and_content(
         return [row | common for row in result.rows(level)], result.to_dict(level)
     low, high = (None, None) if result.contradicted else result.interval(level)
     numbers = {name: getattr(result, name) for name in _CSV_NUMBERS}
-    texts = {"contradiction": "; ".join(result.contradictions), "warning": "; ".join(result.warnings)}
+    texts = {
+        "contradiction": "; ".join(result.contradictions),
+        "advice": "; ".join(result.advice),
+        "warning": "; ".join(result.warnings),
+    }
     content = result.to_dict(level)
     row = {"mean": content["mean"], "low": low, "high": high, **numbers, **texts}
     return [row | common], content

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from pdpmean.core.numbers import public_number
 from pdpmean.core.text import short
 from pdpmean.errors import InvalidInputError
 
@@ -79,12 +80,16 @@ def check_bounds(bounds: GivenBounds | None) -> Bounds:
         return UNKNOWN
     try:
         low, high = bounds
-        found = Bounds(-math.inf if low is None else float(low), math.inf if high is None else float(high))
+        found = Bounds(
+            -math.inf if low is None else public_number(low),
+            math.inf if high is None else public_number(high),
+        )
     except (OverflowError, TypeError, ValueError):
         found = Bounds(math.nan, math.nan)
     if not found.low < found.high:
         raise InvalidInputError(
-            f"bounds must be (low, high) with low < high, and None for an end that is not known; got {bounds!r}",
+            "bounds must be numbers (low, high) with low < high, and None for an end that is not known; "
+            f"got {bounds!r}",
             name="bounds",
             value=bounds,
         )

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pdpmean.core.numbers import public_number
 from pdpmean.core.text import closest, did_you_mean, percent_as_fraction
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
@@ -149,7 +150,7 @@ def in_column(column: BudgetColumn | None) -> Iterator[None]:
 def check_budget_range(budget_range: tuple[float, float]) -> tuple[float, float]:
     """The public range of budgets, checked: 0 < smallest <= largest < inf."""
     try:
-        low, high = (float(end) for end in budget_range)
+        low, high = map(public_number, budget_range)
     except (OverflowError, TypeError, ValueError):
         low, high = math.nan, math.nan
     if not 0 < low <= high < math.inf:

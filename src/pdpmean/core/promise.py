@@ -36,6 +36,14 @@ class Promise:
     run: Run | None = None
     """Which release it is; None for a simulation."""
 
+    @property
+    def cost_of_another(self) -> str:
+        """What to know before another run, in words."""
+        if self.release is not None:
+            return "the ledger has charged everybody for this run; another run would be charged on top of it"
+        spent = "all of every budget" if self.spent == 1 else f"{float(self.spent):.3g} of every budget"
+        return f"this run has spent {spent}; another run would spend as much again"
+
     def to_dict(self) -> dict[str, Any]:
         """The release and its losses, ready for JSON."""
         if self.run is None:

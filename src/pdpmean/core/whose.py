@@ -33,6 +33,11 @@ class Whose:
         """Whether the mean is that of the people in the data, rather than of their population."""
         return self.target == "people"
 
+    @property
+    def in_words(self) -> str:
+        """Those whose mean is estimated, in words."""
+        return "the people in the table" if self.are_these_people else "the population"
+
 
 AUTO = Whose()
 

@@ -17,7 +17,7 @@ from pdpmean.core.bounds import Bounds
 from pdpmean.core.numbers import finite
 from pdpmean.inference.known_bounds import MANY_MISSING, TOO_FEW_LEFT, KnownBoundsInference, is_none_left
 from pdpmean.inference.missing import MissingShare
-from pdpmean.inference.population import Evidence, Population, ShapeInference
+from pdpmean.inference.population import Contradiction, Evidence, Population, ShapeInference
 from pdpmean.laws.far_mean import FarMean, PrivateTotal, PublicTotal, conclude_means
 from pdpmean.laws.missing_weight import MOST_MISSING
 from pdpmean.laws.reading import Counted, Reading
@@ -27,19 +27,45 @@ from pdpmean.results.assumed_tails import AssumedTails
 __all__ = ["AnyShapeInference"]
 
 _ROUNDED = 2.0**-20  # how much narrower than its bounds, relatively, rounding may make a clip
-_CONTRADICTIONS = {
-    "nothing": "only one value can be seen: all values are equal, or those that differ are too few to be seen",
-    "unseen": "much of the weight cannot be seen: the values are spread too widely for this budget",
-    "too far": "many values are infinite, or larger than about 1e16 times the median (or than 1e16, if that is near 0)",
-    "missed": "the centre that was drawn lies far from the values, as happens by chance once in a while: another run "
-    "would probably find them, and so would publicly known bounds",
-    "far": "many values lie far beyond the range that the histogram showed",
-    "beyond": "some values lie about ten thousand times as far out as the others, or farther: too far to be averaged "
-    "with them. Codes such as 999999 for a missing value do; otherwise, bounds would say how far values may lie",
-    "coarse": "the values differ only from about the eighth digit on: subtract a public number from all of them first",
-    "total": "the released weights do not add up to the expected total",
-    "sums": "the released sums are inconsistent",
+_BOTH_BOUNDS = "pass both bounds if they are publicly known, bounds=(low, high), or ask for more budget or more people"
+_CODES_OR_BOUNDS = (
+    "convert codes such as 999999999 and infinite values to missing entries, or pass publicly known bounds that are "
+    "close to the other values, bounds=(low, high)"
+)
+_RUN_AGAIN = "check that nothing changes the data during a run, and run it again: chance hardly ever explains this"
+
+# Where the histogram found no population, that alone is said: the sums are then taken around the wrong place.
+_NOT_FOUND = {
+    "nothing": Contradiction(
+        "only one value can be seen: all values are equal, or those that differ are too few to be seen", _BOTH_BOUNDS
+    ),
+    "unseen": Contradiction(
+        "much of the weight cannot be seen: the values are spread too widely for this budget", _BOTH_BOUNDS
+    ),
+    "too far": Contradiction(
+        "many values are infinite, or larger than about 1e16 times the median (or than 1e16, if that is near 0)",
+        "convert infinite values and codes such as 999999999 to missing entries; otherwise, use a larger unit, or pass "
+        "both bounds, bounds=(low, high)",
+    ),
+    "missed": Contradiction(
+        "the centre that was drawn lies far from the values, by chance or because they differ only in late digits",
+        "run it again; if that fails too, subtract a public number that is close to all values from each of them",
+    ),
 }
+_INCONSISTENT = {
+    "far": Contradiction("many values lie far beyond the range that the histogram showed", _CODES_OR_BOUNDS),
+    "beyond": Contradiction(
+        "some values lie about ten thousand times as far out as the others, or farther: too far to be averaged with "
+        "them",
+        _CODES_OR_BOUNDS,
+    ),
+    "total": Contradiction("the released weights do not add up to the expected total", _RUN_AGAIN),
+    "sums": Contradiction("the released sums are inconsistent", _RUN_AGAIN),
+}
+_COARSE = Contradiction(
+    "the values differ only from about the eighth digit on",
+    "subtract a public number that is close to all values from each of them",
+)
 
 
 @dataclass(frozen=True)
@@ -117,13 +143,13 @@ class AnyShapeInference(ShapeInference):
         """A warning if most values seem to be missing."""
         return (MANY_MISSING,) if population.is_mostly_missing else ()
 
-    def contradictions(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
+    def contradictions(self, released: Released, population: Population, part: float) -> tuple[Contradiction, ...]:  # noqa: ARG002
         """Where histogram and sums do not fit together; if most values are missing, that alone is said."""
         if _is_between_bounds(released) and is_none_left(released, population):
             return (TOO_FEW_LEFT,)
         if population.contradictions:
             return (TOO_FEW_LEFT,) if population.is_mostly_missing else population.contradictions
-        return (_CONTRADICTIONS["coarse"],) if _is_coarse(released) else ()
+        return (_COARSE,) if _is_coarse(released) else ()
 
 
 def _is_coarse(released: Released) -> bool:
@@ -165,5 +191,11 @@ def _population(group: _Clipped, mean: FarMean) -> Population:
         law=mean.law,
         missing=group.missing(mean.missing),
         assumed=AssumedTails(mean.smallest_visible),
-        contradictions=tuple(_CONTRADICTIONS[code] for code in mean.contradictions),
+        contradictions=_in_words(mean.contradictions),
     )
+
+
+def _in_words(codes: Sequence[str]) -> tuple[Contradiction, ...]:
+    """What the codes of contradictions mean."""
+    not_found = tuple(_NOT_FOUND[code] for code in codes if code in _NOT_FOUND)
+    return not_found or tuple(_INCONSISTENT[code] for code in codes)

@@ -20,7 +20,7 @@ from pdpmean.inference.at_bounds import warn_of_bounds
 from pdpmean.inference.gaussian import GaussianInference
 from pdpmean.inference.known_bounds import KnownBoundsInference
 from pdpmean.inference.levels import Levelled
-from pdpmean.inference.population import Population, ShapeInference
+from pdpmean.inference.population import Contradiction, Population, ShapeInference
 from pdpmean.laws.missing_weight import NOTHING_MISSING
 from pdpmean.laws.pooling import Difference
 from pdpmean.planning.released import BellSums, LevelSums, Released
@@ -41,9 +41,7 @@ _UNKNOWN = (
     "next to nothing is known about people with budgets up to {}, who may be a quarter of all or more: if their values "
     "differ, the interval may be too narrow"
 )
-_NO_BELL = (
-    "{}: together they are not bell-shaped, and larger budgets decided where the bell was located: use shape='any'"
-)
+_NO_BELL = "{}: together they are not bell-shaped, and larger budgets decided where the bell was located"
 
 
 def conclude(
@@ -114,7 +112,7 @@ def _estimate(
     contradictions = shape.contradictions(*judged)
     differs = _in_words(levelled.difference(part)) if levelled and not contradictions else None
     if differs and levelled and levelled.is_bell:
-        contradictions = (_NO_BELL.format(differs),)
+        contradictions = (Contradiction(_NO_BELL.format(differs), "use shape='any'"),)
     unknown = _unknown_in_words(levelled.unknown_up_to(population)) if levelled else None
     of_levels = [text for text in (differs, unknown) if text]
     reading = group.released.location.reading
@@ -134,7 +132,8 @@ def _estimate(
         assumed=population.assumed,
         question=question,
         warnings=() if contradictions else (*shape.warnings(*judged), *at_bounds, *of_levels),
-        contradictions=contradictions,
+        contradictions=tuple(contradiction.reason for contradiction in contradictions),
+        advice=tuple(dict.fromkeys(contradiction.advice for contradiction in contradictions)),
         levels=levels,
         levels_differ=differs is not None,
     )

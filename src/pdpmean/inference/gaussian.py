@@ -17,6 +17,7 @@ import numpy as np
 from pdpmean.core.threads import in_threads
 from pdpmean.inference.population import (
     LARGEST_ERROR,
+    Contradiction,
     Evidence,
     Population,
     ShapeInference,
@@ -42,12 +43,13 @@ _NEAR, _MOST_NEAR = 0.14, 0.24
 _LEAST_FOUND, _LEAST_FOUND_UNBOUNDED = 0.7, 0.4
 _FALSE_ALARM = 0.001  # the probability that a normal population raises an alarm, over all groups together
 
-_MANY_EQUAL = "many values seem to be equal, or nearly so: use shape='any'"
-_FEW_FOUND = (
+_MANY_EQUAL = Contradiction("many values seem to be equal, or nearly so", "use shape='any'")
+_FEW_FOUND = Contradiction(
     "too few of the values lie where the population was located: many may be missing or not numbers, the middle of the "
-    "population may be empty, or it was located in the wrong place"
+    "population may be empty, or it was located in the wrong place",
+    "check that the column holds numbers, and that few of them are missing; if so, use shape='any'",
 )
-_SKEWED = "mean and median differ by more than a bell-shaped population allows: use shape='any'"
+_SKEWED = Contradiction("mean and median differ by more than a bell-shaped population allows", "use shape='any'")
 _PERHAPS_SKEWED = (
     "mean and median differ: the population is skewed, unless its values are coarsely rounded: use shape='any'"
 )
@@ -135,7 +137,7 @@ class GaussianInference(ShapeInference):
         batches = (released[start : start + _BATCH] for start in range(0, len(released), _BATCH))
         return [population for batch in in_threads(_behind_the_clip, batches) for population in batch]
 
-    def contradictions(self, released: Released, population: Population, part: float) -> tuple[str, ...]:
+    def contradictions(self, released: Released, population: Population, part: float) -> tuple[Contradiction, ...]:
         """How the released numbers differ from what a bell-shaped population allows."""
         group, location = _Bell(released), released.location
         confidence = 1 - part * _FALSE_ALARM

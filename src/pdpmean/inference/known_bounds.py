@@ -12,7 +12,7 @@ import numpy as np
 
 from pdpmean.core.types import Floats
 from pdpmean.inference.missing import MissingShare
-from pdpmean.inference.population import Evidence, Population, ShapeInference
+from pdpmean.inference.population import Contradiction, Evidence, Population, ShapeInference
 from pdpmean.laws.bounded_mean import BoundedMean, from_private_total, from_public_total
 from pdpmean.laws.missing_weight import missing_nodes
 from pdpmean.planning.plan import Plan
@@ -28,9 +28,10 @@ MANY_MISSING = (
 )
 """The warning if most values are missing, but there is an answer."""
 
-TOO_FEW_LEFT = (
-    "more than half of the values seem to be missing or not numbers, and the rest reveal too little; convert text to "
-    "numbers, or use equals='yes' for the share of an entry such as yes"
+TOO_FEW_LEFT = Contradiction(
+    "more than half of the values seem to be missing or not numbers, and the rest reveal too little",
+    "convert text to numbers, or use equals='yes' for the share of an entry; if values are truly missing, more people "
+    "or budget help",
 )
 """Why there is no answer if hardly any value is left."""
 
@@ -85,7 +86,7 @@ class KnownBoundsInference(ShapeInference):
             for group, mean, share in zip(released, means, missing, strict=True)
         ]
 
-    def contradictions(self, released: Released, population: Population, part: float) -> tuple[str, ...]:  # noqa: ARG002
+    def contradictions(self, released: Released, population: Population, part: float) -> tuple[Contradiction, ...]:  # noqa: ARG002
         """That there is no answer, if hardly any value is left."""
         return (TOO_FEW_LEFT,) if is_none_left(released, population) else ()
 

@@ -9,6 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pdpmean.inference.missing import MissingShare
 from pdpmean.laws.law import Law
@@ -16,11 +17,19 @@ from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Released
 from pdpmean.results.assumed_tails import AssumedTails
 
-__all__ = ["LARGEST_ERROR", "Evidence", "Population", "ShapeInference"]
+__all__ = ["LARGEST_ERROR", "Contradiction", "Evidence", "Population", "ShapeInference"]
 
 _BUCKET_ERROR = 0.5  # the relative error (std) of the squared weights by a noisy census, whose buckets are wide
 _SQUARE_MARGIN = 0.7  # standard deviations by which the estimated squared weights are raised, by simulation
 LARGEST_ERROR = 2.0**1013  # limits errors so that a sum of a few is still finite
+
+
+class Contradiction(NamedTuple):
+    """Why there is no answer, in words. It exists so that nobody is told so without hearing what would help."""
+
+    reason: str
+    advice: str
+    """What would help, as one sentence."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +45,8 @@ class Population:
     """The part of the weight whose value is missing; None where it is not released."""
     assumed: AssumedTails | None = None
     """What was assumed about tails; None if nothing was."""
-    contradictions: tuple[str, ...] = ()
-    """How the released numbers contradict each other, in words. If they do, the mean is not an answer."""
+    contradictions: tuple[Contradiction, ...] = ()
+    """How the released numbers contradict each other. If they do, the mean is not an answer."""
 
     @property
     def is_mostly_missing(self) -> bool:
@@ -103,7 +112,7 @@ class ShapeInference(ABC):
         released: Released,  # noqa: ARG002
         population: Population,  # noqa: ARG002
         part: float,  # noqa: ARG002
-    ) -> tuple[str, ...]:
+    ) -> tuple[Contradiction, ...]:
         """Why the released numbers cannot come from a population of this shape, so that there is no answer.
 
         False alarms are rare over all groups together; `part` is the part of them that this group may raise.

@@ -96,7 +96,7 @@ class Plan(Forecast):
             "noise_std": self.noise_std,
             "sampling_std": self.sampling_std,
             "half_width_95": self.half_width(),
-            "lower_bound": self.lower_bound if self.in_deviations else None,
+            "lower_bound": self.lower_bound,
             "failure_probability": self.failure_probability(self.choices.max_ratio),
             "effective_records": self.effective_records,
             "limited_by": self.limited_by[0],
@@ -199,17 +199,25 @@ class Plan(Forecast):
 
     @property
     def without_privacy(self) -> float:
-        """The error (std) that the plain mean would have without privacy, for the same population as `expected_std`."""
+        """The error (std) that the plain mean would have without privacy, for the same population as `expected_std`.
+
+        It is 0 if the mean is that of the people in the data, since the plain mean is then the true one.
+        """
+        if self.whose.are_these_people:
+            return 0.0
         deviation = 1.0 if self.in_deviations else shapes_between(self.bounds)[0].deviation * self.bounds.half
         return deviation / math.sqrt(self.people)
 
     @cached_property
     @quietly
-    def lower_bound(self) -> float:
+    def lower_bound(self) -> float | None:
         """An error that every private estimator exceeds one time in four, for these budgets, in standard deviations.
 
-        It holds for a normal population that may lie anywhere.
+        It holds for the mean of a normal population that may lie anywhere. None if the mean is that of the people in
+        the data, or if errors are in the unit of the values.
         """
+        if self.whose.are_these_people or not self.in_deviations:
+            return None
         profile = self.census.profile
         # A noisy census counts fractions of people. Rounding the cumulative counts keeps the total and hardly changes
         # the bound.
@@ -219,9 +227,9 @@ class Plan(Forecast):
         return lower_bound({float(budgets[j]): int(people[j]) for j in occupied}, model=self.model.name)
 
     @property
-    def ratio_to_lower_bound(self) -> float:
-        """The error that one run in four exceeds, relative to the lower bound for all private estimators."""
-        return self.half_width(ONE_IN_FOUR) / self.lower_bound
+    def ratio_to_lower_bound(self) -> float | None:
+        """The error that one run in four exceeds, relative to the lower bound; None where there is no lower bound."""
+        return None if self.lower_bound is None else self.half_width(ONE_IN_FOUR) / self.lower_bound
 
     @property
     def saturation(self) -> float:

@@ -15,7 +15,7 @@ from pdpmean.planning.named_shapes import shapes_between
 if TYPE_CHECKING:
     from pdpmean.planning.plan import Plan, WhoCounts
 
-__all__ = ["STEPS", "error_in_words", "rows_of", "whose_mean"]
+__all__ = ["STEPS", "error_in_words", "rows_of", "whose_mean", "with_unit"]
 
 STEPS = {
     "census": "who holds which budget",
@@ -41,11 +41,11 @@ def rows_of(plan: Plan) -> list[tuple[str, str]]:
         ("total budget", f"{plan.total:,.6g}{_what_counts(plan)}"),
         ("expected error (std)", _expected_in_words(plan)),
         *_rows_of_other_shapes(plan),
-        ("made of", f"noise {plan.noise_std:.4g} and sampling {_with_unit(plan, plan.sampling_std)}"),
+        ("made of", f"noise {plan.noise_std:.4g} and sampling {with_unit(plan, plan.sampling_std)}"),
         ("limited by", f"{limit}, {100 * part:.0f} % of the squared error"),
-        ("95 % interval", f"the mean +- {_with_unit(plan, plan.half_width())}"),
+        ("95 % interval", f"the mean +- {with_unit(plan, plan.half_width())}"),
         ("one run in four", _one_in_four_in_words(plan)),
-        ("without privacy", f"the error (std) would be {_with_unit(plan, plan.without_privacy)}"),
+        ("without privacy", _without_privacy_in_words(plan)),
         *_rows_of_weighting(plan),
         *_rows_of_locating(plan),
         ("shares of the budget", _shares_in_words(plan)),
@@ -56,7 +56,8 @@ def _shares_in_words(plan: Plan) -> str:
     return ", ".join(f"{STEPS[name]} {_percent(share)}" for name, share in plan.shares.items())
 
 
-def _with_unit(plan: Plan, error: float) -> str:
+def with_unit(plan: Plan, error: float) -> str:
+    """An error of the plan as text, with its unit."""
     return f"{error:.4g} {'in ' * (not plan.in_deviations)}{plan.errors_in}"
 
 
@@ -92,15 +93,22 @@ def _is_largest(plan: Plan) -> bool:
 
 
 def _one_in_four_in_words(plan: Plan) -> str:
-    """The error that one run in four exceeds, next to the lower bound for all private methods."""
-    error = f"errs by more than {_with_unit(plan, plan.half_width(ONE_IN_FOUR))}"
-    return f"{error} (any private method: {plan.lower_bound:.4g})" if plan.in_deviations else error
+    """The error that one run in four exceeds, next to the lower bound for all private methods, if there is one."""
+    error = f"errs by more than {with_unit(plan, plan.half_width(ONE_IN_FOUR))}"
+    return error if plan.lower_bound is None else f"{error} (any private method: {plan.lower_bound:.4g})"
+
+
+def _without_privacy_in_words(plan: Plan) -> str:
+    """The error that the plain mean would have without privacy."""
+    if plan.whose.are_these_people:
+        return f"there would be no error: the mean of {plan.whose.in_words} would be known"
+    return f"the error (std) would be {with_unit(plan, plan.without_privacy)}"
 
 
 def whose_mean(plan: Plan, weighting: WhoCounts) -> str:
     """Whose mean an estimate with this weighting is, in words."""
-    group = "the people in the table" if plan.whose.are_these_people else "the population they come from"
-    return f"{_WHO_COUNTS[weighting]}: the mean of {group}{_without(plan)}"
+    origin = "" if plan.whose.are_these_people else " they come from"
+    return f"{_WHO_COUNTS[weighting]}: the mean of {plan.whose.in_words}{origin}{_without(plan)}"
 
 
 def _without(plan: Plan) -> str:
@@ -123,7 +131,7 @@ def _rows_of_weighting(plan: Plan) -> list[tuple[str, str]]:
     everyone = ("everyone the same", f"the error would be {plan.price_of_everyone:.3g} times as large")
     if plan.weighting == "budgets":
         return [("weighting", "by budgets"), everyone]
-    differing = f"the expected error is {_with_unit(plan, plan.expected_std_if_levels_differ)}"
+    differing = f"the expected error is {with_unit(plan, plan.expected_std_if_levels_differ)}"
     who = "pooled: people with larger budgets count more, as far as their values do not differ"
     return [("weighting", who), ("if values differ", differing), everyone]
 
@@ -141,7 +149,7 @@ def _rows_of_locating(plan: Plan) -> list[tuple[str, str]]:
 
 def error_in_words(plan: Plan) -> str:
     """The expected error with its unit."""
-    return "at most " * _is_largest(plan) + _with_unit(plan, plan.expected_std)
+    return "at most " * _is_largest(plan) + with_unit(plan, plan.expected_std)
 
 
 def _percent(part: Fraction | float) -> str:

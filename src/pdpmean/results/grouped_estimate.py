@@ -16,8 +16,9 @@ from pdpmean.laws.error_law import ErrorLaw, intervals
 from pdpmean.results.assumed_tails import AssumedTails
 from pdpmean.results.mean_estimate import MeanEstimate
 
-__all__ = ["GroupedEstimate"]
+__all__ = ["LEVEL_HEAD", "GroupedEstimate"]
 
+LEVEL_HEAD = ("group", "budget", "mean +- error (std)", "share of people")  # over `GroupedEstimate.level_rows`
 
 _NAMED = 5  # the number of groups that a warning names before it says "and 7 more"
 _NO_RECORDS = "there are no records"  # how a refusal begins if a group has none; see `planning/make.py`
@@ -66,6 +67,17 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
     def contradictions(self) -> tuple[str, ...]:
         """Why some groups have no answer although numbers were released for them, each with its groups."""
         return _with_groups({group: estimate.contradictions for group, estimate in self.estimates.items()})
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What would help the groups that have no answer although numbers were released, each with its groups."""
+        return _with_groups({group: estimate.advice for group, estimate in self.estimates.items()})
+
+    @property
+    def cost_of_another(self) -> str:
+        """What to know before another run, in words."""
+        of_refused = ". People in refused groups have spent less, or nothing" * bool(self.refused)
+        return f"{self.promise.cost_of_another}{of_refused}"
 
     @property
     def answered(self) -> tuple[Hashable, ...]:
@@ -122,13 +134,14 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
             "missing": estimate and estimate.missing,
             "refused": self.refused.get(group),
             "contradiction": "; ".join(estimate.contradictions) or None if estimate else None,
+            "advice": "; ".join(estimate.advice) or None if estimate else None,
             "warning": "; ".join(estimate.warnings) or None if estimate else None,
         }
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON, with intervals at this confidence level."""
         return {
-            "groups": [_with_interval(row, level) for row in self.rows(level)],
+            "groups": [_with_interval(row, level) | self._levels(row["group"]) for row in self.rows(level)],
             "private": self.private,
             "guarantee": self.guarantee,
             "shares": {str(group): estimate.shares for group, estimate in self.estimates.items()},
@@ -144,7 +157,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         rows = self.rows(level)
         columns: dict[str, Any] = {"group": pa.array([row["group"] for row in rows])}
         columns |= {name: pa.array([row[name] for row in rows], pa.float64()) for name in numbers}
-        texts = ("refused", "contradiction", "warning")
+        texts = ("refused", "contradiction", "advice", "warning")
         columns |= {name: pa.array([row[name] for row in rows], pa.string()) for name in texts}
         return pa.table(columns)
 
@@ -152,26 +165,52 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         """A pandas frame, one row per group."""
         return self.to_arrow(level).to_pandas()
 
+    def _levels(self, group: Hashable) -> dict[str, Any]:
+        """The mean by budget in a group, as plain numbers; no levels if it was refused."""
+        estimate = self.estimates.get(group)
+        return {
+            "levels": [level.to_dict() for level in estimate.levels] if estimate else [],
+            "levels_differ": estimate is not None and estimate.levels_differ,
+        }
+
+    def level_rows(self) -> list[tuple[str, ...]]:
+        """Rows of text: the mean by budget in the groups whose levels differ; `LEVEL_HEAD` names the columns."""
+        return [
+            (str(group), level.in_words, level.mean_in_words, level.share_in_words)
+            for group in self.answered
+            if self.estimates[group].levels_differ
+            for level in self.estimates[group].levels
+        ]
+
     def _cells(self, level: float = 0.95) -> list[tuple[str, ...]]:
         """The table that is printed: a head, and one row of texts per group."""
-        head = ("group", "mean", f"{100 * level:.6g} % interval", "error (std)", "")
+        percentage = ("as a percentage",) * any(estimate.is_between_0_and_1 for estimate in self.estimates.values())
+        head = ("group", "mean", f"{100 * level:.6g} % interval", *percentage, "error (std)", "")
         ends = self.intervals(level)
-        return [head, *(self._line(group, ends.get(group, ())) for group in self.groups)]
+        return [head, *(self._line(group, ends.get(group), len(head)) for group in self.groups)]
 
-    def _line(self, group: Hashable, ends: tuple[float, ...]) -> tuple[str, ...]:
-        if group in self.refused:
-            return str(group), "-", "", "", "refused"
-        estimate = self.estimates[group]
-        if estimate.contradicted:
-            return str(group), "-", "", "", "NO ANSWER"
+    def _line(self, group: Hashable, ends: tuple[float, float] | None, width: int) -> tuple[str, ...]:
+        """The row of a group, with this many cells."""
+        estimate = self.estimates.get(group)
+        if estimate is None or ends is None or estimate.contradicted:
+            reason = "NO ANSWER" if estimate else "refused"
+            return str(group), "-", *[""] * (width - 3), reason
         low, high = (rounded(end, estimate.std) for end in ends)
         mean = rounded(estimate.mean, estimate.std)
-        return str(group), mean, f"{low} to {high}", short(estimate.std), "warning" * bool(estimate.warnings)
+        percentage = (", ".join(estimate.in_percent(ends)),) * estimate.is_between_0_and_1
+        mark = "warning" * bool(estimate.warnings)
+        return str(group), mean, f"{low} to {high}", *percentage, short(estimate.std), mark
 
     def _notes(self) -> list[str]:
-        """Refusals, contradictions and warnings below the table: each text once, with the groups that it is about."""
+        """Why groups have no answer, what would help, and warnings: each text once, with the groups it is about."""
         refused = tuple(_few(list(_with_groups({group: (text,) for group, text in self.refused.items()})), "others"))
-        kinds = {"refused": refused, "NO ANSWER": self.contradictions, "warning": self.warnings}
+        kinds = {
+            "refused": refused,
+            "NO ANSWER": self.contradictions,
+            "what to do next": self.advice,
+            "before another run": (self.cost_of_another,) if self.contradictions else (),
+            "warning": self.warnings,
+        }
         return [f"{kind}: {text}" for kind, texts in kinds.items() for text in texts]
 
     def _facts(self) -> list[str]:
@@ -205,12 +244,16 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         spending = self.promise.spending
         cost = [f"Cost: {spending}", ""] if spending else []
         below = [*_paragraph(self._notes()), *_paragraph(self._facts()), *cost, textwrap.fill(self.guarantee, 100)]
-        return "\n".join([*banner, table, "", *below])
+        rows = self.level_rows()
+        by_level = [as_table([LEVEL_HEAD, *rows], right_from=len(LEVEL_HEAD)), ""] if rows else []
+        return "\n".join([*banner, table, "", *by_level, *below])
 
     def _repr_html_(self) -> str:
         head, *body = self._cells()
         sentences = [f"{text}." for text in (*self._notes(), *self._facts())]
-        return as_html(body, head, " ".join([*sentences, self.guarantee]))
+        rows = self.level_rows()
+        by_level = as_html(rows, LEVEL_HEAD) if rows else ""
+        return as_html(body, head, " ".join([*sentences, self.guarantee])) + by_level
 
 
 def _with_interval(row: dict[str, Any], level: float) -> dict[str, Any]:

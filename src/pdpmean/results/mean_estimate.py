@@ -55,10 +55,15 @@ class LevelMean(NamedTuple):
         """The mean and its error (std), in words."""
         return f"{rounded(self.mean, self.std)} +- {short(self.std, 2)}"
 
+    @property
+    def share_in_words(self) -> str:
+        """The fraction of the people as a percentage, such as "54 %"."""
+        return f"{short(100 * self.share, 2)} %"
+
 
 @dataclass(frozen=True, repr=False)
 class MeanEstimate:
-    """An estimate of a population's mean. Prints itself; `to_dict` gives it as plain numbers and words."""
+    """An estimate of a mean. Prints itself; `to_dict` gives it as plain numbers and words."""
 
     released_mean: float
     """The number that was released as the mean: the estimate, unless there is no answer."""
@@ -88,6 +93,8 @@ class MeanEstimate:
     """What the interval assumes about values that the budget cannot show; None if it assumes nothing."""
     contradictions: tuple[str, ...] = ()
     """Why the released numbers contradict the assumed population. If there are any, there is no answer."""
+    advice: tuple[str, ...] = ()
+    """What would help if there is no answer."""
     levels: tuple[LevelMean, ...] = ()
     """The mean by budget, where levels of budgets were summed separately."""
     levels_differ: bool = False
@@ -99,7 +106,7 @@ class MeanEstimate:
         return math.nan if self.contradicted else self.released_mean
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The interval that contains the population's mean with probability `level`, if the assumptions hold.
+        """The interval that contains the true mean with probability `level`, if the assumptions hold.
 
         Both ends are NaN if there is no answer.
         """
@@ -114,10 +121,7 @@ class MeanEstimate:
     @property
     def cost_of_another(self) -> str:
         """What to know before another run, in words."""
-        if self.promise.release is not None:
-            return "the ledger has charged everybody for this run; another run would be charged on top of it"
-        spent = "all of every budget" if self.spent == 1 else f"{float(self.spent):.3g} of every budget"
-        return f"this run has spent {spent}; another run would spend as much again"
+        return self.promise.cost_of_another
 
     @property
     def noise_std(self) -> float:
@@ -187,6 +191,7 @@ class MeanEstimate:
             "interval": None if self.contradicted else interval_content(*self.interval(level), level),
             "contradicted": self.contradicted,
             "contradictions": list(self.contradictions),
+            "advice": list(self.advice),
             "released_mean": self.released_mean,
             "std": self.std,
             "noise_std": self.noise_std,
@@ -222,11 +227,21 @@ class MeanEstimate:
         """Rows of text: the mean as a percentage, if the bounds are (0, 1), and how many values are missing."""
         return [*self._percentage_rows(level), *self.missing_rows()]
 
+    @property
+    def is_between_0_and_1(self) -> bool:
+        """Whether the bounds are (0, 1), so that the mean is also given as a percentage."""
+        return self.plan.bounds == (0.0, 1.0)
+
+    def in_percent(self, ends: tuple[float, float]) -> tuple[str, str]:
+        """The mean and an interval with these ends as percentages, such as ("40.0 %", "37.4 to 42.7 %")."""
+        mean, low, high = (rounded(100 * number, 100 * self.std) for number in (self.mean, *ends))
+        return f"{mean} %", f"{low} to {high} %"
+
     def _percentage_rows(self, level: float) -> list[tuple[str, str]]:
-        if self.plan.bounds != (0.0, 1.0):
+        if not self.is_between_0_and_1:
             return []
-        mean, low, high = (rounded(100 * end, 100 * self.std) for end in (self.mean, *self.interval(level)))
-        return [("as a percentage", f"{mean} %, {100 * level:.6g} % interval {low} to {high} %")]
+        mean, interval = self.in_percent(self.interval(level))
+        return [("as a percentage", f"{mean}, {100 * level:.6g} % interval {interval}")]
 
     def missing_rows(self) -> list[tuple[str, str]]:
         """A row of text on how many values are missing, if that is released."""
@@ -253,7 +268,7 @@ class MeanEstimate:
         if not self.levels_differ:
             return []
         return [
-            (f"budget {level.in_words}", f"{level.mean_in_words}, {short(100 * level.share, 2)} % of the people")
+            (f"budget {level.in_words}", f"{level.mean_in_words}, {level.share_in_words} of the people")
             for level in self.levels
         ]
 
@@ -273,10 +288,11 @@ class MeanEstimate:
         return rows if self.private else [("NOT PRIVATE", "seeded randomness, for simulation only"), *rows]
 
     def _rows_of_no_answer(self) -> list[tuple[str, str]]:
-        """Rows of text if there is no answer: first the reasons, then the released number, named as what it is."""
+        """Rows of text if there is no answer: the reasons, what would help, and the released number as what it is."""
         return [
             *(("NO ANSWER", text) for text in self.contradictions),
-            ("what to do next", self.cost_of_another),
+            *(("what to do next", text) for text in self.advice),
+            ("before another run", self.cost_of_another),
             ("released number", f"{rounded(self.released_mean, self.std)}, which is not the mean"),
         ]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -67,9 +67,10 @@ def draw_error(axes: Axes, plan: Plan) -> None:
     finite = math.isfinite(plan.total)
     unit = plan.total if finite else 1.0
     x = unit * np.array([factor for factor, scaled in zip(_FACTORS, plans, strict=True) if scaled])
-    for label, style, error in _ERRORS if plan.in_deviations else _ERRORS[:-1]:
-        axes.plot(x, [error(scaled) for scaled in feasible], label=label, **style)
-    axes.plot(unit, _ERRORS[0][2](plan), "o", color=ACCENT, ms=8, label="this plan")
+    for line in _lines(plan):
+        errors = np.array([line.error(scaled) for scaled in feasible], dtype=np.float64)
+        axes.plot(x, errors, label=line.label, **line.style)
+    axes.plot(unit, plan.half_width(ONE_IN_FOUR), "o", color=ACCENT, ms=8, label="this plan")
     if len(feasible) < len(plans):
         edge = float(x[0] / math.sqrt(_FACTORS[1] / _FACTORS[0]))
         axes.axvspan(unit * _FACTORS[0], edge, fc="none", ec=INK, alpha=0.4, hatch="///", lw=0, label="refused")
@@ -87,13 +88,41 @@ def _quarter(noise: float, sampling: float) -> float:
     return half_width(ONE_IN_FOUR, noise, sampling)
 
 
-# The lines of `draw_error`: label, style, and the error of a plan.
-_ERRORS: tuple[tuple[str, dict[str, Any], Callable[[Plan], float]], ...] = (
-    ("expected", {"color": ACCENT, "ls": "-", "lw": 2.4}, lambda plan: _quarter(plan.noise_scale, plan.sampling_std)),
-    ("sampling alone", {"color": INK, "ls": "-."}, lambda plan: _quarter(0.0, plan.sampling_std)),
-    ("noise alone", {"color": INK, "ls": "--"}, lambda plan: _quarter(plan.noise_scale, 0.0)),
-    ("lower bound", {"color": INK, "ls": ":", "lw": 2}, lambda plan: plan.lower_bound),
+class _ErrorLine(NamedTuple):
+    """A line of `draw_error`."""
+
+    label: str
+    style: dict[str, Any]
+    error: Callable[[Plan], float | None]
+    """The height of the line for a plan."""
+
+
+_EXPECTED = _ErrorLine(
+    "expected",
+    {"color": ACCENT, "ls": "-", "lw": 2.4},
+    lambda plan: _quarter(plan.noise_scale, plan.sampling_std),
 )
+_SAMPLING = _ErrorLine(
+    "sampling alone",
+    {"color": INK, "ls": "-."},
+    lambda plan: _quarter(0.0, plan.sampling_std),
+)
+_NOISE = _ErrorLine(
+    "noise alone",
+    {"color": INK, "ls": "--"},
+    lambda plan: _quarter(plan.noise_scale, 0.0),
+)
+_LOWER_BOUND = _ErrorLine(
+    "lower bound",
+    {"color": INK, "ls": ":", "lw": 2},
+    lambda plan: plan.lower_bound,
+)
+
+
+def _lines(plan: Plan) -> list[_ErrorLine]:
+    """The lines of `draw_error` for a plan, which may have no lower bound."""
+    lines = [_EXPECTED, _SAMPLING, _NOISE]
+    return lines if plan.lower_bound is None else [*lines, _LOWER_BOUND]
 
 
 def draw_weights(axes: Axes, plan: Plan) -> None:
@@ -148,7 +177,9 @@ def draw_intervals(axes: Axes, estimate: MeanEstimate, levels: Iterable[float] =
 
 def draw_no_answer(axes: Axes, estimate: MeanEstimate) -> None:
     """A text that says why there is no answer; it has no number that could be taken for a mean."""
-    sentences = [f"{text}." for text in (*estimate.contradictions, estimate.cost_of_another)]
+    advice = (f"what to do next: {text}" for text in estimate.advice)
+    cost = f"before another run: {estimate.cost_of_another}"
+    sentences = [f"{text}." for text in (*estimate.contradictions, *advice, cost)]
     axes.text(0.0, 1.0, "\n\n".join(textwrap.fill(text, 90) for text in sentences), va="top", transform=axes.transAxes)
     axes.set_axis_off()
 

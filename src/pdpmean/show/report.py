@@ -22,8 +22,8 @@ from pdpmean.core.text import rounded, short
 from pdpmean.core.version import VERSION
 from pdpmean.errors import InvalidInputError
 from pdpmean.planning.forecast import ONE_IN_FOUR
-from pdpmean.planning.plan_in_words import STEPS
-from pdpmean.results.grouped_estimate import GroupedEstimate
+from pdpmean.planning.plan_in_words import STEPS, with_unit
+from pdpmean.results.grouped_estimate import LEVEL_HEAD, GroupedEstimate
 from pdpmean.results.mean_estimate import LEVELS, MeanEstimate
 from pdpmean.show.cost import cost_of, run_of
 from pdpmean.show.figures import Figures
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["report_html", "write_report"]
 
-_ERROR_PARTS = "Noise protects people. Sampling error remains because they are only a sample of the population."
+_NOISE = "Noise protects people. "
+_SAMPLING = "Sampling error remains because they are only a sample of the population."
+_SAMPLING_OF_THESE_PEOPLE = "Sampling error remains only as far as people count differently, or values are clipped."
 _TAILS = " Unseen tails are what may lie where the budget shows nothing."
 # Packages whose versions a report states.
 _PACKAGES = ("numpy", "scipy", "opendp", "cryptography")
@@ -117,6 +119,8 @@ def _common(estimate: MeanEstimate | GroupedEstimate, command: str | None) -> Co
         "private": estimate.private,
         "warnings": estimate.warnings,
         "contradictions": estimate.contradictions,
+        "advice": estimate.advice,
+        "cost_of_another": estimate.cost_of_another,
         "guarantee": estimate.guarantee,
         "style": _style(),
         "command": command.split() if command else [],
@@ -152,7 +156,7 @@ def _one_estimate(estimate: MeanEstimate, level: float) -> Context:
         "title": f"{what}: {mean}",
         "what": what,
         "mean": mean,
-        "quantity": "share in" if estimate.question.is_share else "mean of",
+        "quantity": _quantity(estimate),
         "level": _percent(level),
         "low": low,
         "high": high,
@@ -162,12 +166,19 @@ def _one_estimate(estimate: MeanEstimate, level: float) -> Context:
     }
 
 
+def _quantity(estimate: MeanEstimate) -> str:
+    """What is estimated, and whose it is, such as "mean of the population"."""
+    whose = estimate.plan.whose
+    if not estimate.question.is_share:
+        return f"mean of {whose.in_words}"
+    return f"share {'among' if whose.are_these_people else 'in'} {whose.in_words}"
+
+
 def _no_answer(estimate: MeanEstimate) -> Context:
     """The variables where the released numbers contradict the assumptions: no mean and no intervals."""
     return {
         "title": f"{estimate.question.in_words}: no answer",
         "what": estimate.question.in_words,
-        "next": estimate.cost_of_another,
         "released": rounded(estimate.released_mean, estimate.std),
         "method": _method(estimate, estimate.plan),
         "planned": _planned(estimate.plan),
@@ -199,14 +210,14 @@ def _figures_of_certainty(estimate: MeanEstimate, levels: Sequence[float]) -> Fi
     figures.add(
         "intervals",
         "The mean and its intervals",
-        "Each interval contains the population mean with the probability on its left.",
+        f"Each interval contains the {_quantity(estimate)} with the probability on its left.",
         (estimate, levels),
         height=0.9 + 0.4 * len(levels),
     )
     figures.add(
         "parts",
         "What its error is made of",
-        _ERROR_PARTS + (_TAILS if estimate.assumed else ""),
+        _on_error_parts(estimate),
         (estimate,),
         height=0.9 + 0.4 * (1 + len(estimate.error_parts)),
     )
@@ -219,6 +230,12 @@ def _figures_of_certainty(estimate: MeanEstimate, levels: Sequence[float]) -> Fi
             height=0.9 + 0.4 * len(estimate.levels),
         )
     return figures
+
+
+def _on_error_parts(estimate: MeanEstimate) -> str:
+    """What each part of the error is due to."""
+    sampling = _SAMPLING_OF_THESE_PEOPLE if estimate.plan.whose.are_these_people else _SAMPLING
+    return _NOISE + sampling + (_TAILS if estimate.assumed else "")
 
 
 def _planned(plan: Plan) -> Context:
@@ -258,12 +275,10 @@ def _shares(plans: Sequence[Plan]) -> list[tuple[str, str]]:
 
 
 def _error(plan: Plan) -> str:
-    """The error that one run in four exceeds, and its ratio to the lower bound where the bound applies."""
-    error = plan.half_width(ONE_IN_FOUR)
-    if not plan.in_deviations:
-        return f"{error:.4g} in the values' unit"
-    over = f"{plan.ratio_to_lower_bound:.3g} times the lower bound for every private estimator"
-    return f"{error:.4g} standard deviations, {over}"
+    """The error that one run in four exceeds, and its ratio to the lower bound, if there is one."""
+    error = with_unit(plan, plan.half_width(ONE_IN_FOUR))
+    ratio = plan.ratio_to_lower_bound
+    return error if ratio is None else f"{error}, {ratio:.3g} times the lower bound for every private estimator"
 
 
 # Estimates by group
@@ -289,12 +304,16 @@ def _estimates_by_group(grouped: GroupedEstimate, level: float) -> Context:
         "quantity": quantity,
         "count": count,
         "level": _percent(level),
-        "refused": _without_answer(grouped),
+        "answered": bool(grouped.answered),
+        "without_answer": _without_answer(grouped),
         "method": _method(grouped, _plan(grouped)),
         "drawn": figures.drawn,
-        "rows": [_group(grouped, group, ends.get(group, ())) for group in grouped.groups],
+        "rows": [_group(grouped, group, ends.get(group)) for group in grouped.groups],
         "shares": _shares([one.plan for one in grouped.estimates.values()]),
         "head": ("group", *["people"] * _has_people(grouped), quantity, f"{_percent(level)} from", "to", "error (std)"),
+        "percentages": _percentages(grouped, ends),
+        "levels": grouped.level_rows(),
+        "level_head": LEVEL_HEAD,
     }
 
 
@@ -310,10 +329,20 @@ def _has_people(grouped: GroupedEstimate) -> bool:
     return grouped.promise.model.budgets_are_public
 
 
-def _group(grouped: GroupedEstimate, group: Hashable, ends: tuple[float, ...]) -> list[str]:
+def _percentages(grouped: GroupedEstimate, ends: dict[Hashable, tuple[float, float]]) -> list[tuple[str, ...]]:
+    """Means between 0 and 1 and their intervals as percentages; none for shares, which are in percent by themselves."""
+    answers = {group: grouped.estimates[group] for group in grouped.answered}
+    return [
+        (str(group), *answer.in_percent(ends[group]))
+        for group, answer in answers.items()
+        if answer.is_between_0_and_1 and not answer.question.is_share
+    ]
+
+
+def _group(grouped: GroupedEstimate, group: Hashable, ends: tuple[float, float] | None) -> list[str]:
     """The row of a group in the table."""
     name = str(group)
-    if group in grouped.refused:
+    if ends is None:
         return [name, f"refused: {grouped.refused[group]}"]
     estimate = grouped.estimates[group]
     if estimate.contradicted:
@@ -337,7 +366,13 @@ def _made(estimate: MeanEstimate | GroupedEstimate) -> Context:
     plan = _plan(estimate)
     model = estimate.promise.model
     options: list[tuple[str, str]] = [("model", model.name)]
-    options += [("shape", plan.given_shape)] if plan else []
+    if plan:
+        options += [
+            ("shape", plan.given_shape),
+            ("weighting", plan.whose.weighting),
+            ("target", plan.whose.target),
+            ("missing", "none" if plan.nothing_missing else "some"),
+        ]
     for name, ends in (("budget range", model.budget_range), ("bounds", plan and plan.bounds.ends)):
         options += [(name, " to ".join("unknown" if end is None else f"{end:g}" for end in ends))] if ends else []
     versions = [("pdpmean", VERSION), ("Python", platform.python_version())]

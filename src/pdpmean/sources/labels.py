@@ -83,9 +83,10 @@ def text_of(entry: object) -> str | None:
 
 
 def text_or_missing(entry: Any) -> str | None:
-    """The text of an entry; None if it has none, or if the entry is missing: None, or not equal to itself."""
+    """The text of an entry; None if it has none, or if the entry is missing: None, or not simply equal to itself."""
     try:
-        if entry is None or entry != entry:
+        differs = entry != entry
+        if entry is None or not isinstance(differs, (bool, np.bool_)) or differs:
             return None
     except Exception:  # comparing may raise anything; whether it does is private
         return None

@@ -19,12 +19,14 @@ from pdpmean.core.text import as_table, budget_in_words
 from pdpmean.errors import InvalidInputError
 from pdpmean.planning.census import CENSUS_PART, census_of_tiers
 from pdpmean.planning.make import plan_like
+from pdpmean.planning.named_shapes import BELL
 from pdpmean.planning.plan import Plan
 
 __all__ = ["Scenario", "WhatIf", "what_if"]
 
 People = dict[float, float]  # the number of people by budget, ascending
 
+_CHANGE_WIDTH = 5  # characters of a change, such as "-19 %"
 _FEW_TIERS = 6  # with more tiers than this, changes are not listed tier by tier
 
 
@@ -39,7 +41,11 @@ class Scenario:
 
 @dataclass(frozen=True, repr=False)
 class WhatIf(Sequence[Scenario]):
-    """A plan and the effect of several changes on it. Prints as a table, with all errors in the plan's unit."""
+    """A plan and the effect of several changes on it. Prints as a table, with all errors in the plan's unit.
+
+    The price of everyone is the expected error if everyone counts the same, relative to that if people count by their
+    budgets.
+    """
 
     plan: Plan
     scenarios: tuple[Scenario, ...]
@@ -62,33 +68,61 @@ class WhatIf(Sequence[Scenario]):
             {
                 "change": scenario.name,
                 "expected_std": scenario.plan and scenario.plan.expected_std,
+                "expected_std_by_shape": (scenario.plan and scenario.plan.expected_by_shape) or None,
                 "price_of_everyone": scenario.plan and scenario.plan.price_of_everyone,
             }
             for scenario in self
         ]
 
-    def _cells(self) -> list[tuple[str, str, str]]:
-        """The table: a header, the plan as it is, and one row per change."""
-        head = ("what if", f"expected error (std), in {self.plan.errors_in}", "change")
-        unchanged = ("no change", f"{self.plan.expected_std:.4g}", "")
-        return [head, unchanged, *((scenario.name, *self._change(scenario.plan)) for scenario in self)]
+    @property
+    def _title(self) -> str:
+        """What the numbers in the table are."""
+        return f"expected error (std) for each shape of the values, in {self.plan.errors_in}, with its change"
 
-    def _change(self, changed: Plan | None) -> tuple[str, str]:
-        """The expected error of the changed plan, and by how many percent it differs."""
+    def _cells(self) -> list[tuple[str, ...]]:
+        """The table: a header, the plan as it is, and one row per change."""
+        before = _errors_by_shape(self.plan)
+        head = ("what if", *before, "price of everyone")
+        room_for_change = " " * (1 + _CHANGE_WIDTH)
+        as_it_is = [f"{error:.4g}{room_for_change}" for error in before.values()]
+        unchanged = ("no change", *as_it_is, _price_of_everyone(self.plan))
+        return [head, unchanged, *((scenario.name, *self._changed(scenario.plan)) for scenario in self)]
+
+    def _changed(self, changed: Plan | None) -> list[str]:
+        """The expected error of the changed plan by shape, with the change in percent, and its price of everyone."""
+        before = _errors_by_shape(self.plan)
         if changed is None:
-            return "refused", ""
-        percent = round(100 * (changed.expected_std / self.plan.expected_std - 1))
-        return f"{changed.expected_std:.4g}", f"{percent:+} %" if percent else "none"
+            return ["refused", *([""] * len(before))]
+        errors = [
+            f"{error:.4g} {_change_in_words(before[shape], error):>{_CHANGE_WIDTH}}"
+            for shape, error in _errors_by_shape(changed).items()
+        ]
+        return [*errors, _price_of_everyone(changed)]
 
     def __repr__(self) -> str:
         return f"<WhatIf of {len(self)} changes to {self.plan!r}>"
 
     def __str__(self) -> str:
-        return as_table(self._cells())
+        return f"{self._title}\n{as_table(self._cells())}"
 
     def _repr_html_(self) -> str:
         head, *body = self._cells()
-        return as_html(body, head)
+        return as_html(body, head, self._title)
+
+
+def _errors_by_shape(plan: Plan) -> dict[str, float]:
+    """The expected error for each named shape; for the bell alone if that shape was given."""
+    return plan.expected_by_shape or {BELL.words: plan.expected_std}
+
+
+def _change_in_words(before: float, after: float) -> str:
+    """By how many percent an error has changed, such as "-19 %"."""
+    percent = round(100 * (after / before - 1))
+    return f"{percent:+} %" if percent else "0 %"
+
+
+def _price_of_everyone(plan: Plan) -> str:
+    return f"{plan.price_of_everyone:.2f} times"
 
 
 @quietly
