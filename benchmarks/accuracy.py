@@ -113,8 +113,8 @@ class Population:
                 budget_range=self.budget_range,
                 randomness=randomness,
             )
-        (held,) = count_budgets(ArraySource(self.budgets, self.budgets), BOUNDED)
-        planned = [Group(held, make_plan(public_census(held), Options(shape="gaussian")))]
+        (cells,) = count_budgets(ArraySource(self.budgets, self.budgets), BOUNDED)
+        planned = [Group(cells, make_plan(public_census(cells), Options(shape="gaussian")))]
 
         def run(values: Floats, randomness: Randomness) -> MeanEstimate:
             source = ArraySource(values, self.budgets)
@@ -264,10 +264,10 @@ def verdicts(rows: list[Row]) -> list[str]:
             if band:
                 ratios = [row.over_oracle for row in band]
                 above = sum(ratio > limit for ratio in ratios)
-                surely = sum(row.runs.surely > limit * row.people.oracle for row in band)
+                beyond_doubt = sum(row.runs.quantile_at_least > limit * row.people.oracle for row in band)
                 lines.append(
                     f"- {model}, total from {least:,}: error over the oracle's, mean {np.mean(ratios):.3f}, largest "
-                    f"{max(ratios):.2f}, above {limit}: {above} of {len(band)} cells, beyond noise {surely}"
+                    f"{max(ratios):.2f}, above {limit}: {above} of {len(band)} cells, beyond noise {beyond_doubt}"
                 )
         least = 500 if model == "bounded" else 250
         errors = [np.array(row.runs.errors) for row in mine if row.people.total >= 0.9 * least]
@@ -277,7 +277,7 @@ def verdicts(rows: list[Row]) -> list[str]:
             lines.append(
                 f"- {model}, total from {least}: misses {np.mean(pooled > 1):.2%} of {pooled.size:,}, worst {worst:.1%}"
             )
-        sides = np.abs(2 * np.concatenate([row.runs.places for row in mine]) - 1)
+        sides = np.abs(2 * np.concatenate([row.runs.chances_below_truth for row in mine]) - 1)
         covered = ", ".join(f"{np.mean(sides <= level):.1%} at {level:.0%}" for level in LEVELS)
         warned = sum(row.runs.warned for row in mine) / sides.size
         lines.append(f"- {model}: coverage {covered} of {sides.size:,}; false symmetry warnings {warned:.2%}")
@@ -389,7 +389,7 @@ def write(rows: list[Row], table: list[str], covered: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="four profiles, n up to 20,000, 30 runs a cell")
+    parser.add_argument("--quick", action="store_true", help="four profiles, n up to 20,000, 30 runs per cell")
     parser.add_argument("--coverage", action="store_true", help="only the coverage of intervals, in ten cells")
     parser.add_argument("--write", action="store_true", help="keep tables and figure in benchmarks/results")
     options = parser.parse_args()

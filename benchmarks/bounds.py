@@ -17,15 +17,15 @@ from pathlib import Path
 
 import numpy as np
 from numpy.random import Generator
+from profiles import TIER_FRACTIONS, TIERS
 
 from pdpmean import InsufficientBudgetError, Randomness, estimate_mean, plan_mean
 from pdpmean.core.model import ModelName
 from pdpmean.core.types import Floats
 from pdpmean.laws.error_law import half_width
+from pdpmean.results.mean_estimate import LEVELS
 
 RESULTS = Path(__file__).parent / "results" / "bounds.md"
-LEVELS = (0.8, 0.95, 0.99)
-TIERS, PARTS = (0.1, 0.5, 1.0), (0.54, 0.37, 0.09)
 TOTALS = (20, 100, 1_000, 10_000)
 
 Draw = Callable[[Generator, int], Floats]
@@ -81,23 +81,29 @@ class Cell:
         warnings.simplefilter("ignore")
         population = POPULATIONS[self.population]
         truth = population.draw(np.random.default_rng(0), 1_000_000)
-        tries = [self._estimate(population, seed) for seed in range(runs)]
-        found = [one for one in tries if one]
-        errors = [abs(mean - truth.mean()) for mean, _ in found]
-        held = [
-            np.mean([low <= truth.mean() <= high for _, ends in found for low, high in [ends[i]]]) for i in range(3)
-        ]
-        off = float(np.quantile(errors, 0.75))
-        over = off / self._direct(population, float(truth.std()))
+        outcomes = [self._estimate(population, seed) for seed in range(runs)]
+        answers = [outcome for outcome in outcomes if outcome]
+        mean = float(truth.mean())
+        error = float(np.quantile([abs(estimate - mean) for estimate, _ in answers], 0.75))
+        ratio = error / self._direct(population, float(truth.std()))
+        intervals_by_level = zip(*(intervals for _, intervals in answers), strict=True)
+        coverages = [np.mean([low <= mean <= high for low, high in intervals]) for intervals in intervals_by_level]
         granted = "tiers" if self.tiers else "all 0.1"
-        return [self.model, granted, self.total, self.population, over, *(100 * part for part in held)]
+        return [
+            self.model,
+            granted,
+            self.total,
+            self.population,
+            ratio,
+            *(100 * coverage for coverage in coverages),
+        ]
 
     def budgets(self, rng: Generator) -> Floats:
         """The budget of each person."""
         if not self.tiers:
             return np.full(round(self.total / 0.1), 0.1)
-        people = round(self.total / np.dot(TIERS, PARTS))
-        return np.array(rng.choice(TIERS, people, p=PARTS), dtype=np.float64)
+        people = round(self.total / np.dot(TIERS, TIER_FRACTIONS))
+        return np.array(rng.choice(TIERS, people, p=TIER_FRACTIONS), dtype=np.float64)
 
     def _estimate(self, population: Population, seed: int) -> tuple[float, list[tuple[float, float]]] | None:
         """The mean and its intervals; None if the budgets drawn are not enough."""
@@ -154,17 +160,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name} as well")
-    given = parser.parse_args()
+    options = parser.parse_args()
     models: tuple[ModelName, ...] = ("bounded", "unbounded")
     cells = [
         Cell(name, total, tiers, model)
         for model, tiers, total, name in product(models, (False, True), TOTALS, POPULATIONS)
     ]
     with ProcessPoolExecutor(2) as pool:
-        rows = list(pool.map(Cell.run, cells, [given.runs] * len(cells)))
-    text = f"{summary(rows)}\nMade by benchmarks/bounds.py, {given.runs} runs per cell.\n\n{table(rows)}\n"
+        rows = list(pool.map(Cell.run, cells, [options.runs] * len(cells)))
+    text = f"{summary(rows)}\nMade by benchmarks/bounds.py, {options.runs} runs per cell.\n\n{table(rows)}\n"
     print(text)
-    if given.write:
+    if options.write:
         RESULTS.write_text(text, encoding="utf-8")
 
 

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from profiles import TIER_FRACTIONS, TIERS
 
 from pdpmean import InsufficientBudgetError, InvalidInputError, MeanEstimate, Randomness, estimate_mean
 from pdpmean.core.types import Floats
 
 RESULTS = Path(__file__).parent / "results"
-TIERS, PARTS = (0.1, 0.5, 1.0), (0.54, 0.37, 0.09)
 ONE_IN_FOUR = 0.75
 LEVEL = 0.95
 
@@ -40,7 +40,6 @@ class Column:
     That is the error that one run in four exceeds, in thousandths of a standard deviation, at their best epsilon.
     """
 
-    what: str
     load: Callable[[], Any]
     bounds: Bounds | None = None
     others: float | None = None
@@ -86,25 +85,25 @@ def marriages(column: str) -> Callable[[], Any]:
 
 MONEY_OR_COUNT: Bounds = (0, None)
 COLUMNS = {
-    "delays": Column("minutes that flights were late", flights("arr_delay"), others=2.0),
-    "prices": Column("dollars for a diamond", pydataset("diamonds", "price"), MONEY_OR_COUNT, others=5.2),
-    "films": Column("ratings of films", pydataset("movies", "rating"), (1, 10)),
-    "lengths": Column("minutes that films take", pydataset("movies", "length"), MONEY_OR_COUNT),
-    "marriages": Column("ratings of marriages", marriages("rate_marriage"), (1, 5)),
-    "affairs": Column("time spent in affairs", marriages("affairs"), MONEY_OR_COUNT),
-    "weekly hours": Column("hours that wives work a week", pydataset("HI", "whrswk"), (0, 168)),
-    "yearly hours": Column("hours that wives work a year", pydataset("Workinghours", "hours"), MONEY_OR_COUNT),
-    "visits": Column("visits to a doctor", pydataset("DoctorContacts", "mdu"), MONEY_OR_COUNT, others=20),
-    "expenses": Column("dollars for medicine", pydataset("MedExp", "med"), MONEY_OR_COUNT),
-    "sick days": Column("days of illness", pydataset("VietNamI", "illdays"), MONEY_OR_COUNT),
-    "wages": Column("dollars an hour", pydataset("CPSch3", "ahe"), MONEY_OR_COUNT, others=15),
-    "log wages": Column("logarithms of wages", pydataset("Wages", "lwage")),
-    "earnings": Column("dollars a year", pydataset("PSID", "earnings"), MONEY_OR_COUNT, others=25),
-    "ages": Column("years", pydataset("SLID", "age"), (0, 120)),
-    "insured": Column("whether a wife is insured", pydataset("HI", "whi"), (0, 1)),
-    "scores": Column("scores in mathematics", pydataset("Star", "tmathssk")),
-    "heights": Column("heights of 3,000 men", pydataset("MacdonellDF", "height"), others=144),
-    "children": Column("heights of 928 children", pydataset("galton", "child"), others=257),
+    "delays": Column(flights("arr_delay"), others=2.0),  # minutes that flights were late
+    "prices": Column(pydataset("diamonds", "price"), MONEY_OR_COUNT, others=5.2),  # dollars for a diamond
+    "films": Column(pydataset("movies", "rating"), (1, 10)),  # ratings of films
+    "lengths": Column(pydataset("movies", "length"), MONEY_OR_COUNT),  # minutes that films take
+    "marriages": Column(marriages("rate_marriage"), (1, 5)),  # ratings of marriages
+    "affairs": Column(marriages("affairs"), MONEY_OR_COUNT),  # time spent in affairs
+    "weekly hours": Column(pydataset("HI", "whrswk"), (0, 168)),  # hours that wives work a week
+    "yearly hours": Column(pydataset("Workinghours", "hours"), MONEY_OR_COUNT),  # hours that wives work a year
+    "visits": Column(pydataset("DoctorContacts", "mdu"), MONEY_OR_COUNT, others=20),  # visits to a doctor
+    "expenses": Column(pydataset("MedExp", "med"), MONEY_OR_COUNT),  # dollars for medicine
+    "sick days": Column(pydataset("VietNamI", "illdays"), MONEY_OR_COUNT),  # days of illness
+    "wages": Column(pydataset("CPSch3", "ahe"), MONEY_OR_COUNT, others=15),  # dollars an hour
+    "log wages": Column(pydataset("Wages", "lwage")),  # logarithms of wages
+    "earnings": Column(pydataset("PSID", "earnings"), MONEY_OR_COUNT, others=25),  # dollars a year
+    "ages": Column(pydataset("SLID", "age"), (0, 120)),  # years
+    "insured": Column(pydataset("HI", "whi"), (0, 1)),  # whether a wife is insured
+    "scores": Column(pydataset("Star", "tmathssk")),  # scores in mathematics
+    "heights": Column(pydataset("MacdonellDF", "height"), others=144),  # heights of 3,000 men
+    "children": Column(pydataset("galton", "child"), others=257),  # heights of 928 children
 }
 
 
@@ -194,7 +193,7 @@ def measure(name: str, bounds: Bounds | None, count: int) -> Row | None:
     for run in range(count):
         rng = np.random.default_rng([zlib.crc32(name.encode()), run])
         drawn = values[rng.integers(0, values.size, values.size)]
-        budgets = rng.choice(TIERS, values.size, p=PARTS)
+        budgets = rng.choice(TIERS, values.size, p=TIER_FRACTIONS)
         plain.append(abs(float(np.nanmean(drawn)) - truth))
         try:
             with warnings.catch_warnings():
@@ -205,7 +204,7 @@ def measure(name: str, bounds: Bounds | None, count: int) -> Row | None:
     return Row(
         column=name,
         people=values.size,
-        total=values.size * float(np.dot(TIERS, PARTS)),
+        total=values.size * float(np.dot(TIERS, TIER_FRACTIONS)),
         bounds=bounds,
         truth=truth,
         typical=_answer(runs.typical),
@@ -363,16 +362,16 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--columns", nargs="+", choices=list(COLUMNS), default=list(COLUMNS))
     parser.add_argument("--write", action="store_true", help="keep table and figure in benchmarks/results")
-    given = parser.parse_args()
-    asked = ways(given.columns)
-    for name in given.columns:
+    options = parser.parse_args()
+    asked = ways(options.columns)
+    for name in options.columns:
         entries(name)  # before the pool: pydataset unpacks its data at its first import, and two processes collide
     with ProcessPoolExecutor(2) as pool:
-        found = list(pool.map(measure, *zip(*asked, strict=True), [given.runs] * len(asked)))
+        found = list(pool.map(measure, *zip(*asked, strict=True), [options.runs] * len(asked)))
     rows = [row for row in found if row]
-    print(text(rows, given.runs))
-    if given.write:
-        (RESULTS / "columns.md").write_text(text(rows, given.runs), encoding="utf-8")
+    print(text(rows, options.runs))
+    if options.write:
+        (RESULTS / "columns.md").write_text(text(rows, options.runs), encoding="utf-8")
         draw_figure(rows, RESULTS / "columns.svg")
 
 

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from audit.costs import COSTED, Audit, audit_drawn
 from audit.scenarios import KINDS, Kind
+from tables import print_and_keep
 
 RESULTS = Path(__file__).parent / "results/costs.md"
 TOGETHER = 25  # scenarios that a process audits per task
@@ -102,13 +103,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--plans", type=int, default=20_000)
     parser.add_argument("--write", action="store_true")
-    given = parser.parse_args()
-    lines = []
-    for line in table(given.plans):
-        print(line, flush=True)
-        lines.append(line)
-    if given.write:
-        RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options = parser.parse_args()
+    print_and_keep(table(options.plans), RESULTS if options.write else None)
 
 
 if __name__ == "__main__":

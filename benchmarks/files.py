@@ -13,7 +13,6 @@ import argparse
 import resource
 import statistics
 import tempfile
-import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -25,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+from timing import seconds
 
 import pdpmean
 
@@ -63,12 +63,6 @@ FORMATS: dict[str, tuple[str, Callable[[list[pa.Table], str], None]]] = {
 }
 
 
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def measure(path: str, repeats: int) -> tuple[float, float, float, float]:
     """The seconds of DuckDB and of `estimate_mean`, their ratio, and the memory in megabytes."""
     engine = duckdb.connect()
@@ -89,23 +83,6 @@ def measure(path: str, repeats: int) -> tuple[float, float, float, float]:
     return plain, private, statistics.median(ours / theirs for theirs, ours in times), peak
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=float, nargs="*", default=[2e7, 1e8])
-    parser.add_argument("--formats", nargs="*", default=list(FORMATS), choices=FORMATS)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--write", action="store_true", help=f"keep the table in {RESULTS.name}")
-    options = parser.parse_args()
-    lines = ["| file | rows | DuckDB, s | estimate, s | ratio | memory, MB |", "|---|---|---|---|---|---|"]
-    print("\n".join(lines))
-    for name in options.formats:
-        for rows in options.rows:
-            lines.append(f"| {name} | {rows:.0e} | " + measured(name, int(rows), options.repeats) + " |")
-            print(lines[-1], flush=True)
-    if options.write:
-        RESULTS.write_text("Files in the system's memory; made by benchmarks/files.py.\n\n" + "\n".join(lines) + "\n")
-
-
 def make(name: str, rows: int, path: str) -> None:
     FORMATS[name][1](parts(rows), path)
 
@@ -122,6 +99,23 @@ def measured(name: str, rows: int, repeats: int) -> str:
         apart(make, name, rows, path)
         plain, private, ratio, peak = apart(measure, path, repeats)
     return f"{plain:.2f} | {private:.2f} | {ratio:.2f} | {peak:.0f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=float, nargs="*", default=[2e7, 1e8])
+    parser.add_argument("--formats", nargs="*", default=list(FORMATS), choices=FORMATS)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--write", action="store_true", help=f"keep the table in {RESULTS.name}")
+    options = parser.parse_args()
+    lines = ["| file | rows | DuckDB, s | estimate, s | ratio | memory, MB |", "|---|---|---|---|---|---|"]
+    print("\n".join(lines))
+    for name in options.formats:
+        for rows in options.rows:
+            lines.append(f"| {name} | {rows:.0e} | " + measured(name, int(rows), options.repeats) + " |")
+            print(lines[-1], flush=True)
+    if options.write:
+        RESULTS.write_text("Files in the system's memory; made by benchmarks/files.py.\n\n" + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -11,14 +11,13 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
-import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from timing import seconds
 
 import pdpmean
 
@@ -34,12 +33,6 @@ def write(path: Path, rows: int, groups: int) -> None:
             region = rng.integers(0, groups, PART, dtype=np.int32)
             columns = [rng.normal(40.0, 6.0, PART), rng.uniform(0.01, 1.0, PART), region]
             writer.write_table(pa.table(columns, schema=schema))
-
-
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def measure(path: Path, groups: int, repeats: int) -> tuple[float, float, float]:

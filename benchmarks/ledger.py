@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 import psycopg
+from timing import seconds
 
 import pdpmean
 from pdpmean.ledger.request import PeopleAsked, Request
@@ -52,7 +53,7 @@ def ids(people: int) -> Iterator[list[str | None]]:
         yield [f"person{number:08d}" for number in range(start, min(start + PART, people))]
 
 
-def asked(people: Iterable[list[str | None]]) -> Iterator[PeopleAsked]:
+def as_request(people: Iterable[list[str | None]]) -> Iterator[PeopleAsked]:
     return (PeopleAsked(part) for part in people)
 
 
@@ -60,12 +61,6 @@ def grants(people: int) -> Iterator[tuple[str, float]]:
     budgets = np.random.default_rng(1).choice([0.1, 0.5, 1.0], people).tolist()
     names = (person for part in ids(people) for person in part if person)
     return zip(names, budgets, strict=True)
-
-
-def timed(work: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def wait_for_disk(folder: Path) -> float:
@@ -78,18 +73,18 @@ def wait_for_disk(folder: Path) -> float:
     return (time.perf_counter() - start) / FLUSHES
 
 
-def told_race(name: str, where: str, folder: Path, spends: int) -> str:
+def line_of_race(name: str, where: str, folder: Path, spends: int) -> str:
     within = folder / f"race {name}"
     within.mkdir()
-    took = timed(lambda: race(where, within, processes=8, spends=spends, people=100, seed=1))
-    each, waits = (f"{1000 * seconds:.1f} ms" for seconds in (took / spends, 2 * wait_for_disk(folder)))
+    took = seconds(lambda: race(where, within, processes=8, spends=spends, people=100, seed=1))
+    each, waits = (f"{1000 * duration:.1f} ms" for duration in (took / spends, 2 * wait_for_disk(folder)))
     return (
         f"- {name}, 8 processes, {spends:,} spends on 100 people: nobody above their grant, balances are the sums of "
         f"entries, no entry lost ({took:.0f} s; {each} for each, in which the disk is waited for twice: {waits})"
     )
 
 
-def told_kills(name: str, where: str, folder: Path, kills: int) -> str:
+def line_of_kills(name: str, where: str, folder: Path, kills: int) -> str:
     within = folder / f"kill {name}"
     within.mkdir()
     states = kill_releases(where, within, kills=kills, seed=1)
@@ -124,25 +119,25 @@ def upsert_postgres(address: str, people: list[list[str | None]]) -> None:
 
 
 def release(ledger: pdpmean.Ledger, people: list[list[str | None]]) -> None:
-    ledger.reserve(asked(people), REQUEST).commit({"result": "0" * 64})
+    ledger.reserve(as_request(people), REQUEST).commit({"result": "0" * 64})
 
 
 def compare(where: str, upsert: Callable[[], None], people: list[list[str | None]], repeats: int) -> str:
     with pdpmean.Ledger(where) as ledger:
         ledger.grant_all(grants(sum(map(len, people))))
         upsert()
-        rounds = [(timed(upsert), timed(lambda: release(ledger, people))) for _ in range(repeats)]
+        rounds = [(seconds(upsert), seconds(lambda: release(ledger, people))) for _ in range(repeats)]
     by_hand, ours = (min(times) for times in zip(*rounds, strict=True))
     return f"{ours / by_hand:.2f} times an upsert by hand ({ours:.1f} s; the fastest of {repeats} of each)"
 
 
 def comparisons(new_ledgers: dict[str, Callable[[], str]], people: int, repeats: int) -> Iterator[str]:
-    asked_for = list(ids(people))
+    parts = list(ids(people))
     upserts = {"SQLite": upsert_sqlite, "PostgreSQL": upsert_postgres}
     for name, new_ledger in new_ledgers.items():
-        upsert = partial(upserts[name], new_ledger(), asked_for)
-        told = compare(new_ledger(), upsert, asked_for, repeats)
-        yield f"- {name}, {people:,} people, reserve and commit: {told}"
+        upsert = partial(upserts[name], new_ledger(), parts)
+        ratio = compare(new_ledger(), upsert, parts, repeats)
+        yield f"- {name}, {people:,} people, reserve and commit: {ratio}"
 
 
 def small_estimate(where: str) -> str:
@@ -152,7 +147,7 @@ def small_estimate(where: str) -> str:
         ledger.grant_all((person, 20) for person in people)
         options: dict[str, Any] = {"person": people, "ledger": ledger, "purpose": "a benchmark", "share": 1 / 128}
         pdpmean.estimate_mean(values, **options)
-        found = [timed(lambda: pdpmean.estimate_mean(values, **options)) for _ in range(ESTIMATES)]
+        found = [seconds(lambda: pdpmean.estimate_mean(values, **options)) for _ in range(ESTIMATES)]
     return f"{1000 * min(found):.0f} ms (the fastest of {ESTIMATES})"
 
 
@@ -164,7 +159,7 @@ def largest_import(path: str, people: int) -> int:
 
 def largest_release(path: str, people: int) -> int:
     with pdpmean.Ledger(path) as ledger:
-        ledger.reserve(asked(ids(people)), REQUEST).commit({})
+        ledger.reserve(as_request(ids(people)), REQUEST).commit({})
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
@@ -179,19 +174,19 @@ def largest(folder: Path, people: int) -> list[str]:
     return lines
 
 
-def measure(arguments: argparse.Namespace, folder: Path) -> Iterator[str]:
+def measure(options: argparse.Namespace, folder: Path) -> Iterator[str]:
     numbers = count()
     with running_server("") as server:
         new_ledgers = {"SQLite": lambda: str(folder / f"{next(numbers)}.db"), "PostgreSQL": server.new_ledger}
         for name, new_ledger in new_ledgers.items():
             yield f"- {name}, an estimate of 10,000 people with a ledger: {small_estimate(new_ledger())}"
-        yield from comparisons(new_ledgers, int(arguments.people), arguments.repeats)
+        yield from comparisons(new_ledgers, int(options.people), options.repeats)
         for name, new_ledger in new_ledgers.items():
-            yield told_race(name, new_ledger(), folder, int(arguments.spends))
+            yield line_of_race(name, new_ledger(), folder, int(options.spends))
         for name, new_ledger in new_ledgers.items():
-            yield told_kills(name, new_ledger(), folder, int(arguments.kills))
-    if arguments.largest:
-        yield from largest(folder, int(arguments.largest))
+            yield line_of_kills(name, new_ledger(), folder, int(options.kills))
+    if options.largest:
+        yield from largest(folder, int(options.largest))
 
 
 def main() -> None:
@@ -200,14 +195,14 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=float, default=default)
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--write", action="store_true")
-    arguments = parser.parse_args()
+    options = parser.parse_args()
     command = " ".join(["python benchmarks/ledger.py", *(word for word in sys.argv[1:] if word != "--write")])
     lines = [f"# Ledger\n\n`{command}`, pdpmean {pdpmean.__version__}, 2 cores.\n"]
     with tempfile.TemporaryDirectory() as folder:
-        for line in measure(arguments, Path(folder)):
+        for line in measure(options, Path(folder)):
             print(line, flush=True)
             lines.append(line)
-    if arguments.write:
+    if options.write:
         RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -65,7 +65,7 @@ def show(ratio: float, bound: float) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="n up to 1e5, 40 runs a cell")
+    parser.add_argument("--quick", action="store_true", help="n up to 1e5, 40 runs per cell")
     parser.add_argument("--write", action="store_true", help=f"keep the table in {RESULTS.name}")
     options = parser.parse_args()
     sizes = [1_000, 10_000, 100_000] + ([] if options.quick else [1_000_000])

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from columns import PARTS, TIERS, flights, marriages, pydataset
+from columns import flights, marriages, pydataset
+from profiles import TIER_FRACTIONS, TIERS
 
 from pdpmean import Randomness, estimate_mean
 from pdpmean.core.types import Floats
@@ -56,7 +57,7 @@ def row(name: str, runs: int) -> str:
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     errors, covered = [], []
     for seed in rng.integers(0, 2**31, runs).tolist():
-        budgets = rng.choice(TIERS, values.size, p=PARTS)
+        budgets = rng.choice(TIERS, values.size, p=TIER_FRACTIONS)
         found = estimate_mean(
             values, budgets, bounds=bounds, target="people", missing="none", randomness=Randomness.seeded(seed)
         )
@@ -77,21 +78,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--write", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     warnings.simplefilter("ignore")
     lines = [
         "# The mean of the people in the table",
         "",
-        f"{given.runs} runs per row. Errors that one run in four exceeds, in thousandths of a standard deviation;",
+        f"{options.runs} runs per row. Errors that one run in four exceeds, in thousandths of a standard deviation;",
         "*others*: everybody at the lowest budget, 0.1, with the same bounds.",
         "",
         "| column, people | bounds | others | ours | ours over others | 95 % intervals hold |",
         "|---|---|---|---|---|---|",
     ]
     for name in COLUMNS:
-        lines.append(row(name, given.runs))
+        lines.append(row(name, options.runs))
         print(lines[-1], flush=True)
-    if given.write:
+    if options.write:
         (RESULTS / "people.md").write_text("\n".join([*lines, "", "Made by `benchmarks/people.py`.", ""]))
 
 

@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Profile = Callable[[int, np.random.Generator], Floats]
 
+TIERS = (0.1, 0.5, 1.0)
+"""The budgets of three tiers, as in most benchmarks."""
+TIER_FRACTIONS = (0.54, 0.37, 0.09)
+"""The fraction of people in each tier."""
+
 
 def constant(budget: float) -> Profile:
     return lambda n, _: np.full(n, budget)
@@ -45,7 +50,7 @@ def mixed(levels: dict[float, float]) -> Profile:
 
 PROFILES: dict[str, Profile] = {
     "all 0.1": constant(0.1),
-    "tiers 0.1/0.5/1": tiers({0.1: 0.54, 0.5: 0.37, 1.0: 0.09}),
+    "tiers 0.1/0.5/1": tiers(dict(zip(TIERS, TIER_FRACTIONS, strict=True))),
     "uniform [0.01, 1]": uniform(0.01, 1.0),
     "log-uniform [0.01, 1]": log_uniform(0.01, 1.0),
     "all 0.01": constant(0.01),

@@ -19,14 +19,14 @@ class Runs:
 
     all_errors: list[float] = field(default_factory=list)
     """The error of each run; infinite if it was refused or gave no number."""
-    places: list[float] = field(default_factory=list)
+    chances_below_truth: list[float] = field(default_factory=list)
     """P(mean <= truth) according to each result: uniformly distributed if the intervals are right."""
     warned: int = 0
 
     def add(self, estimate: MeanEstimate, truth: float) -> None:
         """Record one answer."""
         self.all_errors.append(abs(estimate.released_mean - truth))
-        self.places.append(estimate.law.cdf(truth))
+        self.chances_below_truth.append(estimate.law.cdf(truth))
         self.warned += bool(estimate.contradictions or estimate.warnings)
 
     def refuse(self) -> None:
@@ -49,7 +49,7 @@ class Runs:
         return float(np.quantile(self.all_errors, 0.75, method="higher")) if self.all_errors else math.nan
 
     @property
-    def surely(self) -> float:
+    def quantile_at_least(self) -> float:
         """A lower confidence bound for that quantile, at the level 99 %."""
         found = np.sort(self.all_errors)
         return float(found[int(binom.ppf(0.01, found.size, 0.75))])
@@ -62,5 +62,5 @@ class Runs:
     @property
     def coverage(self) -> tuple[float, ...]:
         """The fraction of intervals, at each level, that contain the truth."""
-        sides = np.abs(2 * np.array(self.places) - 1)
+        sides = np.abs(2 * np.array(self.chances_below_truth) - 1)
         return tuple(float(np.mean(sides <= level)) if sides.size else math.nan for level in LEVELS)

@@ -17,6 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from profiles import TIER_FRACTIONS, TIERS
+from tables import print_and_keep
 
 from pdpmean import InsufficientBudgetError, MeanEstimate, PopulationWarning, Randomness, estimate_mean
 from pdpmean.core.model import ModelName
@@ -25,7 +27,6 @@ Floats = NDArray[np.float64]
 Draw = Callable[[Generator, int], Floats]
 
 RESULTS = Path(__file__).parent / "results/shape_warnings.md"
-TIERS, PARTS = (0.1, 0.5, 1.0), (0.54, 0.37, 0.09)
 TOTALS = (300, 1_000, 5_000, 50_000)
 BELL = "bell-shaped"
 
@@ -65,8 +66,8 @@ def percentages(draw: Draw, total: int, model: ModelName, runs: int) -> tuple[fl
 
 def run(draw: Draw, total: int, model: ModelName, seed: int) -> MeanEstimate | None:
     source = np.random.default_rng(seed)
-    people = round(total / np.dot(TIERS, PARTS))
-    budgets = source.choice(TIERS, size=people, p=PARTS)
+    people = round(total / np.dot(TIERS, TIER_FRACTIONS))
+    budgets = source.choice(TIERS, size=people, p=TIER_FRACTIONS)
     public = (TIERS[0], TIERS[-1]) if model == "unbounded" else None
     try:
         return estimate_mean(
@@ -95,14 +96,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--write", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     warnings.simplefilter("ignore", PopulationWarning)
-    lines = []
-    for line in table(given.runs):
-        print(line, flush=True)
-        lines.append(line)
-    if given.write:
-        RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print_and_keep(table(options.runs), RESULTS if options.write else None)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark.sql.functions as sql
 from pyspark.sql import DataFrame, SparkSession
-from speed import seconds
+from timing import seconds
 
 import pdpmean
 

@@ -10,21 +10,15 @@ from __future__ import annotations
 
 import argparse
 import resource
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from timing import seconds
 
 import pdpmean
 
 RESULTS = Path(__file__).parent / "results" / "speed.md"
-
-
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def peak_megabytes() -> float:

@@ -19,7 +19,7 @@ MARK = "## Reference\n"
 
 
 def reference() -> str:
-    """The section: a heading a command, a table of its options."""
+    """The section: for each command, a heading and a table of its options."""
     return MARK + "".join(text for name, command in all_commands() for text in _command(name, command))
 
 

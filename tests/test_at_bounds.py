@@ -1,4 +1,4 @@
-"""A mean at a bound is told of, since values beyond count as the bound; ordinary columns are not."""
+"""Warnings of a mean at a bound, beyond which values count as the bound; ordinary columns cause none."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def test_sums_against_python_integers(model: object) -> None:
     ("value", "near"),
     [(5.0, True), (5.5, False), (math.nextafter(4.5, 0), False), (4.6, True), (math.nan, False), (math.inf, False)],
 )
-def test_near_by_hand(value: float, near: bool) -> None:
+def test_near_values_and_tents_by_hand(value: float, near: bool) -> None:
     # An eighth of 4 on either side of 5; a missing value is not near, and has no tent either.
     clip = clip_of(BOUNDED, Fraction(1, 2), 1.0, 5.0, 4.0, STEPS // 8)
     weight = int(clip_weights(clip, np.array([1.0]))[0])
@@ -396,7 +396,7 @@ def test_missing_and_far_values_are_in_no_other_sum() -> None:
     assert (inside.values, inside.counted, inside.extra) == (weight * STEPS, weight, weight * STEPS)
     assert not any(missing.far + inside.far)
     assert [cell for cell, weight in enumerate(far.far) if weight] == [0]  # of those below, which come first
-    assert missing.everybody == far.everybody == inside.everybody == weight
+    assert missing.total_weight == far.total_weight == inside.total_weight == weight
 
 
 def test_small_budgets_of_any_shape_keep_the_noise_inside_its_limit() -> None:

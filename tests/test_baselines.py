@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rules import held_by
+from rules import cell_counts_of
 
 from pdpmean import InsufficientBudgetError, InvalidInputError, MeanEstimate, Randomness
 from pdpmean.core.model import BOUNDED
@@ -138,7 +138,7 @@ def test_the_oracle_errs_as_predicted(options: dict[str, Any]) -> None:
     if options:
         profile = Profile.of(np.where(budgets >= 0.1, budgets, 0.0))
     else:
-        profile = public_census(held_by(budgets, BOUNDED)).profile
+        profile = public_census(cell_counts_of(budgets, BOUNDED)).profile
     predicted = 2.0 * best_clip(profile).error
     # 400 runs know this share to 0.022; a prediction off by a quarter would move it by 0.1.
     assert np.mean(np.array(errors) <= predicted) == pytest.approx(0.75, abs=0.08)

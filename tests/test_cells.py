@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from rules import compiled, held_by, holders, table_of
+from rules import cell_counts_of, compiled, holders, table_of
 
 from pdpmean import InvalidInputError
 from pdpmean.core.model import BOUNDED, Model, make_model
 from pdpmean.core.types import Floats
-from pdpmean.passes.cells import Cells, Held, count_budgets
+from pdpmean.passes.cells import CellCounts, Cells, count_budgets
 from pdpmean.sources.arrays import ArraySource
 
 UNBOUNDED = make_model("unbounded", (0.0625, 1.0))
@@ -65,10 +65,10 @@ def test_a_cell_is_no_wider_than_its_part_of_an_octave_and_starts_below(
 
 
 def test_cells_of_special_budgets() -> None:
-    public = held_by(np.array([0.0, 2.0, math.inf]), BOUNDED)
+    public = cell_counts_of(np.array([0.0, 2.0, math.inf]), BOUNDED)
     assert public.lows.tolist() == [0.0, 1.0, math.inf]
     assert public.counts.tolist() == [1, 1, 1]
-    private = held_by(np.array([0.0, 0.01, math.nan, -3.0, math.inf, 5.0, 1.0]), UNBOUNDED)
+    private = cell_counts_of(np.array([0.0, 0.01, math.nan, -3.0, math.inf, 5.0, 1.0]), UNBOUNDED)
     assert private.lows.tolist() == [0.0, 1.0]
     assert private.counts.tolist() == [4, 3]
 
@@ -142,12 +142,12 @@ def crowd(size: int) -> tuple[Floats, NDArray[np.int32]]:
     return budgets, rng.choice(4, size, p=[0.5, 0.3, 0.001, 0.199]).astype(np.int32)
 
 
-def held_in(groups: int, budgets: Floats, codes: NDArray[np.int32], model: Model) -> list[Held]:
+def cell_counts_by_group(groups: int, budgets: Floats, codes: NDArray[np.int32], model: Model) -> list[CellCounts]:
     """Who holds what in each group."""
     return count_budgets(ArraySource(np.zeros(budgets.size), budgets, codes, groups), model)
 
 
-def same(one: Held, other: Held) -> bool:
+def same(one: CellCounts, other: CellCounts) -> bool:
     return all(
         np.array_equal(getattr(one, name), getattr(other, name))
         for name in ("lows", "middles", "counts", "middle_over_low")
@@ -159,13 +159,13 @@ def same(one: Held, other: Held) -> bool:
 def test_a_group_holds_what_its_records_alone_hold(model: Model, way: Way) -> None:
     budgets, codes = crowd(20_000)
     with way():
-        found = held_in(3, budgets, codes, model)
+        found = cell_counts_by_group(3, budgets, codes, model)
         assert len(found) == 3
-        for group, held in enumerate(found):
+        for group, cells in enumerate(found):
             own = budgets[codes == group]
-            (alone,) = held_in(1, own, np.zeros(own.size, dtype=np.int32), model)
-            assert same(held, alone)
-            assert held.counts.sum() == own.size > 0
+            (alone,) = cell_counts_by_group(1, own, np.zeros(own.size, dtype=np.int32), model)
+            assert same(cells, alone)
+            assert cells.counts.sum() == own.size > 0
 
 
 @BOTH_WAYS
@@ -191,7 +191,8 @@ def test_who_is_of_no_group_asked_for_is_in_no_census(model: Model, way: Way) ->
     budgets, codes = crowd(5000)
     listed = codes < 3
     with way():
-        everyone, some = held_in(3, budgets, codes, model), held_in(3, budgets[listed], codes[listed], model)
+        everyone = cell_counts_by_group(3, budgets, codes, model)
+        some = cell_counts_by_group(3, budgets[listed], codes[listed], model)
     assert all(same(one, other) for one, other in zip(everyone, some, strict=True))
     assert sum(one.counts.sum() for one in everyone) == listed.sum() < 5000
 
@@ -199,26 +200,26 @@ def test_who_is_of_no_group_asked_for_is_in_no_census(model: Model, way: Way) ->
 # Middles
 
 
-def held_uniformly(groups: int | None, budgets: Floats, model: Model) -> Held:
+def cell_counts_in(groups: int | None, budgets: Floats, model: Model) -> CellCounts:
     """Everyone in the first group, or in none."""
     if groups is None:
-        return held_by(budgets, model)
-    return held_in(groups, budgets, np.zeros(budgets.size, dtype=np.int32), model)[0]
+        return cell_counts_of(budgets, model)
+    return cell_counts_by_group(groups, budgets, np.zeros(budgets.size, dtype=np.int32), model)[0]
 
 
 @pytest.mark.parametrize("groups", [None, 3])
 def test_the_middle_is_halfway_between_the_ends_of_a_cell(groups: int | None) -> None:
     ends = Cells(BOUNDED, groups).lows[1:-1]
-    held = held_uniformly(groups, 2 * ends[:-1], BOUNDED)
-    assert held.lows.tolist() == ends[:-1].tolist()
-    assert (held.middles - held.lows).tolist() == (np.diff(ends) / 2).tolist()
-    assert held.middle_over_low == pytest.approx(float(np.mean(held.middles / held.lows)), abs=1e-3)
+    cells = cell_counts_in(groups, 2 * ends[:-1], BOUNDED)
+    assert cells.lows.tolist() == ends[:-1].tolist()
+    assert (cells.middles - cells.lows).tolist() == (np.diff(ends) / 2).tolist()
+    assert cells.middle_over_low == pytest.approx(float(np.mean(cells.middles / cells.lows)), abs=1e-3)
 
 
 def test_no_middle_is_beyond_the_largest_budget_but_the_infinite_one() -> None:
-    held = held_by(np.array([0.0, 2.0, 1e300, math.inf]), BOUNDED)
-    assert held.middles[0] == 0
-    assert held.middles[2:].tolist() == [2.0**40, math.inf]
+    cells = cell_counts_of(np.array([0.0, 2.0, 1e300, math.inf]), BOUNDED)
+    assert cells.middles[0] == 0
+    assert cells.middles[2:].tolist() == [2.0**40, math.inf]
 
 
 @GROUPS
@@ -226,10 +227,10 @@ def test_levels_total_hardly_less_than_was_granted_and_middles_about_as_much(
     groups: int | None, cells_an_octave: int
 ) -> None:
     budgets = np.random.default_rng(2).uniform(0.01, 2.0, 20_000)
-    held = held_uniformly(groups, budgets, WIDEST)
+    cells = cell_counts_in(groups, budgets, WIDEST)
     width = 1 / cells_an_octave
-    assert (1 - width) * budgets.sum() <= held.lows @ held.counts <= budgets.sum()
-    assert held.middles @ held.counts == pytest.approx(budgets.sum(), rel=width / 5)
+    assert (1 - width) * budgets.sum() <= cells.lows @ cells.counts <= budgets.sum()
+    assert cells.middles @ cells.counts == pytest.approx(budgets.sum(), rel=width / 5)
 
 
 # Totals
@@ -238,9 +239,9 @@ def test_levels_total_hardly_less_than_was_granted_and_middles_about_as_much(
 def total_of(budgets: Floats, way: Way) -> float:
     """What allowances add up to."""
     with way():
-        (held,) = count_budgets(ArraySource(budgets, budgets), BOUNDED)
-    assert held.total is not None
-    return held.total
+        (cells,) = count_budgets(ArraySource(budgets, budgets), BOUNDED)
+    assert cells.total is not None
+    return cells.total
 
 
 @BOTH_WAYS

@@ -13,14 +13,14 @@ from scipy.stats import kstest
 from pdpmean import InsufficientBudgetError, InvalidInputError, Randomness, lower_bound
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
-from pdpmean.results.comparison import Comparison, Simulated
+from pdpmean.results.comparison import Comparison, MethodRuns
 from pdpmean.study.baselines import best_clip
 from pdpmean.study.compare import METHODS, compare, standard_normals
 
 TIERS = {0.1: 2000, 0.5: 1500, 1.0: 500}
 
 
-def test_it_repeats_and_another_seed_differs() -> None:
+def test_a_seed_repeats_a_comparison_and_another_seed_differs() -> None:
     first, again, other = (compare(TIERS, runs=2, seed=seed) for seed in (3, 3, 4))
     assert first == again
     assert first.methods[0].errors != other.methods[0].errors
@@ -70,17 +70,17 @@ def test_too_little_budget_is_refused() -> None:
 
 
 def test_the_error_is_what_one_run_in_four_exceeds() -> None:
-    assert Simulated("x", (1.0, 2.0, 3.0, 4.0, 5.0), 0).error == 4.0
-    assert Simulated("x", (1.0, 2.0, 3.0), 1).error == math.inf
-    assert Simulated("x", (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0), 1).error == 7.0
-    assert Simulated("x", (math.nan, 0.1), 0).error == math.inf
-    assert Simulated("x", (0.5, 2.0, math.nan, 0.2), 0).misses == 0.5
+    assert MethodRuns("x", (1.0, 2.0, 3.0, 4.0, 5.0), 0).error == 4.0
+    assert MethodRuns("x", (1.0, 2.0, 3.0), 1).error == math.inf
+    assert MethodRuns("x", (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0), 1).error == 7.0
+    assert MethodRuns("x", (math.nan, 0.1), 0).error == math.inf
+    assert MethodRuns("x", (0.5, 2.0, math.nan, 0.2), 0).misses == 0.5
 
 
 def test_the_error_lies_in_its_interval_as_often_as_it_should() -> None:
     truth = -math.log(0.25)  # of exponential errors, one in four exceeds this
     drawn = np.random.default_rng(3).exponential(size=(2000, 60))
-    intervals = [Simulated("x", tuple(errors), 0).error_interval for errors in drawn.tolist()]
+    intervals = [MethodRuns("x", tuple(errors), 0).error_interval for errors in drawn.tolist()]
     covered = np.mean([low <= truth <= high for low, high in intervals])
     assert 0.94 < covered < 0.985
     shrunk = np.mean([low <= 1.5 * truth <= high for low, high in intervals])
@@ -88,14 +88,14 @@ def test_the_error_lies_in_its_interval_as_often_as_it_should() -> None:
 
 
 def test_few_runs_leave_the_error_open() -> None:
-    assert Simulated("x", (0.5,), 0).error_interval == (0.0, math.inf)
-    low, high = Simulated("x", tuple(range(1, 101)), 0).error_interval
+    assert MethodRuns("x", (0.5,), 0).error_interval == (0.0, math.inf)
+    low, high = MethodRuns("x", tuple(range(1, 101)), 0).error_interval
     assert (low, high) == (66.0, 85.0)
-    assert Simulated("x", tuple(range(1, 81)), 20).error_interval[1] == math.inf
+    assert MethodRuns("x", tuple(range(1, 81)), 20).error_interval[1] == math.inf
 
 
 def test_rows_are_over_the_lower_bound() -> None:
-    found = Comparison((Simulated("oracle", (2.0,), 1),), 0.5, "bounded", 10, 2, 10.0, 0)
+    found = Comparison((MethodRuns("oracle", (2.0,), 1),), 0.5, "bounded", 10, 2, 10.0, 0)
     assert found.rows() == [
         {
             "method": "oracle",
@@ -109,7 +109,7 @@ def test_rows_are_over_the_lower_bound() -> None:
     assert found.to_dict()["methods"] == found.rows()
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported_after_every_run() -> None:
     told: list[tuple[str, int, int | None]] = []
     compare({0.5: 1000}, runs=3, methods=["oracle"], progress=lambda *step: told.append(step))
     assert told == [("run", 1, 3), ("run", 2, 3), ("run", 3, 3)]

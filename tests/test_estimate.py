@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from said import said
+from messages import messages_of
 from scipy.stats import binom
 
 from pdpmean import (
@@ -70,7 +70,7 @@ def test_the_mean_is_found(options: dict[str, Any]) -> None:
         assert found.center == centre or abs(found.center - 50.0) < 4.0
         assert found.spent == Fraction(math.floor(Fraction(options.get("share", 1)) * 2**20), 2**20)
         assert not found.private
-        assert said(found) == ()
+        assert messages_of(found) == ()
 
 
 def test_secure_randomness_is_the_default() -> None:
@@ -218,7 +218,7 @@ def test_a_skewed_population_is_right_without_a_warning(options: dict[str, Any],
     mean = math.exp(0.245)
     for seed in range(5):
         found = seeded(values, 1.0, seed=seed, bounds=bounds, **options)
-        assert said(found) == ()
+        assert messages_of(found) == ()
         assert abs(found.mean - mean) < 4.5 * math.hypot(found.noise_std, found.sampling_std) < 0.1
     assert found.scale == pytest.approx(mean * math.sqrt(math.expm1(0.49)), rel=0.1)
 
@@ -227,7 +227,7 @@ def test_a_bell_assumed_of_a_skewed_population_warns() -> None:
     values = np.random.default_rng(5).exponential(size=40_000)
     with pytest.warns(PopulationWarning, match="use shape='any'"):
         found = seeded(values, 1.0, shape="gaussian")
-    assert said(found)
+    assert messages_of(found)
     assert abs(seeded(values, 1.0).mean - 1.0) < 0.05 < abs(found.released_mean - 1.0)
 
 
@@ -236,7 +236,7 @@ def test_of_a_bell_incomes_nearly_always_warn_and_hours_do_not() -> None:
     random = np.random.default_rng(6)
     incomes, hours = random.lognormal(10.3, 0.6, 20_000), random.normal(38.4, 6.0, 20_000).round()
     warned = {
-        name: sum(bool(said(seeded(values, 0.5, seed=seed, shape="gaussian"))) for seed in range(20))
+        name: sum(bool(messages_of(seeded(values, 0.5, seed=seed, shape="gaussian"))) for seed in range(20))
         for name, values in (("incomes", incomes), ("hours", hours))
     }
     assert warned["incomes"] >= 17
@@ -256,7 +256,7 @@ def test_a_constant_column_is_that_constant_and_warns(value: float, options: dic
         assert found.released_mean == pytest.approx(value, rel=2.0**-24, abs=1e-290)
         assert found.center == pytest.approx(value, rel=2.0**-24, abs=1e-290)
         assert found.std <= max(2.0**-24 * abs(value), 1e-290)
-        assert said(found) == (EQUAL,)
+        assert messages_of(found) == (EQUAL,)
 
 
 NOTHING = "only one value can be seen: all values are equal, or those that differ are too few to be seen"
@@ -271,7 +271,7 @@ def test_a_constant_column_of_any_shape_is_said_to_be_one(value: float, options:
         low, high = found.law.interval(0.999)
         assert low <= value <= high
         assert found.center == pytest.approx(value, rel=2.0**-20, abs=1e-9)
-        assert said(found) == (NOTHING,)
+        assert messages_of(found) == (NOTHING,)
 
 
 def test_what_is_too_rare_to_see_is_said_and_bounds_help() -> None:
@@ -281,7 +281,7 @@ def test_what_is_too_rare_to_see_is_said_and_bounds_help() -> None:
         with pytest.warns(PopulationWarning, match="only one value can be seen"):
             seeded(values, 0.5, seed=seed)
         found = seeded(values, 0.5, seed=seed, bounds=(0, 1))
-        assert said(found) == ()
+        assert messages_of(found) == ()
         assert abs(found.mean - 0.003) < 4.5 * found.std < 0.02
 
 
@@ -297,7 +297,7 @@ def test_a_constant_column_from_a_bound_is_said_to_be_one(value: float, people: 
 def test_a_constant_column_is_seen_from_a_bound_where_no_centre_is_sought() -> None:
     for seed in range(5):
         found = seeded(np.full(600, 5.0), 1.0, seed=seed, bounds=(0.0, None))
-        assert said(found) == ()
+        assert messages_of(found) == ()
         assert abs(found.mean - 5.0) < 4.5 * math.hypot(found.noise_std, found.sampling_std) < 3.0
 
 
@@ -307,7 +307,7 @@ def test_a_constant_column_is_seen_from_a_bound_where_no_centre_is_sought() -> N
 )
 def test_a_column_without_numbers_warns(options: dict[str, Any]) -> None:
     """Text counts as missing, and nothing is where the population was located, wherever that is."""
-    warned = [said(seeded(["38.2 h"] * 10_000, 1.0, seed=seed, **options)) for seed in range(20)]
+    warned = [messages_of(seeded(["38.2 h"] * 10_000, 1.0, seed=seed, **options)) for seed in range(20)]
     assert sum(bool(texts) for texts in warned) >= 17
     assert sum("not numbers" in "".join(texts) for texts in warned) >= 10  # others are told that many seem equal
 
@@ -327,7 +327,7 @@ def test_a_few_missing_values_do_not_warn() -> None:
     generator = np.random.default_rng(13)
     for seed in range(40):
         values = np.where(generator.random(10_000) < 0.1, np.nan, generator.normal(3.0, 2.0, 10_000))
-        assert said(seeded(values, 1.0, seed=seed)) == ()
+        assert messages_of(seeded(values, 1.0, seed=seed)) == ()
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
@@ -340,9 +340,9 @@ def test_mostly_equal_values_warn_of_a_bell(value: float, people: int, budget: f
     for seed in range(20):
         generator = np.random.default_rng(seed)
         values = np.where(generator.random(people) < 0.6, value, generator.normal(3.0, 1.0, people))
-        warned += bool(said(seeded(values, budget, seed=seed, shape="gaussian", **options)))
+        warned += bool(messages_of(seeded(values, budget, seed=seed, shape="gaussian", **options)))
         found = seeded(values, budget, seed=seed, **options)
-        right += abs(found.mean - (0.6 * value + 1.2)) < 2.5 * found.std and not said(found)
+        right += abs(found.mean - (0.6 * value + 1.2)) < 2.5 * found.std and not messages_of(found)
     assert warned >= 18
     assert right >= 18
 
@@ -352,7 +352,8 @@ def test_a_bell_shape_hardly_ever_warns() -> None:
     # With little budget, and in the unbounded model: see test_intervals_of_a_bell_cover.
     generator = np.random.default_rng(12)
     warned = [
-        bool(said(seeded(generator.normal(3.0, 2.0, 5000), 2.0, seed=seed, shape="gaussian"))) for seed in range(200)
+        bool(messages_of(seeded(generator.normal(3.0, 2.0, 5000), 2.0, seed=seed, shape="gaussian")))
+        for seed in range(200)
     ]
     assert sum(warned) <= 4
 
@@ -446,7 +447,7 @@ def test_intervals_of_a_bell_cover(options: dict[str, Any]) -> None:
     runs, warned = 200, 0
     for seed in range(runs):
         found = seeded(generator.normal(3.0, 2.0, 2000), np.full(2000, 0.4), seed=seed, **options)
-        warned += bool(said(found))
+        warned += bool(messages_of(found))
         for level in levels:
             low, high = found.interval(level)
             covered[level] += low <= 3.0 <= high
@@ -561,14 +562,16 @@ def test_a_narrow_population_far_from_zero_does_not_warn_within_bounds(shape: An
     values = 1e9 + 50 + 10 * np.random.default_rng(22).standard_normal(20_000)
     for seed in range(5):
         found = seeded(values, 1.0, seed=seed, shape=shape, bounds=(1e9, 1e9 + 100))
-        assert said(found) == ()
+        assert messages_of(found) == ()
         assert found.mean == pytest.approx(1e9 + 50, abs=2.0)
 
 
 def test_a_very_narrow_clip_does_not_warn() -> None:
     values = np.random.default_rng(23).standard_normal(20_000)
     for seed in range(5):
-        assert said(seeded(values, 1.0, seed=seed, shape="gaussian", choices=Choices(clip_half_width=0.05))) == ()
+        assert (
+            messages_of(seeded(values, 1.0, seed=seed, shape="gaussian", choices=Choices(clip_half_width=0.05))) == ()
+        )
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")

@@ -341,7 +341,7 @@ def test_the_edges_are_within_the_claimed_margin(monkeypatch: pytest.MonkeyPatch
     assert 2.0**-5 < largest < 2.0**-3
 
 
-def test_so_are_those_of_many_choices_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edges_of_many_choices_are_within_their_allowed_error(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(10)
     first, *others = (random_segments(generator, 40) for _ in range(60))
     cases = [first._replace(rate=0.3), *(case._replace(rate=0.3) for case in others)]

@@ -16,7 +16,7 @@ def test_seeded_promises_nothing() -> None:
     assert str(Promise(BOUNDED, Fraction(1), private=False)).startswith("NOT PRIVATE")
 
 
-def test_bounded() -> None:
+def test_the_guarantee_in_the_bounded_model() -> None:
     words = str(Promise(BOUNDED, Fraction(1)))
     assert (
         "replacing one person's value changes the probability of any output by a factor of at most exp(budget)."
@@ -26,7 +26,7 @@ def test_bounded() -> None:
     assert words.endswith("Assumes one record per person.")
 
 
-def test_unbounded() -> None:
+def test_the_guarantee_in_the_unbounded_model() -> None:
     words = str(Promise(UNBOUNDED, Fraction(1, 4)))
     assert "adding or removing one person" in words
     assert "a factor of at most exp(0.25 * budget)." in words
@@ -34,7 +34,7 @@ def test_unbounded() -> None:
 
 
 @pytest.mark.parametrize("model", [BOUNDED, UNBOUNDED])
-def test_groups(model: Model) -> None:
+def test_the_guarantee_with_groups(model: Model) -> None:
     words = str(Promise(model, Fraction(1), groups=3))
     assert "exp(budget), all groups together." in words
     public = "budget and group are" if model is BOUNDED else "0.1 to 1, and the list of groups are"

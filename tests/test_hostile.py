@@ -20,8 +20,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from located import locate_one
+from messages import messages_of
 from rude import RUDE, rude_column, rude_entry
-from said import said
 from scripted import Scripted
 
 from pdpmean import paper
@@ -271,9 +271,9 @@ def test_arithmetic_says_nothing_about_an_entry(entry: float, model: str, shape:
     source = ArraySource(values, budgets)
     plan = plan_mean({BUDGET: PEOPLE}, **SHAPES[shape], **MODELS[model])
     with np.errstate(all="raise"):
-        (held,) = count_budgets(source, plan.model)
+        (cells,) = count_budgets(source, plan.model)
         randomness = Randomness.seeded(1)
-        squared = weight_squares([Group(held, plan)], randomness)
+        squared = weight_squares([Group(cells, plan)], randomness)
         located = locate(source, squared, randomness)
         average(source, located, randomness)
 
@@ -294,7 +294,7 @@ EQUAL = "many values seem to be equal, or nearly so"
 @pytest.mark.parametrize("mode", [0.0, 3.0, -1e6])
 def test_equal_values_warn_and_name_the_other_shape(mode: float, model: str) -> None:
     result = answer(np.full(1000, mode), 8.0, model=model, choices=GENEROUS)
-    assert said(result) == (EQUAL,)
+    assert messages_of(result) == (EQUAL,)
     assert result.advice == ("use shape='any'",)
     check(result)
 
@@ -309,7 +309,7 @@ def test_mostly_equal_values_warn_and_name_the_other_shape(others: str, mode: fl
         rest = generator.normal(size=400) if others == "around" else generator.exponential(size=400)
         values = np.concatenate([np.full(600, mode), mode + rest])
         result = answer(values, 8.0, model=model, choices=GENEROUS, seed=seed)
-        assert said(result) == (EQUAL,)
+        assert messages_of(result) == (EQUAL,)
         assert result.advice == ("use shape='any'",)
 
 
@@ -323,7 +323,7 @@ def test_smooth_populations_do_not_seem_equal(population: str, model: str) -> No
         "laplace": generator.laplace(3.0, 2.0, 1000),
         "integers": np.round(generator.normal(40.0, 12.0, 1000)),
     }
-    found = [said(answer(draws[population], 8.0, model=model, seed=seed)) for seed in range(5)]
+    found = [messages_of(answer(draws[population], 8.0, model=model, seed=seed)) for seed in range(5)]
     assert (EQUAL,) not in found
 
 

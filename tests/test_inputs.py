@@ -147,7 +147,7 @@ def test_every_entry_is_a_number_or_missing(entry: Any, number: float) -> None:
 
 
 @pytest.mark.parametrize("name", RUDE)
-def test_an_entry_is_not_asked_what_it_is(name: str) -> None:
+def test_the_methods_of_an_entry_do_not_matter(name: str) -> None:
     """Whatever its methods do: nothing is raised, and its neighbours stay what they are."""
     entry, number = rude_entry(name), RUDE[name][1]
     column = boxed([2.5, entry, -1])
@@ -161,7 +161,7 @@ def test_an_entry_is_not_asked_what_it_is(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["imitation", "number", "text", "length", "float32"])
-def test_an_entry_of_a_polars_column_is_not_asked_what_it_is(name: str) -> None:
+def test_the_methods_of_an_entry_of_a_polars_column_do_not_matter(name: str) -> None:
     column = pl.Series([rude_entry(name), 2.5], dtype=pl.Object)
     assert same(private_numbers(column), [RUDE[name][1], 2.5])
 
@@ -354,7 +354,7 @@ def test_budgets_become_usable(budgets: Any, usable: list[float]) -> None:
     assert same(check_budgets(budgets), usable)
 
 
-def test_the_usable_range() -> None:
+def test_the_range_of_usable_budgets() -> None:
     assert (SMALLEST_BUDGET, LARGEST_BUDGET) == (2.0**-40, 2.0**40)
 
 

@@ -344,7 +344,7 @@ def test_far_and_hostile_values(values: Floats, middle: float, half: float, boun
     with compiled():
         fast = exact_sums(clip, values, budgets)
     assert fast == exact_sums(clip, values, budgets)
-    assert fast.everybody == clip_weights(clip, budgets).sum()
+    assert fast.total_weight == clip_weights(clip, budgets).sum()
     assert 0 <= sum(fast.far) <= fast.far_weight * STEPS
 
 
@@ -359,7 +359,7 @@ def test_far_values_by_group(records: list[tuple[float, bool, int]]) -> None:
     with compiled():
         fast = all_sums(summing, batch)
     assert fast == all_sums(summing, batch)
-    assert fast[3].everybody == fast[1].far_weight == sum(fast[1].far) == 0
+    assert fast[3].total_weight == fast[1].far_weight == sum(fast[1].far) == 0
 
 
 @pytest.mark.parametrize("grouped", [False, True], ids=["no groups", "all in one group"])

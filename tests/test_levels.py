@@ -11,9 +11,9 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from messages import messages_of
 from numpy.typing import NDArray
 from rules import batch_of, compiled, table_of
-from said import said
 from scipy.special import ndtr
 
 from pdpmean import Choices, InvalidInputError, MeanEstimate, Randomness, estimate_mean, plan_mean, plot
@@ -25,7 +25,7 @@ from pdpmean.inference.level_sums import combine
 from pdpmean.inference.levels import Levelled
 from pdpmean.laws.grid_law import GridLaw
 from pdpmean.laws.level_sizes import level_sizes
-from pdpmean.laws.mixed_law import Part, mix
+from pdpmean.laws.mixed_law import Hypothesis, mix
 from pdpmean.laws.pooling import LevelErrors, Pooled, normal_scores
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.summing import Summing
@@ -322,12 +322,17 @@ def test_intervals_hold_the_mean_of_everyone_and_alarms_are_rare() -> None:
         truth = float(errors.share @ means)
         held = alarms = 0
         for released in simulated(errors, means, 200):
-            parts = [
-                Part(normal_law(float(mixed.parts @ released), math.sqrt(float(mixed.parts**2 @ errors.variances))),
-                     float(mixed.parts @ released), math.sqrt(mixed.variance), mixed.in_estimate, mixed.in_interval)
+            hypotheses = [
+                Hypothesis(
+                    law=normal_law(float(mixed.parts @ released), math.sqrt(float(mixed.parts**2 @ errors.variances))),
+                    mean=float(mixed.parts @ released),
+                    widening=math.sqrt(mixed.variance),
+                    in_estimate=mixed.in_estimate,
+                    in_interval=mixed.in_interval,
+                )
                 for mixed in pooled.mixed(released)
-            ]  # fmt: skip
-            low, high = mix(parts, (-math.inf, math.inf)).interval(0.95)
+            ]
+            low, high = mix(hypotheses, (-math.inf, math.inf)).interval(0.95)
             held += low <= truth <= high
             alarms += pooled.difference(released, 0.01) is not None
         assert held / 200 > 0.91
@@ -341,7 +346,7 @@ def normal_law(mean: float, std: float) -> GridLaw:
 
 def test_a_mixture_of_huge_numbers_is_finite_and_within_bounds() -> None:
     largest = float(np.finfo(np.float64).max)
-    parts = [Part(normal_law(0.8 * largest, 0.02 * largest), 0.8 * largest, 0.2 * largest, 0.5, 0.5)] * 2
+    parts = [Hypothesis(normal_law(0.8 * largest, 0.02 * largest), 0.8 * largest, 0.2 * largest, 0.5, 0.5)] * 2
     found = mix(parts, (-math.inf, math.inf))
     assert all(math.isfinite(end) for level in (0.5, 0.95, 1 - 1e-9) for end in found.interval(level))
     inside = mix(parts, (0.0, 0.3))
@@ -350,11 +355,11 @@ def test_a_mixture_of_huge_numbers_is_finite_and_within_bounds() -> None:
 
 
 def test_a_mixture_widens_and_weighs() -> None:
-    one = Part(normal_law(0.0, 1.0), 0.0, 0.0, 1.0, 1.0)
+    one = Hypothesis(normal_law(0.0, 1.0), 0.0, 0.0, 1.0, 1.0)
     assert mix([one], (-math.inf, math.inf)).interval(0.95) == pytest.approx((-1.96, 1.96), abs=0.01)
     wider = one._replace(widening=math.sqrt(3))
     assert mix([wider], (-math.inf, math.inf)).interval(0.95) == pytest.approx((-3.92, 3.92), abs=0.1)
-    two = [one._replace(in_estimate=0.75, in_interval=0.5), Part(normal_law(8.0, 1.0), 8.0, 0.0, 0.25, 0.5)]
+    two = [one._replace(in_estimate=0.75, in_interval=0.5), Hypothesis(normal_law(8.0, 1.0), 8.0, 0.0, 0.25, 0.5)]
     found = mix(two, (-math.inf, 9.0))
     assert found.mean == pytest.approx(2.0)
     assert found.cdf(4.0) == pytest.approx(0.5, abs=1e-3)
@@ -387,7 +392,7 @@ def test_the_mean_of_everyone_where_the_well_paid_grant_little(shape: dict[str, 
         assert found.levels_differ
         assert found.contradicted == ("shape" in shape)  # all together they are no bell
         assert found.advice == ("use shape='any'",) * found.contradicted
-        assert any("people with smaller budgets have higher values" in text for text in said(found))
+        assert any("people with smaller budgets have higher values" in text for text in messages_of(found))
         assert found.levels[0].mean > found.levels[-1].mean + 3
         assert found.contradicted or "budget 0.1" in str(found)
     biased = found_of(values, budgets, weighting="budgets", **shape, **model)

@@ -46,7 +46,7 @@ def test_columns_that_hold_something_else_are_noticed(budgets: Any, message: str
         np.random.default_rng(3).lognormal(-1.5, 0.5, 3000),
     ],
 )
-def test_budgets_are_not(budgets: Any) -> None:
+def test_plausible_budgets_cause_no_warning(budgets: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", BudgetWarning)
         assert estimate_mean(VALUES, budgets).mean == pytest.approx(38, abs=3)
@@ -84,7 +84,9 @@ def test_percent_are_told_apart_from_other_numbers(budgets: Any, options: dict[s
 
 
 @pytest.mark.parametrize(("budgets", "percent"), [((50, "100"), True), ((50, "100.5"), False), ((21, "inf"), True)])
-def test_a_ledger_tells_percent_as_well(budgets: tuple[Any, ...], percent: bool, tmp_path: Path) -> None:
+def test_a_ledger_asks_whether_large_grants_are_percent(
+    budgets: tuple[Any, ...], percent: bool, tmp_path: Path
+) -> None:
     with Ledger(tmp_path / "people.db") as ledger, pytest.warns(BudgetWarning, match="are above 20") as caught:
         ledger.grant_all(zip("ab", budgets, strict=True))
     assert ("If these are percent" in str(caught[0].message)) == percent

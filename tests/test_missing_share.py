@@ -1,4 +1,4 @@
-"""What is said of missing values: noise alone is hardly ever taken for them, and a share that matters is told."""
+"""The share of missing values: noise alone is hardly ever taken for it, and a share that matters is stated."""
 
 from __future__ import annotations
 

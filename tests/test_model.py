@@ -30,7 +30,7 @@ def test_unbounded_takes_budgets_inside_the_public_range() -> None:
     assert model.largest_allowance == 2.0
 
 
-def test_make_model() -> None:
+def test_make_model_makes_both_models() -> None:
     assert make_model("bounded", None) == BOUNDED
     assert make_model("unbounded", RANGE) == Model("unbounded", RANGE)
 

@@ -55,14 +55,16 @@ def handed(tmp_path_factory: pytest.TempPathFactory) -> Hand:
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("source", SOURCES)
-def test_unbounded_records(source: str, release: str, handed: Hand) -> None:
+def test_records_are_invisible_in_the_unbounded_model(source: str, release: str, handed: Hand) -> None:
     found = [seen(handed(source, name), RELEASES[release]) for name in TABLES if name != MANY]
     assert all(one == found[0] for one in found)
 
 
 @pytest.mark.parametrize("release", ["groups", "any shape"])
 @pytest.mark.parametrize("source", ["Arrow", "pandas", "CSV", "Parquet"])
-def test_unbounded_rows_of_people(source: str, release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_people_are_invisible_in_the_unbounded_model(
+    source: str, release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whether rows are few or many, of one person or of several, or nobody's; many go to the disk."""
     monkeypatch.setattr(merge, "_HELD", 100)
     asked = replace(RELEASES[release], options={**RELEASES[release].options, "person": "id", "rows": "mean"})
@@ -76,7 +78,7 @@ def test_unbounded_rows_of_people(source: str, release: str, tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_unbounded_text(source: str, tmp_path: Path) -> None:
+def test_text_entries_are_invisible_in_the_unbounded_model(source: str, tmp_path: Path) -> None:
     """Entries that are compared with one, whether some, all or none of them read as numbers."""
     found = []
     for name, entries in {"words": ["1", "x", "", "NA"], "numbers": ["1", "2"], "none": []}.items():
@@ -104,7 +106,9 @@ def test_unbounded_columns_of_objects(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("source", SOURCES)
-def test_so_many_unbounded_records_that_loops_are_compiled(source: str, release: str, handed: Hand) -> None:
+def test_records_that_need_compiled_loops_are_invisible_in_the_unbounded_model(
+    source: str, release: str, handed: Hand
+) -> None:
     some, many = (seen(handed(source, name), RELEASES[release]) for name in ("some", MANY))
     assert many == some
 
@@ -152,7 +156,7 @@ OF_TWO_GROUPS: dict[str, tuple[dict[str, Any], Release]] = {
 
 
 @pytest.mark.parametrize("shape", OF_TWO_GROUPS)
-def test_bounded_values(shape: str) -> None:
+def test_values_are_invisible_in_the_bounded_model(shape: str) -> None:
     """Budgets and groups are public: what is released are a few numbers a group, after where it lies."""
     budgets, regions = np.full(600, 32.0), np.array(["north", "south"] * 300)
     columns: list[Any] = [
@@ -174,7 +178,9 @@ def test_bounded_values(shape: str) -> None:
     "release",
     ["groups", "so many that few are located", "any shape", "one bound", "known bounds", "equal to an entry"],
 )
-def test_the_command_line(release: str, handed: Hand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_are_invisible_on_the_command_line(
+    release: str, handed: Hand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found: list[list[Any]] = []
     for name in TABLES:
         (tmp_path / name).mkdir()

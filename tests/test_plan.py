@@ -584,7 +584,7 @@ def test_half_width_grows_with_its_level() -> None:
 # Where to look
 
 
-def test_lattices() -> None:
+def test_the_lattices_of_a_plan_follow_its_bounds() -> None:
     plan = plan_mean(TIERS)
     assert plan.center_lattice == everywhere()
     assert plan.spread_lattice == positive()
@@ -640,7 +640,7 @@ def test_the_predicted_error_is_the_one_found(tiers: dict[float, int], options: 
     assert quartile_of_errors(tiers, options, 200) == pytest.approx(predicted, rel=0.25)
 
 
-def test_shape_names() -> None:
+def test_a_plan_states_the_shape_that_was_given() -> None:
     """Between two known bounds nothing of a shape is left to find, but what was asked for is what is told."""
     shapes: list[tuple[GivenShape, Any, ShapeName]] = [
         ("gaussian", None, "gaussian"),

@@ -22,7 +22,7 @@ from pdpmean import InvalidInputError, MeanEstimate, Plan, Randomness, estimate_
 from pdpmean.core.whose import Weighting
 from pdpmean.laws.error_law import ErrorLaw, half_width
 from pdpmean.planning.make import with_people
-from pdpmean.results.comparison import Comparison, Simulated
+from pdpmean.results.comparison import Comparison, MethodRuns
 from pdpmean.results.grouped_estimate import GroupedEstimate
 
 TIERS = {0.1: 10_800, 0.5: 7_400, 1.0: 1_800}
@@ -130,7 +130,7 @@ def test_with_many_budgets_few_are_marked() -> None:
     assert np.allclose(marked, np.quantile(budgets, (np.arange(40) + 0.5) / 40), rtol=0.02)
 
 
-def test_public_people_are_drawn_too() -> None:
+def test_a_plan_with_public_people_is_drawn_by_their_number() -> None:
     plan = plan_mean({0.1: 9800, math.inf: 200})
     errors, weights = plot(plan).axes
     assert errors.get_xlabel() == "number of people, relative to the present number"
@@ -268,7 +268,7 @@ def test_simulated_groups_say_so(grouped: GroupedEstimate) -> None:
 
 def compared(people: int, ratios: dict[str, float]) -> Comparison:
     """Methods with these errors over a lower bound of 1/2."""
-    methods = tuple(Simulated(name, (ratio / 2,), 0) for name, ratio in ratios.items())
+    methods = tuple(MethodRuns(name, (ratio / 2,), 0) for name, ratio in ratios.items())
     return Comparison(methods, 0.5, "bounded", people, 1, 10.0, 0)
 
 
@@ -288,9 +288,9 @@ def test_one_comparison_is_a_row_a_method() -> None:
     assert axes.get_xscale() == "log"
 
 
-def test_a_comparison_shows_how_sure_each_error_is() -> None:
+def test_a_comparison_shows_an_interval_for_each_error() -> None:
     errors = tuple(float(number) for number in range(1, 101))
-    found = Comparison((Simulated("pdpmean", errors, 0),), 10.0, "bounded", 1000, 100, 10.0, 0)
+    found = Comparison((MethodRuns("pdpmean", errors, 0),), 10.0, "bounded", 1000, 100, 10.0, 0)
     (axes,) = plot(found).axes
     (interval,) = labelled(axes, "_interval")
     assert data(interval) == [(end / 10.0, 0) for end in found.methods[0].error_interval]
@@ -308,7 +308,7 @@ def test_an_interval_without_ends_has_arrows() -> None:
 
 
 @pytest.mark.parametrize("ratio", [math.inf, math.nan, 0.0])
-def test_nobody_answered(ratio: float) -> None:
+def test_a_method_without_an_answer_is_drawn_as_such(ratio: float) -> None:
     (axes,) = plot(compared(10, {"paper": ratio})).axes
     assert texts(axes) == ["no answer"]
 

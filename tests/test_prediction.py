@@ -18,7 +18,7 @@ from pdpmean.planning.prediction import WeightSums, center_error, miss_probabili
 from pdpmean.release.private_median import integer_weights
 
 
-def test_sums_scale() -> None:
+def test_scaled_weight_sums_are_linear_and_quadratic() -> None:
     assert WeightSums(3.0, 2.0).scaled(0.5) == WeightSums(1.5, 0.5)
 
 

@@ -44,7 +44,7 @@ def test_a_profile_of_counts() -> None:
 
 
 @pytest.mark.parametrize("budgets", [[], [0.0, 0.0]])
-def test_nobody(budgets: list[float]) -> None:
+def test_a_profile_of_nobody(budgets: list[float]) -> None:
     held = Profile.of(np.array(budgets))
     assert held.people == held.total == 0.0
     assert held.saturation(8.0) == (math.inf, 0)

@@ -1,4 +1,4 @@
-"""Where somebody has asked NumPy to raise, nothing raises: neither an estimate, nor a plan, nor whoever reads them."""
+"""If NumPy is set to raise, estimates and plans still do not, nor does anything that reads them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def read_groups(result: GroupedEstimate) -> None:
 @every_case
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
-def test_an_estimate(column: str, model: str, shape: Any) -> None:
+def test_an_estimate_raises_no_arithmetic_error(column: str, model: str, shape: Any) -> None:
     for bounds in (None, (-1.0, None), (None, 1e300), (-1e300, 1e300)):
         options: dict[str, Any] = {"shape": shape, "bounds": bounds, **MODELS[model]}
         read(estimate_mean(COLUMNS[column], BUDGET, randomness=Randomness.seeded(1), **options))
@@ -106,7 +106,7 @@ def test_an_estimate(column: str, model: str, shape: Any) -> None:
 @every_case
 @pytest.mark.parametrize("column", ["1e-310", "1e+300", "all sizes", "far", "infinite"])
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
-def test_groups(column: str, model: str, shape: Any) -> None:
+def test_estimates_by_group_raise_no_arithmetic_error(column: str, model: str, shape: Any) -> None:
     grouped: dict[str, Any] = {"by": np.arange(PEOPLE) % 2, "groups": [0, 1, 2], "shape": shape, **MODELS[model]}
     result = estimate_mean(COLUMNS[column], BUDGET, randomness=Randomness.seeded(1), **grouped)
     assert 2 in result.refused
@@ -135,7 +135,7 @@ def test_groups(column: str, model: str, shape: Any) -> None:
     ],
     ids=str,
 )
-def test_a_plan(people: dict[float, int], options: dict[str, Any], shape: Any) -> None:
+def test_a_plan_raises_no_arithmetic_error(people: dict[float, int], options: dict[str, Any], shape: Any) -> None:
     outcome = plan_or_refusal(people, shape=shape, **options)
     if isinstance(outcome, Plan):
         read_plan(outcome)

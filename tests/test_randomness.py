@@ -741,7 +741,7 @@ def test_a_seed_repeats_itself(seed: int) -> None:
     assert draws_of_every_kind(Randomness.seeded(seed)) == draws_of_every_kind(Randomness.seeded(seed))
 
 
-def test_seeds_differ() -> None:
+def test_different_seeds_give_different_draws() -> None:
     everything = [draws_of_every_kind(Randomness.seeded(seed)) for seed in (0, 1, -1, 7, 10**30, 10**30 + 1)]
     for one, other in itertools.combinations(everything, 2):
         assert all(first != second for first, second in zip(one, other, strict=True))
@@ -766,7 +766,7 @@ def test_only_integers_are_seeds(seed: object) -> None:
     assert caught.value.value is seed
 
 
-def test_who_is_protected() -> None:
+def test_only_secure_randomness_is_private() -> None:
     assert Randomness.secure().private is True
     assert Randomness.seeded(7).private is False
     assert "NOT PRIVATE" in repr(Randomness.seeded(7))

@@ -140,7 +140,7 @@ def test_options_are_told(estimate: MeanEstimate, grouped: GroupedEstimate) -> N
     assert "missingnone" in others
 
 
-def test_another_level(estimate: MeanEstimate) -> None:
+def test_intervals_of_another_level_are_shown(estimate: MeanEstimate) -> None:
     words = Outline(report_html(estimate, level=0.9)).words
     low, high = (rounded(end, estimate.std) for end in estimate.interval(0.9))
     assert f"With 90 % confidence, the mean of the population lies between {low} and {high}." in words
@@ -150,7 +150,7 @@ def test_another_level(estimate: MeanEstimate) -> None:
         report_html(estimate, level=95)
 
 
-def test_the_plan_is_told(estimate: MeanEstimate) -> None:
+def test_the_plan_is_shown(estimate: MeanEstimate) -> None:
     page = html.unescape(report_html(estimate))
     rows = [(name, text) for name, text in estimate.plan.rows() if name != "shares of the budget"]
     assert len(rows) > 8
@@ -164,10 +164,10 @@ def test_the_plan_is_told(estimate: MeanEstimate) -> None:
 def test_the_shares_of_groups_have_a_section_of_their_own(grouped: GroupedEstimate) -> None:
     words = Outline(report_html(grouped)).words
     assert grouped.guarantee + " How budgets were used A range means that groups differ." in words
-    assert words.index("How budgets were used") < words.index("Part of every budget that was used to find")
+    assert words.index("How budgets were used") < words.index("Share of every budget that was used to find")
 
 
-def test_what_a_budget_counts_is_told() -> None:
+def test_the_caption_of_weights_states_the_saturation() -> None:
     """The same saturation as in the picture, and none where everyone counts the same."""
     by_budgets = estimated(weighting="budgets")
     most = by_budgets.plan.saturation_in_words
@@ -525,7 +525,9 @@ def lightness(page: Page) -> float:
 
 @EVERY
 @pytest.mark.parametrize("kind", ["report", "groups_report"])
-def test_it_shows_well(browser: Browser, request: pytest.FixtureRequest, kind: str, width: int, scheme: str) -> None:
+def test_the_page_fits_the_window_in_both_colour_schemes(
+    browser: Browser, request: pytest.FixtureRequest, kind: str, width: int, scheme: str
+) -> None:
     path: Path = request.getfixturevalue(kind)
     with browser.page(path, width=width, scheme=scheme) as page:
         assert page.evaluate("document.documentElement.scrollWidth") == width, "it overflows"
@@ -554,7 +556,7 @@ def check_pictures(pictures: list[Any], count: int) -> None:
                 assert right <= begins or ends <= left or bottom <= above + 2 or below <= top + 2, (text, other)
 
 
-def test_it_prints_in_black_on_white(browser: Browser, report: Path) -> None:
+def test_the_page_prints_in_black_on_white(browser: Browser, report: Path) -> None:
     with browser.page(report, width=794, scheme="dark", media="print") as page:
         assert lightness(page) == 255
         assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"

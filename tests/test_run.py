@@ -1,4 +1,4 @@
-"""What is told of a release besides its numbers: which it is, of what, what it cost whom; and nothing private."""
+"""The identity of a release: its id, data, purpose and losses, and nothing private."""
 
 from __future__ import annotations
 
@@ -149,9 +149,9 @@ def test_everybody_is_in_one_row_and_loses_no_more_than_it_says(
     budgets: Sequence[float], known: bool, spent: Fraction
 ) -> None:
     column = np.array(budgets)
-    (held,) = count_budgets(ArraySource(column, column), BOUNDED)
+    (cells,) = count_budgets(ArraySource(column, column), BOUNDED)
     used = [0.0 if budget < 2.0**-40 else budget for budget in budgets]
-    rows = losses_of(held.cells(BOUNDED), spent, used if known else ())
+    rows = losses_of(cells.budget_ranges(BOUNDED), spent, used if known else ())
     assert len(rows) <= 12
     assert sum(row.people for row in rows) == len(budgets)
     for budget in used:
@@ -170,7 +170,7 @@ def test_what_a_loss_means_is_what_a_factor_does_to_even_odds() -> None:
 # The report
 
 
-def test_a_report_tells_it() -> None:
+def test_a_report_shows_the_run() -> None:
     found = estimate_mean(FRAME, value="hours", budget="tier", tiers=TIERS, purpose="hours at <work>", analyst="Ada")
     page = report_html(found)
     assert found.promise.run is not None

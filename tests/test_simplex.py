@@ -50,13 +50,13 @@ def test_costs_that_are_all_alike() -> None:
     assert find_least(lambda _: 2.0, [5.0, 6.0])[0] == 2.0
 
 
-def test_one_number() -> None:
+def test_a_search_over_one_number() -> None:
     least, (found,) = find_least(lambda x: abs(x[0] - 3), [100.0])
     assert found == pytest.approx(3, abs=0.5)
     assert least == abs(found - 3)
 
 
-def test_it_ends_where_there_is_no_least_cost() -> None:
+def test_the_search_ends_where_there_is_no_least_cost() -> None:
     asked: list[float] = []
     find_least(lambda x: asked.append(x[0]) or -x[0], [0.0, 0.0])  # type: ignore[func-returns-value]
     assert 200 < len(asked) < 1000

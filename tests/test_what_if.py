@@ -72,7 +72,7 @@ def test_errors_of_one_table_and_one_curve_have_one_unit(people: dict[float, flo
     assert len(curve) == 25
 
 
-def test_it_prints_as_a_table_with_its_unit() -> None:
+def test_what_if_prints_as_a_table_with_its_unit() -> None:
     plan = plan_mean(TIERS, bounds=(1, 5))
     title, head, as_it_is, *lines = str(what_if(plan)).splitlines()
     assert title == "expected error (std) for each shape of the values, in the values' unit, with its change"
@@ -142,7 +142,7 @@ def test_more_is_never_worse(model: ModelName, public: tuple[float, float] | Non
     assert max(errors(what_if(plan)).values()) < 1.02 * plan.expected_std  # the shares are as usual, not the best
 
 
-def test_options_are_kept() -> None:
+def test_what_if_keeps_the_options_of_the_plan() -> None:
     options: dict[str, Any] = {
         "share": 0.5,
         "shape": "gaussian",

@@ -82,7 +82,7 @@ class InsufficientBudgetError(PdpMeanError):
             return f"refused: {str(self).split(',', 1)[0]}"
         return "refused: no budget would be enough" if math.isinf(self.needed) else f"refused: needs {self.needed:,.0f}"
 
-    def adding(self, sentence: str) -> None:
+    def add_sentence(self, sentence: str) -> None:
         """Add a sentence to the message."""
         self.args = (f"{self}. {sentence}",)
 
@@ -90,7 +90,7 @@ class InsufficientBudgetError(PdpMeanError):
         """The same refusal, with the share of every budget that was used to find out."""
         if share:
             self.spent = share
-            self.adding(f"Finding this out has used {share:.3g} of every budget")
+            self.add_sentence(f"Finding this out has used {share:.3g} of every budget")
         return self
 
 

@@ -15,16 +15,16 @@ from fractions import Fraction
 from numbers import Real
 from typing import Any, Literal, Unpack, overload
 
-from pdpmean.core.asked import Asked
 from pdpmean.core.bounds import GivenBounds
 from pdpmean.core.checks import TIERS_HINT, BudgetColumn, tier_budgets
 from pdpmean.core.choices import Choices, GivenShape, MissingName
-from pdpmean.core.likely_budgets import doubtful_budgets
+from pdpmean.core.likely_budgets import warning_of_budgets
 from pdpmean.core.losses import Loss, losses_of
 from pdpmean.core.model import ModelName
 from pdpmean.core.options import GivenOptions, Options, check_options
 from pdpmean.core.progress import Progress, Watch
 from pdpmean.core.promise import Promise
+from pdpmean.core.question import Question
 from pdpmean.core.quiet import quiet
 from pdpmean.core.run import Run
 from pdpmean.core.traces import leave_no_trace
@@ -33,7 +33,7 @@ from pdpmean.errors import BudgetWarning, InsufficientBudgetError, PopulationWar
 from pdpmean.inference.conclude import conclude
 from pdpmean.ledger.charge import Charge, as_charged, check_ledger
 from pdpmean.ledger.ledger import Ledger
-from pdpmean.passes.cells import Held, count_budgets
+from pdpmean.passes.cells import CellCounts, count_budgets
 from pdpmean.planning.census import CENSUS_PART, Census
 from pdpmean.planning.make import plan_groups, plan_or_none
 from pdpmean.planning.plan import Plan
@@ -208,7 +208,7 @@ def estimate_mean(
         # Read the records. A ledger replaces their budgets by what it has reserved for them.
         source = read(values, budgets, options)
         budget_column = source.budget_column
-        options = options.of_yes_and_no() if source.is_yes_or_no else options
+        options = options.for_booleans() if source.is_boolean else options
         source = charge.reserve(source, run, options, share)
         options = as_charged(options, share)
         source.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
@@ -223,7 +223,7 @@ def estimate_mean(
         outcomes = plan_groups(censuses, options)
         _explain_refusals(outcomes, budget_column, options)
         _raise_if_refused(outcomes, censuses, options)
-        planned = [Group(held, plan_or_none(outcome)) for held, outcome in zip(counted, outcomes, strict=True)]
+        planned = [Group(cells, plan_or_none(outcome)) for cells, outcome in zip(counted, outcomes, strict=True)]
         charge.spare(source, [group.plan is None for group in planned])
 
         # Release: each step spends its share of every budget. The ledger counts everything as spent from here on.
@@ -245,7 +245,7 @@ def estimate_mean(
             run=run
             and run.made(options, source.columns, _losses(planned, options, budgets, charge.distinct_budgets.tolist())),
         )
-        estimates = conclude([group.released for group in averaged], promise, Asked.of(values, options))
+        estimates = conclude([group.released for group in averaged], promise, Question.of(values, options))
         result = _result(estimates, outcomes, promise, options)
         charge.commit(result)
     if result.contradictions:
@@ -257,10 +257,10 @@ def estimate_mean(
     return result
 
 
-def _warn_of_budgets(counted: Sequence[Held], options: Options) -> None:
+def _warn_of_budgets(counted: Sequence[CellCounts], options: Options) -> None:
     """Warn, before anything is drawn, if public budgets do not look like budgets."""
-    doubts = (doubtful_budgets(options.model, held.lows, held.counts) for held in counted)
-    text = next((doubt for doubt in doubts if doubt), None)
+    warnings_by_group = (warning_of_budgets(options.model, cells.lows, cells.counts) for cells in counted)
+    text = next(filter(None, warnings_by_group), None)
     if text:
         warnings.warn(text, BudgetWarning, stacklevel=3)
 
@@ -275,10 +275,10 @@ def _losses(
     """
     if not options.model.budgets_are_public:
         return None
-    cells = [cell for group in planned if group.plan for cell in group.held.cells(options.model)]
+    ranges = [row for group in planned if group.plan for row in group.cells.budget_ranges(options.model)]
     tiers = None if options.tiers is None or charged else tier_budgets(options.tiers)
     exact_budgets = charged or ([float(budgets)] if isinstance(budgets, Real) else [])
-    return losses_of(cells, options.share, exact_budgets, tiers)
+    return losses_of(ranges, options.share, exact_budgets, tiers)
 
 
 def _explain_refusals(
@@ -289,7 +289,7 @@ def _explain_refusals(
         return
     for outcome in outcomes:
         if isinstance(outcome, InsufficientBudgetError):
-            outcome.adding(f"Budgets that are not numbers are left out; {TIERS_HINT}")
+            outcome.add_sentence(f"Budgets that are not numbers are left out; {TIERS_HINT}")
 
 
 def _raise_if_refused(

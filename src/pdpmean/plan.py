@@ -24,7 +24,7 @@ from pdpmean.core.whose import Target, Weighting
 from pdpmean.errors import InvalidInputError
 from pdpmean.ledger.ledger import Ledger
 from pdpmean.ledger.request import PeopleAsked
-from pdpmean.passes.cells import Held, count_budgets
+from pdpmean.passes.cells import CellCounts, count_budgets
 from pdpmean.passes.source import Source
 from pdpmean.planning.census import CENSUS_PART, Census, census_of_tiers, expected_census
 from pdpmean.planning.grouped_plan import GroupedPlan
@@ -170,10 +170,10 @@ def _expected_censuses(budgets: Any, options: Options, progress: Progress | None
         return [census_of_tiers(people, options.model, share)]
     people.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
     counted = count_budgets(people, options.model, public=True)
-    return [_expected_census(held, options.model, share) for held in counted]
+    return [_expected_census(cells, options.model, share) for cells in counted]
 
 
-def _expected_census(held: Held, model: Model, share: Fraction) -> Census:
+def _expected_census(cells: CellCounts, model: Model, share: Fraction) -> Census:
     """The census to expect for one group, given how many people hold which budget."""
-    census = expected_census(held.middles, held.counts.astype(np.float64), model, share)
-    return replace(census, granted=held.total)
+    census = expected_census(cells.middles, cells.counts.astype(np.float64), model, share)
+    return replace(census, granted=cells.total)

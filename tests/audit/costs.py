@@ -184,7 +184,7 @@ class Crowd(Source):
         if self.scenario.model.budget_range:  # in the bounded model the record is one of a tier
             rule.tally(self._own, table)
         elif isinstance(rule, Cells):
-            rule.granted.note(np.array([tier.budget for tiers in self.scenario.groups for tier in tiers]))
+            rule.distinct_budgets.note(np.array([tier.budget for tiers in self.scenario.groups for tier in tiers]))
         return table
 
     def _count(self, rule: Tallying) -> Counts:

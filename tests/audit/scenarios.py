@@ -1,4 +1,4 @@
-"""Who might be asked for an estimate, and with which options: drawn at random, edges included."""
+"""Scenarios for the audit: people with budgets and the options of an estimate, drawn at random, edge cases included."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pdpmean.results.comparison import Comparison, Simulated
+from pdpmean.results.comparison import Comparison, MethodRuns
 from pdpmean.study.compare import METHODS, compare
 
 from .conftest import Run
@@ -16,7 +16,7 @@ from .conftest import Run
 TIERS, PEOPLE = "0.1:2000,1:500", {0.1: 2000, 1.0: 500}
 
 
-def test_the_table(run: Run) -> None:
+def test_the_table_has_a_line_per_method(run: Run) -> None:
     found = run("compare", "--tiers", TIERS, "--runs", 2)
     assert (found.exit_code, found.stderr) == (0, "")
     table = found.stdout.split("\n\n")[1].splitlines()
@@ -45,7 +45,7 @@ def test_json_holds_what_the_library_found(run: Run) -> None:
 
 
 def test_refusals_are_no_answer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = Comparison((Simulated("pdpmean", (), 2),), 0.25, "bounded", 100, 2, 10.0, 0)
+    refused = Comparison((MethodRuns("pdpmean", (), 2),), 0.25, "bounded", 100, 2, 10.0, 0)
     monkeypatch.setattr("pdpmean.study.compare.compare", lambda *_, **__: refused)
     found = run("compare", "--tiers", "0.1:100")
     line = next(line for line in found.stdout.splitlines() if line.startswith("pdpmean:"))
@@ -55,6 +55,18 @@ def test_refusals_are_no_answer(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
     assert (row["error"], row["misses"], row["refused"]) == (None, None, 1.0)
 
 
-def test_a_figure_is_drawn(run: Run, tmp_path: Path) -> None:
+def test_plot_writes_a_figure(run: Run, tmp_path: Path) -> None:
     assert run("compare", "--tiers", TIERS, "--runs", 1, "--plot", tmp_path / "out.svg").exit_code == 0
     assert "<svg" in (tmp_path / "out.svg").read_text()
+
+
+def test_an_existing_figure_is_replaced_only_with_overwrite(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "out.svg"
+    path.write_text("an earlier figure")
+    words = ("compare", "--tiers", TIERS, "--runs", 1, "--plot", path)
+    found = run(*words)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert found.stderr == f"pdpmean: {path} already exists; name another file, or pass --overwrite\n"
+    assert path.read_text() == "an earlier figure"
+    assert run(*words, "--overwrite").exit_code == 0
+    assert "<svg" in path.read_text()

@@ -1,4 +1,4 @@
-"""Shells are told commands, options and choices."""
+"""Completion: shells are offered commands, options and choices."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from .processes import COMMAND
 TIERS = ("--tiers", "0.1:5400,1:900")
 
 
-def test_the_version(run: Run) -> None:
+def test_version_prints_the_version(run: Run) -> None:
     found = run("--version")
     assert (found.exit_code, found.stdout) == (0, f"pdpmean {__version__}\n")
 

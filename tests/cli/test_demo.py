@@ -21,7 +21,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("brief")
-def test_the_tour(run: Run, tmp_path: Path) -> None:
+def test_the_tour_shows_and_runs_its_commands(run: Run, tmp_path: Path) -> None:
     before = Path.cwd()
     found = run("demo", "--directory", tmp_path / "tour")
     assert (found.exit_code, found.stderr) == (0, "")
@@ -41,7 +41,7 @@ def test_the_tour(run: Run, tmp_path: Path) -> None:
     }
 
 
-def test_a_file_that_is_there_stays_as_it_is(run: Run, tmp_path: Path) -> None:
+def test_an_existing_file_is_not_overwritten(run: Run, tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("hours,epsilon\n38,0.5\n")
     found = run("demo", "--directory", tmp_path)
     assert (found.exit_code, found.stdout) == (2, "")

@@ -246,7 +246,7 @@ def test_groups_in_every_form(run: Run, people: Path) -> None:
         assert "pdpmean: refused: 1 of 3 groups\n" in found.stderr
 
 
-def test_it_is_refused_if_every_group_is(run: Run, people: Path) -> None:
+def test_the_exit_code_is_1_if_every_group_is_refused(run: Run, people: Path) -> None:
     found = run("estimate", people, *COLUMNS, "--by", "region", "--groups", '"far, far east",nowhere', "--csv")
     assert found.exit_code == 1
     assert len(found.stdout.splitlines()) == 3
@@ -388,12 +388,12 @@ def secrets_in(text: str) -> list[str]:
     return [secret for secret in SECRETS if re.search(rf"(?<![\d.]){re.escape(secret)}(?!\d)", text)]
 
 
-def test_secrets_are_found() -> None:
+def test_secrets_in_finds_planted_secrets() -> None:
     assert secrets_in(f"1{PEOPLE} 0.{PEOPLE} {PEOPLE}0 0.13731") == []
     assert secrets_in(f"n={PEOPLE}, or 4,321: [0.1373, 2]") == [str(PEOPLE), f"{PEOPLE:,}", "0.1373"]
 
 
-def test_the_same_check_sees_a_number_of_people(run: Run, people: Path) -> None:
+def test_secrets_in_finds_the_number_of_people_in_an_output(run: Run, people: Path) -> None:
     found = run("plan", people, "--budget", "epsilon")
     assert f"{1 / PEOPLE**0.5:.4g}" in found.stdout
 

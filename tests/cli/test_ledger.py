@@ -122,7 +122,7 @@ def test_an_estimate_is_charged(run: Run, ledger: Path) -> None:
 
 
 @pytest.mark.usefixtures("ledger")
-def test_what_is_told(run: Run) -> None:
+def test_show_statement_and_releases_after_an_estimate(run: Run) -> None:
     run("estimate", "people.csv", *ASKED, "--share", "0.5")
     shown = run("ledger", "show", "people.db").stdout
     assert "3,000, of whom 3,000 have budget left" in shown

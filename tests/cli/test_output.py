@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pdpmean import InvalidInputError
-from pdpmean.cli.output import as_csv, as_json, wanted
+from pdpmean.cli.output import as_csv, as_json, optional_file
 from pdpmean.core.files import replacing
 from pdpmean.core.text import as_table
 
@@ -76,5 +76,5 @@ def test_what_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
 
 
 def test_no_file_wanted_is_no_file() -> None:
-    with wanted(None, ()) as part:
+    with optional_file(None, ()) as part:
         assert part is None

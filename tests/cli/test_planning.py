@@ -99,7 +99,7 @@ def test_shape_and_choices_reach_the_plan(run: Run) -> None:
     assert run("plan", "--tiers", "0.1:10000", "--max-ratio", "1e8").exit_code == 1
 
 
-def test_a_figure_is_drawn(run: Run, tmp_path: Path) -> None:
+def test_plot_writes_a_figure(run: Run, tmp_path: Path) -> None:
     assert run("plan", "--tiers", TIERS, "--plot", tmp_path / "plan.svg").exit_code == 0
     assert "<svg" in (tmp_path / "plan.svg").read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["plan.svg"]
@@ -170,7 +170,7 @@ def test_one_plan_per_group(run: Run, people: Path) -> None:
     assert run(*words, "--plot", people.with_suffix(".svg")).stderr.startswith("pdpmean: --plot draws one plan")
 
 
-def test_groups_in_python(people: Path) -> None:
+def test_a_grouped_plan_lists_its_refused_groups(people: Path) -> None:
     found = plan_mean(str(people), budget="epsilon", by="region", groups=["n", "s", "w"])
     assert list(found) == ["n", "s"]
     assert len(found) == 2

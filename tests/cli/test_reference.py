@@ -1,4 +1,4 @@
-"""Every command and option is documented, as it is."""
+"""The reference documents every command and option, as it is."""
 
 from __future__ import annotations
 

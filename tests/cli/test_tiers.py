@@ -1,4 +1,4 @@
-"""Lists and tiers are read as written, or it is said how to write them."""
+"""Lists and tiers on the command line: read as written, or refused with a hint on how to write them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pdpmean import InvalidInputError
 from pdpmean.cli.tiers import Tier, budget_range, people_of, read_list, read_tiers, tier_budgets
 
 
-def test_lists() -> None:
+def test_lists_are_split_at_commas_outside_quotes() -> None:
     assert read_list(["a,b", " c ", '"d, e",f']) == ["a", "b", "c", "d, e", "f"]
     assert read_list([]) == []
 
@@ -31,7 +31,7 @@ def test_one_tier(text: str, tier: Tier) -> None:
 
 
 @pytest.mark.parametrize("text", ["strict", "=", "0.1:", "0.1:x", "0.1:-1", "-1:5", "nan:5", "0.1:1.5", ""])
-def test_what_is_no_tier(text: str) -> None:
+def test_malformed_tiers_are_refused(text: str) -> None:
     with pytest.raises(InvalidInputError, match="--tiers must look like"):
         read_tiers([f"{text},open=1"])
 
@@ -43,7 +43,7 @@ def test_people_at_one_budget_add_up() -> None:
             people_of(read_tiers(texts))
 
 
-def test_budgets_of_names() -> None:
+def test_named_tiers_become_budgets() -> None:
     assert tier_budgets(read_tiers(["a=0.1,b=1"])) == {"a": 0.1, "b": 1.0}
     assert tier_budgets([]) is None
     for text in ("0.1", "a=0.1:3"):

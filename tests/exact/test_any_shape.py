@@ -394,7 +394,7 @@ def test_a_record_is_inside_or_missing_or_in_one_far_cell(model: Model) -> None:
         is_far = abs(value - MIDDLE) > 2 * math.sqrt(2) * HALF
         assert (sums.far_weight > 0) == (sum(number > 0 for number in sums.far) == 1) == is_far
         assert all(0 <= number <= sums.far_weight * STEPS for number in sums.far)
-        assert sums.everybody == exact_sums(clip, [MIDDLE], [3.0]).counted
+        assert sums.total_weight == exact_sums(clip, [MIDDLE], [3.0]).counted
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
@@ -564,7 +564,7 @@ def test_a_share_of_every_budget(bounds: Bounds, share: Fraction) -> None:
 @both_models
 def test_where_few_are_located(model: Model) -> None:
     """Whoever is dropped by a coin is in no cell; the others' weights are raised."""
-    plan = replace(any_plan(model), thinning=0.5)
+    plan = replace(any_plan(model), keep_density=0.5)
     if model is UNBOUNDED:
         losses, granted = joining_losses([*MIXED[:2], MIXED[4]], plan), [2.0, 1.5, 3.0]
     else:

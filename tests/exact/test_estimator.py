@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from located import private_median
-from rules import group_at, held_by, holders, thinning_of
+from rules import cell_counts_of, group_at, holders, thinning_of
 
 from exact.enumeration import Law, collapsed, law, loss, removal_losses, replacement_losses
 from exact.pipeline import (
@@ -58,7 +58,7 @@ from pdpmean.laws.lattice import Lattice, double_of, keys_of
 from pdpmean.passes import reserve, summing
 from pdpmean.passes import thinning as diffusion
 from pdpmean.passes.batch import Batch
-from pdpmean.passes.cells import Held
+from pdpmean.passes.cells import CellCounts
 from pdpmean.passes.thinning import Thinning
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.prediction import NEAR
@@ -71,8 +71,8 @@ from pdpmean.release.locate import locate_kept
 from pdpmean.release.private_median import integer_weights
 
 
-def held(present: Sequence[Person], model: Model) -> Held:
-    return held_by(np.array([budget for _, budget in present]), model)
+def cell_counts(present: Sequence[Person], model: Model) -> CellCounts:
+    return cell_counts_of(np.array([budget for _, budget in present]), model)
 
 
 # --- census -------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ ALLOWED = [0.0, 1.0, 3.9, 4.0, 16.0, 16.0, 0.0]
 def census_losses(share: Fraction = USED["whole"]) -> list[float]:
     def counts(present: tuple[Person, ...]) -> Law:
         options = Options(WIDE, share=share)
-        return law(lambda r: census.take_census([held(present, WIDE)], options, r), released=True)
+        return law(lambda r: census.take_census([cell_counts(present, WIDE)], options, r), released=True)
 
     losses = removal_losses(counts, HOLDERS)
     return [losses[person] for person in HOLDERS]
@@ -113,7 +113,7 @@ def test_census_noise_of_one_unit_too_few_is_caught() -> None:
 
 def squares_losses(plan: Plan) -> list[float]:
     def release(present: tuple[Person, ...]) -> Law:
-        return law(lambda r: squares.noisy_squares(held(present, WIDE), plan, r), released=True)
+        return law(lambda r: squares.noisy_squares(cell_counts(present, WIDE), plan, r), released=True)
 
     losses = removal_losses(release, HOLDERS)
     return [losses[person] for person in HOLDERS]
@@ -570,9 +570,9 @@ GRANTED = [2.0, 1.5, 0.0, 4.0]  # below the range: left out; above it: its upper
 
 
 @each_share
-@pytest.mark.parametrize("thinning", [1e9, 0.5], ids=["all", "thinned"])
-def test_unbounded_over_everyone_who_may_join_or_leave(thinning: float, share: Fraction) -> None:
-    losses = joining_losses(MIXED, fixed_plan(UNBOUNDED, thinning=thinning, share=share))
+@pytest.mark.parametrize("keep_density", [1e9, 0.5], ids=["all", "thinned"])
+def test_unbounded_over_everyone_who_may_join_or_leave(keep_density: float, share: Fraction) -> None:
+    losses = joining_losses(MIXED, fixed_plan(UNBOUNDED, keep_density=keep_density, share=share))
     assert all(spent <= share * granted + EXACT for spent, granted in zip(losses, GRANTED, strict=True))
     assert losses[2] == 0
     assert losses[0] >= 0.5 * share * GRANTED[0]
@@ -621,20 +621,20 @@ def test_what_the_cap_on_the_sum_leaves_is_spent_in_locating_and_only_once(share
     assert severe_loss(in_both, plan=plan) > share * (1.5 + 0.1)
 
 
-@pytest.mark.parametrize("thinning", [1e9, 0.5], ids=["all", "thinned"])
+@pytest.mark.parametrize("keep_density", [1e9, 0.5], ids=["all", "thinned"])
 @pytest.mark.parametrize("budgets", [[0.0, 1.5, math.inf], [1.0, 2.0, 3.0]], ids=["extreme", "plain"])
-def test_bounded_on_every_small_data_set(budgets: list[float], thinning: float) -> None:
-    losses = replacing_losses(budgets, [-FAR, 1.0, MISSING, FAR], fixed_plan(BOUNDED, thinning=thinning))
+def test_bounded_on_every_small_data_set(budgets: list[float], keep_density: float) -> None:
+    losses = replacing_losses(budgets, [-FAR, 1.0, MISSING, FAR], fixed_plan(BOUNDED, keep_density=keep_density))
     assert all(spent <= budget + EXACT for spent, budget in zip(losses, budgets, strict=True))
     assert all(spent >= 0.5 * budget for spent, budget in zip(losses, budgets, strict=True) if budget < 4)
     assert losses[0] > 0 or budgets[0] == 0
 
 
 @each_share_below_1
-@pytest.mark.parametrize("thinning", [1e9, 0.5], ids=["all", "thinned"])
-def test_bounded_at_a_share_of_every_budget(thinning: float, share: Fraction) -> None:
+@pytest.mark.parametrize("keep_density", [1e9, 0.5], ids=["all", "thinned"])
+def test_bounded_at_a_share_of_every_budget(keep_density: float, share: Fraction) -> None:
     budgets = [1.5, 3.0]
-    plan = fixed_plan(BOUNDED, thinning=thinning, share=share)
+    plan = fixed_plan(BOUNDED, keep_density=keep_density, share=share)
     losses = replacing_losses(budgets, [-FAR, 1.0, FAR], plan, centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS)
     for spent, budget in zip(losses, budgets, strict=True):
         assert 0.5 * share * budget <= spent <= share * budget + EXACT
@@ -701,7 +701,7 @@ def test_kept_weights_raised_too_far_are_caught_in_the_whole() -> None:
     run = partial(
         joining_losses,
         people,
-        fixed_plan(UNBOUNDED, thinning=0.5, clip_half_width=NARROW, weight_cap=1.5 / 4),
+        fixed_plan(UNBOUNDED, keep_density=0.5, clip_half_width=NARROW, weight_cap=1.5 / 4),
         centers=SEVERE_CENTERS,
         spreads=SEVERE_SPREADS,
     )
@@ -719,7 +719,7 @@ def test_a_branch_on_the_number_of_survivors_is_caught() -> None:
         replacing_losses,
         budgets,
         domain,
-        fixed_plan(BOUNDED, thinning=0.5),
+        fixed_plan(BOUNDED, keep_density=0.5),
         centers=SEVERE_CENTERS,
         spreads=SEVERE_SPREADS,
     )

@@ -72,7 +72,7 @@ LATER = {
 def plans_of(model: Model, shape: Literal["gaussian", "any"] = "gaussian", **options: Any) -> list[Plan]:
     first = fixed_plan(model, shape, **options)
     second = fixed_plan(model, shape, shares=LATER[model.name, shape], **options)
-    return [first, replace(second, thinning=2 * second.thinning)]
+    return [first, replace(second, keep_density=2 * second.keep_density)]
 
 
 def joint_law(members: Sequence[Member], plans: Sequence[Outcome]) -> Law:
@@ -143,22 +143,22 @@ def test_the_compiled_loops_cost_the_same() -> None:
         assert joining_losses(people, plans_of(UNBOUNDED)) == plain
 
 
-@pytest.mark.parametrize("thinning", [0.3, 0.5])
-def test_unbounded_thinned(thinning: float) -> None:
+@pytest.mark.parametrize("keep_density", [0.3, 0.5])
+def test_unbounded_thinned(keep_density: float) -> None:
     people = [MIXED[0], MIXED[2], (FAR, 1.5, "b")]
     losses = joining_losses(
-        people, plans_of(UNBOUNDED, thinning=thinning), centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS
+        people, plans_of(UNBOUNDED, keep_density=keep_density), centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS
     )
     assert all(0.3 * budget <= spent <= budget + EXACT for spent, (_, budget, _) in zip(losses, people, strict=True))
 
 
-@pytest.mark.parametrize("thinning", [1e9, 0.5], ids=["all", "thinned"])
-def test_bounded_on_every_small_data_set(thinning: float) -> None:
+@pytest.mark.parametrize("keep_density", [1e9, 0.5], ids=["all", "thinned"])
+def test_bounded_on_every_small_data_set(keep_density: float) -> None:
     granted = [(1.5, "a"), (2.0, "b"), (1.0, "b"), (2.0, "c")]
     losses = replacing_losses(
         granted,
         [-FAR, 1.0, FAR],
-        plans_of(BOUNDED, thinning=thinning),
+        plans_of(BOUNDED, keep_density=keep_density),
         centers=SEVERE_CENTERS,
         spreads=SEVERE_SPREADS,
     )
@@ -167,10 +167,10 @@ def test_bounded_on_every_small_data_set(thinning: float) -> None:
 
 
 @each_share_below_1
-@pytest.mark.parametrize("thinning", [1e9, 0.5], ids=["all", "thinned"])
-def test_bounded_at_a_share_of_every_budget(thinning: float, share: Fraction) -> None:
+@pytest.mark.parametrize("keep_density", [1e9, 0.5], ids=["all", "thinned"])
+def test_bounded_at_a_share_of_every_budget(keep_density: float, share: Fraction) -> None:
     granted = [(1.5, "a"), (2.0, "b"), (2.0, "c")]
-    plans = plans_of(BOUNDED, thinning=thinning, share=share)
+    plans = plans_of(BOUNDED, keep_density=keep_density, share=share)
     losses = replacing_losses(granted, [-FAR, 1.0, FAR], plans, centers=SEVERE_CENTERS, spreads=SEVERE_SPREADS)
     assert all(
         0.4 * share * budget <= spent <= share * budget + EXACT
@@ -259,7 +259,7 @@ def unlike_plans(model: Model) -> dict[str, list[Outcome]]:
     centre = fixed_plan(model, "any", bounds=AroundACentre(*BETWEEN))
     from_bound = fixed_plan(model, "any", bounds=Bounds(*BETWEEN))
     sums = fixed_plan(model, "bounds", bounds=Bounds(*BETWEEN))
-    in_levels = with_levels(replace(centre, thinning=0.5), two_levels(model))
+    in_levels = with_levels(replace(centre, keep_density=0.5), two_levels(model))
     sums_in_levels = with_levels(sums, two_levels(model, edge=1.7, caps=(1.0, 0.3)))
     return {
         "a centre, and sums alone": [centre, sums],

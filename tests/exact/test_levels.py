@@ -119,7 +119,7 @@ def test_a_record_pays_for_its_own_level_where_budgets_are_private(shape: ShapeN
     assert losses[2] == 0
 
 
-def test_so_it_does_in_the_compiled_loops() -> None:
+def test_the_compiled_loops_cost_the_same_as_numpy() -> None:
     people: list[Person] = [(1.0, 2.0), (0.3, 1.0)]
     plan = plan_of(UNBOUNDED, "bounds")
     by_numpy = joining_losses(people, plan)
@@ -146,7 +146,7 @@ def test_a_record_in_two_levels_is_caught() -> None:
 
 def from_the_largest_budget(group: Group) -> tuple[float, ...]:
     """Levels that begin where private budgets have it."""
-    return (float(group.held.lows.max(initial=0.0)),)
+    return (float(group.cells.lows.max(initial=0.0)),)
 
 
 def test_levels_that_follow_private_budgets_are_caught() -> None:

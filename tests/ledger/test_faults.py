@@ -19,7 +19,7 @@ from unittest import mock
 
 import psycopg
 import pytest
-from ledger_stress import all_well, in_child, kill_releases, race
+from ledger_stress import all_well, kill_releases, race, start_child
 from postgres_server import Server
 
 from pdpmean import Ledger, LedgerError
@@ -86,7 +86,7 @@ def test_a_disk_that_is_full_when_all_is_written_is_told_and_nothing_is_lost(tmp
             ledger.reserve(MANY, REQUEST).commit({})
             assert ledger.verify().passed
 
-    assert all_well([in_child(work)])  # whose limit is not that of the other tests
+    assert all_well([start_child(work)])  # whose limit is not that of the other tests
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
             Ledger(path).grant("p1", 2)
 
     try:
-        assert all_well([in_child(work)])
+        assert all_well([start_child(work)])
     finally:
         tmp_path.chmod(0o755)
     path.chmod(0o644)
@@ -140,7 +140,7 @@ def test_many_make_the_same_ledger_at_once(where: str) -> None:
         with Ledger(where) as ledger:
             ledger.people()
 
-    assert all_well([in_child(work) for _ in range(8)])
+    assert all_well([start_child(work) for _ in range(8)])
 
 
 def test_a_copied_file_is_refused_and_a_moved_one_is_not(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_what_was_spent_last_is_not_left_behind_when_a_file_is_moved(tmp_path: P
         Ledger(path).reserve(MANY, REQUEST)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    os.waitpid(in_child(work), 0)
+    os.waitpid(start_child(work), 0)
     path.rename(elsewhere)
     for moved in (False, True):
         with pytest.raises(LedgerError, match=r"moved without .*people\.db-wal"):
@@ -217,10 +217,10 @@ def test_what_was_spent_last_is_not_left_behind_when_a_file_is_moved(tmp_path: P
     (tmp_path / "people.db-wal").rename(tmp_path / "elsewhere.db-wal")
     for _ in range(2):
         with Ledger(elsewhere) as ledger:
-            assert ledger.verify().dangling == (1,)
+            assert ledger.verify().reserved == (1,)
     elsewhere.rename(path)
     with Ledger(path) as ledger:
-        assert ledger.verify().dangling == (1,)
+        assert ledger.verify().reserved == (1,)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_a_forked_process_has_a_connection_of_its_own(ledger: Ledger) -> None:
         ledger.reserve([PeopleAsked(["p1"])], REQUEST).commit({})
         ledger.close()
 
-    assert all_well([in_child(work)])
+    assert all_well([start_child(work)])
     assert str(ledger.balance("p1")) == "granted 1, spent 1, left 0"
 
 
@@ -314,7 +314,7 @@ def test_a_forked_process_loses_nothing_when_its_parent_closes_the_ledger(ledger
         os.read(closed[0], 1)
         ledger.reserve([PeopleAsked(["p1"])], quarter)
 
-    child = in_child(work)
+    child = start_child(work)
     os.read(written[0], 1)
     second.close()
     ledger.close()
@@ -372,7 +372,7 @@ def test_a_lost_connection_is_told_and_the_next_one_works(server: Server) -> Non
         with pytest.raises(LedgerError, match="could not be used"):
             made.commit({})
         server.start()
-        assert ledger.verify().dangling == (1,)
+        assert ledger.verify().reserved == (1,)
         made.commit({})
         assert ledger.verify().passed
 

@@ -220,12 +220,12 @@ def test_what_ended_stays_as_it_ended(ledger: Ledger) -> None:
 def test_a_dangling_reservation_is_listed_and_settled_as_spent_alone(ledger: Ledger) -> None:
     ledger.grant("a", 1)
     made = ledger.reserve(asked("a"), request())
-    assert ledger.verify().dangling == (1,)
+    assert ledger.verify().reserved == (1,)
     ledger.settle(1)
     with pytest.raises(LedgerError, match="is already settled"):
         made.cancel("too late")
     assert ledger.balance("a").left == NOTHING
-    assert ledger.verify().dangling == ()
+    assert ledger.verify().reserved == ()
     made.commit({})  # it was not dead after all: that costs nothing more
     assert ledger.releases()[0].state == "committed"
     assert ledger.verify().passed

@@ -143,7 +143,7 @@ def test_rounding_is_down_and_exact(values: list[float], power: int) -> None:
     st.integers(0, 1023),
 )
 @settings(max_examples=200, deadline=None, derandomize=True)
-def test_counts_are_counts(sizes: list[float], low: int, high: int) -> None:
+def test_count_within_powers_counts_sizes_up_to_each_power(sizes: list[float], low: int, high: int) -> None:
     counts = count_within_powers(np.array(sizes, dtype=np.float64), low, high)
     powers = sorted({low, high, *range(low, high + 1, 97), *(math.frexp(size)[1] for size in sizes if size < math.inf)})
     assert counts.size == high - low + 1

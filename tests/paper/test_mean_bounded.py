@@ -67,7 +67,7 @@ def test_nobody_grants_anything(values: Any, budget: float) -> None:
     assert math.isnan(mean(values, [budget] * len(values)))
 
 
-def test_no_records() -> None:
+def test_the_mean_of_no_records_is_nan() -> None:
     assert math.isnan(mean([], []))
     assert math.isnan(mean([], 1.0))
     assert math.isnan(mean([], math.inf))

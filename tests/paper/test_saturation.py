@@ -49,7 +49,7 @@ def test_known_values(budgets: Any, tau: float, k: int) -> None:
     assert found.k == k
 
 
-def test_the_constant() -> None:
+def test_a_smaller_constant_lowers_the_threshold() -> None:
     # (1 + 1 + 2)/2 = 2 instead of (1 + 1 + 8)/2 = 5.
     assert saturation([1, 1, 3], constant=2.0) == dataclasses.replace(saturation([1, 1, 3]), tau=2.0, k=2)
     assert saturation([1, 1, 3]).k == 3

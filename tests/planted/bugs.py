@@ -83,15 +83,15 @@ BUGS = (
     Bug(
         name="one of three private sums has no noise",
         file="release/squares.py",
-        text="middle = randomness.add_laplace(2 * (everybody - sums.extra), scale)",
-        replacement="middle = 2 * (everybody - sums.extra)",
+        text="middle = randomness.add_laplace(2 * (counted - sums.extra), scale)",
+        replacement="middle = 2 * (counted - sums.extra)",
         caught_by=(f"{COSTS}[unbounded-bounds-whole]",),
     ),
     Bug(
         name="the middle of three private sums lacks its factor",
         file="release/squares.py",
-        text="2 * (everybody - sums.extra)",
-        replacement="(everybody - sums.extra)",
+        text="2 * (counted - sums.extra)",
+        replacement="(counted - sums.extra)",
         caught_by=(f"{BOUNDS}test_private_totals_in_nats",),
     ),
     Bug(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planted.bugs import Bug
 
-_SEES = "tests/test_observer.py::test_unbounded_records"
+_SEES = "tests/test_observer.py::test_records_are_invisible_in_the_unbounded_model"
 _TRACES = "tests/test_traces.py::"
 
 BUGS = (
@@ -16,7 +16,7 @@ BUGS = (
         if not math.isnan(numbers(column).sum()):
             raise self.problem("holds numbers")
         missing =""",
-        caught_by=("tests/test_observer.py::test_unbounded_text[CSV]",),
+        caught_by=("tests/test_observer.py::test_text_entries_are_invisible_in_the_unbounded_model[CSV]",),
     ),
     Bug(
         name="an unbounded sample is not thinned where the exact number of records is small",

@@ -17,14 +17,14 @@ BUGS = (
         file="sources/labels.py",
         text="held = in_arrow(column)",
         replacement="held = None",
-        caught_by=("tests/test_grouping.py::test_an_entry_that_is_no_python_object_is_of_no_group",),
+        caught_by=("tests/test_group_labels.py::test_an_entry_that_is_no_python_object_is_of_no_group",),
     ),
     Bug(
         name="Arrow finds a type for categories of objects",
         file="sources/labels.py",
         text='np.dtype(object) in (kind, getattr(categories, "dtype", None))',
         replacement="kind == np.dtype(object)",
-        caught_by=("tests/test_grouping.py::test_a_category_decides_on_no_type",),
+        caught_by=("tests/test_group_labels.py::test_a_category_decides_on_no_type",),
     ),
     Bug(
         name="an id that is no text raises what quotes it",
@@ -82,9 +82,9 @@ BUGS = (
     Bug(
         name="a file is read again if fewer were set aside than there is room for",
         file="passes/reserve.py",
-        text="        everybody = int(self._seen.sum())\n",
-        replacement="""        everybody = int(self._seen.sum())
-        if sum(part.first.size for part in parts) < min(self._room, everybody):
+        text="        all_records = int(self._seen.sum())\n",
+        replacement="""        all_records = int(self._seen.sum())
+        if sum(part.first.size for part in parts) < min(self._room, all_records):
             return None
 """,
         caught_by=(f"{_FEW}[Parquet-enough is set aside-together]",),

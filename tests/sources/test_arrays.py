@@ -160,7 +160,7 @@ def test_sum_adds_integers_as_large_as_a_word(source: ArraySource) -> None:
 
 
 @pytest.mark.parametrize(("codes", "groups"), [(None, None), (np.empty(0, np.int32), 2)])
-def test_nothing(codes: NDArray[np.int32] | None, groups: int | None) -> None:
+def test_passes_over_empty_arrays(codes: NDArray[np.int32] | None, groups: int | None) -> None:
     empty = ArraySource(np.empty(0), np.empty(0), codes, groups)
     assert list(empty.batches()) == []
     assert empty.census(Counting()).tolist() == [[0] * 5] * 3
@@ -189,7 +189,7 @@ def test_one_budget_for_all_need_not_be_copied(monkeypatch: pytest.MonkeyPatch) 
 
 @given(st.lists(st.integers(0, 5), max_size=50), st.integers(1, 5))
 @settings(max_examples=100, deadline=None, derandomize=True)
-def test_records_by_group(codes: list[int], groups: int) -> None:
+def test_by_group_gives_the_indices_of_each_group(codes: list[int], groups: int) -> None:
     labels = np.minimum(codes, groups).astype(np.int32)  # one beyond the last is no group
     numbers = np.arange(len(codes), dtype=np.float64)
     found = Batch(numbers, numbers + 0.5, labels).by_group(groups)

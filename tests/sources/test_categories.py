@@ -80,7 +80,7 @@ def test_numbers_of_every_source(name: str, tmp_path: Path) -> None:
     ],
     ids=lambda argument: str(argument.type) if isinstance(argument, pa.Array) else argument,
 )
-def test_types(column: pa.Array, label: str) -> None:
+def test_entries_of_every_arrow_type_are_compared_in_that_type(column: pa.Array, label: str) -> None:
     entry = listed((label,), column.type, "equals", "answer")[0]
     assert np.array_equal(equal_to(column, entry), [1, 0, math.nan], equal_nan=True)
     assert np.array_equal(equal_to(column[1:], entry), [0, math.nan], equal_nan=True)
@@ -116,7 +116,7 @@ def test_a_column_of_nothing_is_missing() -> None:
     ],
     ids=lambda column: f"{type(column).__module__} {getattr(column, 'dtype', '')}",
 )
-def test_columns_in_memory(column: Any) -> None:
+def test_columns_in_memory_are_compared_by_their_type(column: Any) -> None:
     assert np.array_equal(Category("1").values(column), [1, 0, math.nan], equal_nan=True)
 
 

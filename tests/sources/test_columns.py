@@ -130,7 +130,7 @@ def test_types_that_hold_no_numbers(kind: pa.DataType) -> None:
     ],
     ids=lambda argument: str(argument.type) if isinstance(argument, pa.Array) else "",
 )
-def test_places(entries: pa.Array, labels: tuple[str, ...]) -> None:
+def test_places_are_the_positions_in_the_list_of_labels(entries: pa.Array, labels: tuple[str, ...]) -> None:
     public = Places(listed(labels, entries.type, "groups", "region"))
     for column in (entries, entries.dictionary_encode() if "view" not in str(entries.type) else entries):
         assert public.of(column).tolist() == [1, 0, 2, 2, 2]

@@ -115,7 +115,7 @@ def test_passes_over_nothing(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BUILDERS)
-def test_budgets_alone(name: str, tmp_path: Path) -> None:
+def test_batches_without_values_hold_only_budgets(name: str, tmp_path: Path) -> None:
     batches = list(build(name, ROWS, tmp_path).batches(values=False))
     assert sum(batch.budgets.size for batch in batches) == 500
     assert not any(batch.values.size for batch in batches)

@@ -214,7 +214,7 @@ def test_text_that_is_not_utf8() -> None:
     assert refusal("income,epsilon\n1,2\n".encode("utf-16")) == "people.csv is not text in UTF-8; save it as such"
 
 
-def test_wrong_names() -> None:
+def test_misspelt_and_repeated_column_names_are_refused() -> None:
     assert refusal("incomes,epsilon\n1,2\n") == (
         "people.csv has no column 'income'; did you mean 'incomes'?\nIts columns: incomes, epsilon"
     )

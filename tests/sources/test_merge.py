@@ -235,7 +235,7 @@ def refusal(table: Any, **options: Any) -> str:
     return str(caught.value)
 
 
-def test_what_is_refused(tmp_path: Path) -> None:
+def test_refusals_reveal_nothing_about_single_rows(tmp_path: Path) -> None:
     """Where rows are wrong, no message tells which or how many of them there are: that is private."""
     named = {**ASKED, "budget": "epsilon"}
     assert "rows must be 'mean', or left out; got 'sum'" in refusal(TABLE, **{**named, "rows": "sum"})

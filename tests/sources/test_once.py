@@ -6,10 +6,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from every_kind import KINDS, cut, opener
 from powers_of_two import LABELS, PASSES, POWERS, ROWS
 from rules import compiled
 from source_builders import Rows
+from source_kinds import KINDS, cut, opener
 
 from pdpmean.passes.source import BatchSource
 from pdpmean.sources.files.parquet import ParquetFile

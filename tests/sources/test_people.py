@@ -55,7 +55,7 @@ def test_one_pair_among_many(ids: pa.Array) -> None:
 @given(
     st.lists(st.integers(-9, 9)) | st.lists(st.sampled_from("abcdefghijklmnopqrst")), st.sampled_from([16, 32, 2**10])
 )
-def test_little_room(ids: list[Any], room: int) -> None:
+def test_repeated_ids_are_found_with_little_memory(ids: list[Any], room: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(people, "_HELD", room)
         patch.setattr(people, "_SUSPECTS", 2)
@@ -84,14 +84,14 @@ def test_hashes_that_collide(room: int, monkeypatch: pytest.MonkeyPatch) -> None
     assert is_repeated([*range(11), 10], 12)
 
 
-def test_missing_ids() -> None:
+def test_a_missing_id_is_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"person='id' must name the person of every record; record 4 has none"):
         is_repeated([1, 2, 3, 4, None, 5])
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "arrow"])
 @pytest.mark.parametrize("repeated", [False, True])
-def test_files(tmp_path: Path, suffix: str, repeated: bool) -> None:
+def test_repeated_ids_are_found_across_files(tmp_path: Path, suffix: str, repeated: bool) -> None:
     for number in range(3):
         last = 0 if repeated and number == 2 else 10 * number
         ids = [*range(10 * number + 1, 10 * number + 10), last]
@@ -107,7 +107,7 @@ def test_files(tmp_path: Path, suffix: str, repeated: bool) -> None:
     assert open_table(str(tmp_path / f"*.{suffix}"), LAYOUT).duplicate_person() == repeated
 
 
-def test_tables() -> None:
+def test_repeated_ids_are_found_in_data_frames() -> None:
     frame = pd.DataFrame({"income": [1.0, 2.0, 3.0], "id": ["a", "b", "c"]})
     assert not open_table(frame, LAYOUT).duplicate_person()
     assert open_table(pd.concat([frame, frame]), LAYOUT).duplicate_person()

@@ -83,7 +83,7 @@ def test_as_many_are_set_aside_as_there_is_room_for(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("groups", [None, 3])
-def test_it_is_the_same_whether_their_number_is_known_or_not(
+def test_the_reserve_is_the_same_whether_or_not_the_number_of_records_is_known(
     groups: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reserve, "_ROOM", 500)
@@ -107,7 +107,7 @@ def test_memory_is_bounded_however_many_come(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("groups", [None, 3])
-def test_it_is_the_same_compiled_or_not(groups: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reserve_is_the_same_compiled_or_not(groups: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reserve, "_ROOM", 500)
     monkeypatch.setattr(reserve, "_GROUP_ROOM", 200)
     sizes = [300, 0, 4000, 1, 2500] * 3

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from every_kind import FILES, TABLES, cut, opener
 from exact.enumeration import law
 from kept_records import (
     ASKED,
@@ -34,6 +33,7 @@ from kept_records import (
 from numpy.typing import NDArray
 from scipy.stats import norm
 from source_builders import Rows
+from source_kinds import FILES, TABLES, cut, opener
 
 from pdpmean.core.model import BOUNDED
 from pdpmean.core.types import Floats

@@ -299,7 +299,7 @@ CODES = [1, 1, 4, 2, 4, 4, 4, 3, 1]
 
 
 @pytest.mark.parametrize("collation", ["UTF8_BINARY", "UTF8_LCASE"])
-def test_groups_by_name(session: SparkSession, collation: str) -> None:
+def test_groups_are_matched_by_their_exact_names(session: SparkSession, collation: str) -> None:
     frame = frame_of(session, value=np.arange(9.0), budget=np.ones(9), label=LABELS)
     frame = frame.selectExpr("value", "budget", f"collate(label, '{collation}') as label")
     source = spark_source(frame, by="label", groups=LISTED)
@@ -355,11 +355,11 @@ def test_entries_equal_to_one(session: SparkSession, kind: str, entries: list[st
 
 def test_the_type_of_yes_and_no_is_known(session: SparkSession) -> None:
     frame = session.sql("select id % 3 = 0 as member, id as number, 0.5D as budget from range(4)")
-    assert SparkSource(frame, Layout("member", "budget")).is_yes_or_no
-    assert not SparkSource(frame, Layout("number", "budget")).is_yes_or_no
-    assert not SparkSource(frame, Layout("member", "budget", equals="true")).is_yes_or_no
+    assert SparkSource(frame, Layout("member", "budget")).is_boolean
+    assert not SparkSource(frame, Layout("number", "budget")).is_boolean
+    assert not SparkSource(frame, Layout("member", "budget", equals="true")).is_boolean
     merged = Layout("member", "budget", person="number", merged=True)
-    assert SparkSource(frame, merged).is_yes_or_no
+    assert SparkSource(frame, merged).is_boolean
 
 
 def test_zeros_of_both_signs_are_one_group(session: SparkSession) -> None:
@@ -378,7 +378,7 @@ def test_totals_are_those_of_arrays(session: SparkSession) -> None:
     assert found.total == 250.0
 
 
-def test_tiers(session: SparkSession) -> None:
+def test_tiers_become_budgets(session: SparkSession) -> None:
     tiers = {"strict": 0.25, "open": math.inf, "never": 0.0}
     names = ["open", "strict", "strict", "never", "Strict", None]
     frame = frame_of(session, value=np.arange(6.0), budget=names)
@@ -397,7 +397,7 @@ def test_one_budget_for_all(session: SparkSession) -> None:
     )
 
 
-def test_names_are_names(session: SparkSession) -> None:
+def test_column_names_are_not_parsed_as_expressions(session: SparkSession) -> None:
     names = ["a.b", "A.B", "c`d e", "select *"]
     row: dict[str, Any] = dict(zip(names, [[1.0], [2.0], [0.5], ["x"]], strict=True))
     frame = frame_of(session, **row)
@@ -711,7 +711,7 @@ def test_a_plan_reads_budgets_alone(session: SparkSession) -> None:
     assert plan.expected_std == pytest.approx(plan_mean(budgets).expected_std, rel=0.01)
 
 
-def test_no_records(session: SparkSession) -> None:
+def test_a_frame_without_records(session: SparkSession) -> None:
     frame = session.createDataFrame([], "value double, budget double, id int")
     source = spark_source(frame, person="id")
     assert not source.census(Cells(BOUNDED)).any()

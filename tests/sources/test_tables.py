@@ -76,7 +76,7 @@ def test_columns_with_the_names_of_patterns_and_expressions() -> None:
         assert (batch.values.tolist(), batch.budgets.tolist()) == ([1.0], [2.0])
 
 
-def test_tiers() -> None:
+def test_tiers_become_budgets() -> None:
     tiers = {"a": 0.125, "b": math.inf}
     for column in (TABLE["region"], TABLE["region"].dictionary_encode(), TABLE["region"].cast(pa.string_view())):
         table = TABLE.set_column(1, "epsilon", column)
@@ -86,7 +86,7 @@ def test_tiers() -> None:
 
 
 @pytest.mark.parametrize("name", ["c", None])
-def test_unknown_tiers(name: str | None) -> None:
+def test_an_unknown_tier_is_refused_only_if_tiers_are_public(name: str | None) -> None:
     table = pa.table({"income": [1, 2, 3], "epsilon": ["a", name, "a"]})
     found = only_batch(table, Layout("income", "epsilon", {"a": 1}, public=False)).budgets
     assert np.array_equal(found, [1.0, math.nan, 1.0], equal_nan=True)
@@ -102,7 +102,7 @@ def test_tiers_that_the_column_cannot_have() -> None:
 @pytest.mark.parametrize(
     "data", [TABLE, TABLE.to_pandas(), pl.from_arrow(TABLE), TABLE.to_reader()], ids=lambda data: type(data).__name__
 )
-def test_wrong_names(data: Any) -> None:
+def test_a_misspelt_column_name_is_refused_with_a_suggestion(data: Any) -> None:
     error = refusal(data, Layout("incme", "epsilon"))
     assert str(error) == (
         "the table has no column 'incme'; did you mean 'income'?\nIts columns: income, epsilon, region"
@@ -263,7 +263,7 @@ def test_errors_of_an_engine_quote_no_entry() -> None:
 
 
 @pytest.mark.parametrize("data", [{"income": [1.0]}, [TABLE, TABLE], [], 7, None, np.ones(3)], ids=repr)
-def test_what_is_no_table(data: Any) -> None:
+def test_objects_that_are_not_tables_are_refused_by_their_type(data: Any) -> None:
     assert str(refusal(data)).endswith(f"got {type(data).__name__}")
 
 

@@ -24,7 +24,7 @@ from pdpmean.ledger.reservation import Reservation
 PURPOSE = "a test"
 
 
-def in_child(work: Callable[[], None]) -> int:
+def start_child(work: Callable[[], None]) -> int:
     """Run it in a forked process; the process's number."""
     child = os.fork()
     if child:
@@ -58,7 +58,7 @@ def race(where: str, folder: Path, *, processes: int, spends: int, people: int, 
     works = [
         _spender(where, folder / f"journal{one}", spends // processes, people, seed + one) for one in range(processes)
     ]
-    assert all_well([in_child(work) for work in works])
+    assert all_well([start_child(work) for work in works])
     _check_journals(where, folder, people)
 
 
@@ -122,7 +122,7 @@ def kill_releases(where: str, folder: Path, *, kills: int, seed: int) -> Counter
     _import_all(folder, values, people)
     duration = min(_duration(lambda: _release(where, values, people, journal)) for _ in range(3))
     for _ in range(kills):
-        child = in_child(lambda: _release(where, values, people, journal))
+        child = start_child(lambda: _release(where, values, people, journal))
         time.sleep(float(rng.uniform(0, 1.5 * duration)))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -146,7 +146,7 @@ def _import_all(folder: Path, values: Any, people: list[str]) -> None:
 
 def _duration(work: Callable[[], None]) -> float:
     start = time.perf_counter()
-    assert all_well([in_child(work)])
+    assert all_well([start_child(work)])
     return time.perf_counter() - start
 
 
@@ -186,12 +186,12 @@ def _check_deaths(where: str, journal: Path, people: list[str]) -> Counter[str]:
         made = {release.number: release for release in ledger.releases()}
         assert all(made[number].state in ("reserved", "committed") for number in drawn)
         charged = [release for release in made.values() if release.state != "cancelled"]
-        assert found.dangling == tuple(release.number for release in charged if release.state == "reserved")
+        assert found.reserved == tuple(release.number for release in charged if release.state == "reserved")
         assert {ledger.balance(person).spent.units for person in people} == {2 * len(charged) * 2**40}
-        for number in found.dangling:
+        for number in found.reserved:
             ledger.settle(number)
         settled = ledger.verify()
         assert settled.passed
-        assert settled.dangling == ()
+        assert settled.reserved == ()
         assert {ledger.balance(person).spent.units for person in people} == {2 * len(charged) * 2**40}
     return Counter(release.state for release in made.values())

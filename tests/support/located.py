@@ -1,4 +1,4 @@
-"""The steps of `locate` for values that are all of one group."""
+"""The steps of `locate` for a single group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What there is to see of an estimate, and tables that have nothing in common but what is released of them."""
+"""Everything that can be seen of an estimate, and tables with nothing in common but what is released about them."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ ROWS = Rows(np.array(POWERS, dtype=np.float64), np.array(BUDGETS), list(LABELS),
 
 
 def clip() -> TentClip:
-    """A step a unit, and half a nat a record, whatever its budget; the first four records are near."""
+    """One step per unit, and half a nat per record, whatever its budget; the first four records are near."""
     return TentClip(BOUNDED, Fraction(1), cap=0.5, middle=0.0, half=float(STEPS), near=POWERS[4])
 
 
@@ -49,7 +49,7 @@ def keep_all(groups: int | None) -> Thinning:
 
 def counted(source: Source) -> list[tuple[float, ...]]:
     """The lower ends of the cells that each group holds, one for every record."""
-    return [tuple(np.repeat(held.lows, held.counts).tolist()) for held in count_budgets(source, BOUNDED)]
+    return [tuple(np.repeat(cells.lows, cells.counts).tolist()) for cells in count_budgets(source, BOUNDED)]
 
 
 def summed(source: Source) -> list[tuple[int, int, int]]:

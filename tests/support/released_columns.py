@@ -1,4 +1,4 @@
-"""What would be released of a column, with floating-point noise, and what follows from it."""
+"""What would be released about a column, with floating-point noise, and what inference makes of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries with methods of their own, which raise, lie, or return what nobody asked for."""
+"""Entries whose own methods raise, lie, or return objects of the wrong type."""
 
 from __future__ import annotations
 

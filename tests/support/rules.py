@@ -16,7 +16,7 @@ from pdpmean.core.model import Model
 from pdpmean.core.types import Counts, Floats
 from pdpmean.passes import cells, reserve, summing
 from pdpmean.passes.batch import Batch, Tallying
-from pdpmean.passes.cells import Held, count_budgets
+from pdpmean.passes.cells import CellCounts, count_budgets
 from pdpmean.passes.thinning import Thinning
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Location
@@ -44,13 +44,13 @@ def holders(budgets: ArrayLike, groups: ArrayLike | None = None) -> Batch:
     return batch_of(np.zeros(granted.size), granted, groups)
 
 
-def held_by(budgets: Floats, model: Model) -> Held:
+def cell_counts_of(budgets: Floats, model: Model) -> CellCounts:
     """Who holds what, where there are no groups."""
-    (held,) = count_budgets(ArraySource(np.zeros(budgets.size), budgets), model)
-    return held
+    (cells,) = count_budgets(ArraySource(np.zeros(budgets.size), budgets), model)
+    return cells
 
 
-NOBODY = Held(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), middle_over_low=1.0)
+NOBODY = CellCounts(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), middle_over_low=1.0)
 
 
 def group_at(plan: Plan | None, location: Location | None) -> Group:

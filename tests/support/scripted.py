@@ -1,4 +1,4 @@
-"""A source of randomness whose noisy numbers are what a script says, whatever they should be."""
+"""A source of randomness whose noisy numbers are those of a script, whatever the true numbers are."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from pdpmean.cli import options as given
-from pdpmean.cli.output import as_json, wanted
+from pdpmean.cli.output import as_json, optional_file
 from pdpmean.cli.progress import progress
 from pdpmean.cli.tiers import budget_range, people_of, read_tiers
-from pdpmean.core.files import FIGURES
+from pdpmean.core.files import FIGURE_SUFFIXES, check_is_new
 from pdpmean.core.text import as_table
 
 if TYPE_CHECKING:
@@ -24,12 +24,13 @@ def compare(
     tiers: given.People,
     runs: given.Runs = 200,
     mean: given.Mean = 10.0,
-    seed: given.OtherSeed = 0,
+    seed: given.SampleSeed = 0,
     model: given.Model = "bounded",
     budget_min: given.BudgetMin = None,
     budget_max: given.BudgetMax = None,
     json: given.Json = False,
     plot: given.Plot = None,
+    overwrite: given.OverwritePlot = False,
     quiet: given.Quiet = False,
     debug: given.Debug = False,  # noqa: ARG001  read by Commands.main
 ) -> None:
@@ -39,10 +40,11 @@ def compare(
 
     Example: pdpmean compare --tiers 0.1:5400,0.5:3700,1:900 --runs 200
     """
+    check_is_new(plot, overwrite=overwrite, name="plot")
     listed = read_tiers(tiers)
     people = people_of(listed)
     public = budget_range(model, budget_min, budget_max, listed)
-    with wanted(plot, FIGURES) as figure, progress(quiet=quiet, unit="runs") as hook:
+    with optional_file(plot, FIGURE_SUFFIXES) as figure, progress(quiet=quiet, unit="runs") as hook:
         from pdpmean.study.compare import compare as simulate
 
         comparison = simulate(people, runs=runs, model=model, budget_range=public, mean=mean, seed=seed, progress=hook)

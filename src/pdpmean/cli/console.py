@@ -48,7 +48,7 @@ __all__ = [
     "Group",
     "in_options",
     "note",
-    "told_warnings",
+    "printed_warnings",
     "warn",
 ]
 
@@ -152,7 +152,7 @@ def warn(text: str) -> None:
 
 
 @contextmanager
-def told_warnings(*, strict: bool, hint: str = " --strict stops before anything is spent") -> Iterator[None]:
+def printed_warnings(*, strict: bool, hint: str = " --strict stops before anything is spent") -> Iterator[None]:
     """A context in which warnings about unlikely budgets are printed with a hint or, if `strict`, raised as errors.
 
     All other Python warnings are silenced, since they may quote data. Warnings about the population are part of the

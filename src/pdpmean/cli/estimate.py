@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from pdpmean.cli import options as given
-from pdpmean.cli.console import CONTRADICTED, REFUSED, WARNED, in_options, note, told_warnings, warn
-from pdpmean.cli.output import as_csv, as_json, wanted
+from pdpmean.cli.console import CONTRADICTED, REFUSED, WARNED, in_options, note, printed_warnings, warn
+from pdpmean.cli.output import as_csv, as_json, optional_file
 from pdpmean.cli.progress import Hook, progress
 from pdpmean.cli.tiers import read_groups, read_tiers, tier_budgets
-from pdpmean.core.files import PAGES, check_is_new
+from pdpmean.core.files import PAGE_SUFFIXES, check_is_new
 from pdpmean.core.text import without_password
 from pdpmean.errors import InvalidInputError, LedgerError
 
@@ -82,7 +82,7 @@ def estimate(
         "spend": spend,
         **planning(tiers=listed),
     }
-    with wanted(report, PAGES) as page:
+    with optional_file(report, PAGE_SUFFIXES) as page:
         with (
             progress(quiet=quiet, counts=options["model"] == "bounded") as hook,
             _shown_if_not_recorded(level, json, csv),
@@ -163,7 +163,7 @@ def _estimate(
     from pdpmean import Randomness, estimate_mean
 
     randomness = None if seed is None else Randomness.seeded(seed)
-    with told_warnings(strict=strict):
+    with printed_warnings(strict=strict):
         result: MeanEstimate | GroupedEstimate = estimate_mean(files, **options, randomness=randomness, progress=hook)
     return result
 

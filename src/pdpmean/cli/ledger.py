@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pdpmean.cli import options as given
-from pdpmean.cli.console import REFUSED, Command, Group, told_warnings
+from pdpmean.cli.console import REFUSED, Command, Group, printed_warnings
 from pdpmean.cli.output import as_json
 from pdpmean.cli.tiers import read_tiers, tier_budgets
 from pdpmean.core.text import as_facts, as_table, without_password
@@ -81,7 +81,7 @@ def import_people(
     Example: pdpmean ledger import people.db people.csv --person id --budget epsilon
     """
     budgets = tier_budgets(read_tiers(tiers))
-    with open_ledger(db) as ledger, told_warnings(strict=not force, hint=""), _forced_if_right():
+    with open_ledger(db) as ledger, printed_warnings(strict=not force, hint=""), _forced_if_right():
         imported = ledger.import_rows(_rows(files, person, budget, budgets), note=note)
     withdrawn = f"; {imported.withdrawn:,} have withdrawn and remain so" if imported.withdrawn else ""
     typer.echo(f"{imported.added:,} people added, {imported.changed:,} changed{withdrawn}")
@@ -228,7 +228,7 @@ def verify(db: Db, json: given.Json = False) -> None:
         "people": verification.people,
         "entries": verification.entries,
         "last_hash": verification.last_hash,
-        "reserved": list(verification.dangling),
+        "reserved": list(verification.reserved),
     }
     typer.echo(as_json(content) if json else str(verification))
     if not verification.passed:

@@ -207,7 +207,7 @@ MaxRatio = Annotated[
 
 Runs = Annotated[int, typer.Option("--runs", min=1, help="How many samples to simulate.")]
 Mean = Annotated[float, _option("--mean", "The simulated mean, in standard deviations from 0.")]
-OtherSeed = Annotated[int, _option("--seed", "The seed of the simulated samples.")]
+SampleSeed = Annotated[int, _option("--seed", "The seed of the simulated samples.")]
 
 Level = Annotated[float, _option("--level", "The confidence level of the interval: 0.99 for 99 %.", OUTPUT)]
 Json = Annotated[bool, _flag("--json", "Print JSON.")]

@@ -13,7 +13,7 @@ from typing import Any
 
 from pdpmean.core.files import replacing
 
-__all__ = ["as_csv", "as_json", "wanted"]
+__all__ = ["as_csv", "as_json", "optional_file"]
 
 
 def as_json(content: Mapping[str, Any]) -> str:
@@ -42,6 +42,6 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     return text.getvalue().removesuffix("\n")
 
 
-def wanted(path: Path | None, kinds: Collection[str]) -> AbstractContextManager[Path | None]:
+def optional_file(path: Path | None, suffixes: Collection[str]) -> AbstractContextManager[Path | None]:
     """A context for writing an optional output file: as `replacing`, or None if no path is given."""
-    return nullcontext() if path is None else replacing(path, kinds)
+    return nullcontext() if path is None else replacing(path, suffixes)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["FIGURES", "PAGES", "check_is_new", "replacing"]
+__all__ = ["FIGURE_SUFFIXES", "PAGE_SUFFIXES", "check_is_new", "replacing"]
 
-FIGURES, PAGES = (".svg", ".png", ".pdf"), (".html", ".htm")
+FIGURE_SUFFIXES = (".svg", ".png", ".pdf")
+PAGE_SUFFIXES = (".html", ".htm")
 
 
 def check_is_new(path: str | os.PathLike[str] | None, *, overwrite: bool, name: str = "path") -> None:
@@ -26,16 +27,16 @@ def check_is_new(path: str | os.PathLike[str] | None, *, overwrite: bool, name: 
 
 
 @contextmanager
-def replacing(path: Path, kinds: Collection[str] = ()) -> Iterator[Path]:
+def replacing(path: Path, suffixes: Collection[str] = ()) -> Iterator[Path]:
     """A context with a new, empty file next to `path`, which replaces `path` at the end; on failure it is deleted.
 
     The file is created at once, so that an unwritable path is found before any budget is used; so is a suffix that is
-    not one of `kinds`. What was at `path` stays until the new file is complete.
+    not one of `suffixes`. What was at `path` stays until the new file is complete.
     """
     if path.is_dir():
         raise InvalidInputError(f"cannot write {path}: it is a folder; name a file", name="path", value=path)
-    if kinds and path.suffix.lower() not in kinds:
-        raise InvalidInputError(f"cannot write {path}: it must end in {', '.join(kinds)}", name="path", value=path)
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise InvalidInputError(f"cannot write {path}: it must end in {', '.join(suffixes)}", name="path", value=path)
     part = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
     try:
         _create(part, path)

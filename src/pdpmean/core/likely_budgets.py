@@ -9,38 +9,45 @@ import numpy as np
 from pdpmean.core.model import Model
 from pdpmean.core.types import Counts, Floats
 
-__all__ = ["LARGE_GRANT", "doubt", "doubtful_budgets"]
+__all__ = ["LARGE_GRANT", "warning_of_budgets", "warning_of_counts"]
 
 LARGE_GRANT = 20
 """In nats: more than anybody who wants to be protected grants for all releases of a ledger together."""
 
-_LARGE = 5  # nats, the same for one release: whoever sees its result can guess a value right 99 times in 100
-_TIERS = 12  # whole numbers: nobody offers more tiers to choose from
-_VARIED = 30  # distinct budgets above 1: people who choose freely rarely choose more, but values often are more
+_LARGE_BUDGET = 5  # nats, the same for one release: whoever sees its result can guess a value right 99 times in 100
+_MOST_TIERS = 12  # whole numbers: nobody offers more tiers to choose from
+_MOST_DISTINCT = 30  # distinct budgets above 1: people who choose freely rarely choose more, but values often are more
+
+_QUESTION_OF_GRANTS = "Is this what people grant?"
+_QUESTION_OF_COLUMN = "Are these ids, or values?"
 
 
-def doubtful_budgets(model: Model, allowances: Floats, counts: Counts) -> str | None:
+def warning_of_budgets(model: Model, allowances: Floats, counts: Counts) -> str | None:
     """A warning if public budgets, given by their allowances and counts, do not look like budgets; otherwise None.
 
     If budgets are private, only their public range is checked.
     """
     if not model.budgets_are_public:
         low, high = model.public_range
-        what = f"budget_range {low:g} to {high:g} reaches above {_LARGE}"
-        return None if high <= _LARGE else _too_large(what, high, _LARGE)
+        what = f"budget_range {low:g} to {high:g} reaches above {_LARGE_BUDGET}"
+        return None if high <= _LARGE_BUDGET else _too_large(what, high, _LARGE_BUDGET)
     budgets = allowances * model.budget_per_allowance
     finite = np.isfinite(budgets)
     granted = budgets[finite & (budgets > 0)]
-    large = int(counts[finite & (budgets > _LARGE)].sum())
+    large = int(counts[finite & (budgets > _LARGE_BUDGET)].sum())
     varied = int((granted > 1).sum())
     largest = float(granted.max(initial=0))
-    warning = doubt(large, int(counts.sum()), whole_numbers=0, largest=largest, limit=_LARGE)
-    if warning is None and varied > _VARIED:
-        return f"budgets look wrong: they are more than {_VARIED} different numbers above 1. {_SOMETHING_ELSE}"
+    warning = warning_of_counts(large, int(counts.sum()), whole_numbers=0, largest=largest, limit=_LARGE_BUDGET)
+    if warning is None and varied > _MOST_DISTINCT:
+        return (
+            f"budgets look wrong: there are more than {_MOST_DISTINCT} different numbers above 1. {_QUESTION_OF_COLUMN}"
+        )
     return warning
 
 
-def doubt(large: int, people: int, whole_numbers: int, largest: float, limit: int = LARGE_GRANT) -> str | None:
+def warning_of_counts(
+    large: int, people: int, whole_numbers: int, largest: float, limit: int = LARGE_GRANT
+) -> str | None:
     """A warning if `large` of the budgets of all people are above the limit, or if they are too many whole numbers.
 
     `whole_numbers` is the number of distinct budgets, if all of them are whole numbers. `largest` is the largest finite
@@ -48,8 +55,8 @@ def doubt(large: int, people: int, whole_numbers: int, largest: float, limit: in
     """
     if large:
         return _too_large(f"{large:,} of {people:,} are above {limit}", largest, limit)
-    if whole_numbers > _TIERS:
-        return f"budgets look wrong: they are {whole_numbers:,} different whole numbers. {_SOMETHING_ELSE}"
+    if whole_numbers > _MOST_TIERS:
+        return f"budgets look wrong: there are {whole_numbers:,} different whole numbers. {_QUESTION_OF_COLUMN}"
     return None
 
 
@@ -57,8 +64,4 @@ def _too_large(what: str, largest: float, limit: int) -> str:
     guesses = 100 / (1 + math.exp(-limit))
     protects = "protects nobody" if guesses > 99.9 else f"lets others guess right {guesses:.0f} times in 100"
     percent = "If these are percent, divide by 100. " if largest <= 100 else ""
-    return f"budgets look wrong: {what}. A privacy loss of {limit} {protects}. {percent}{_REALLY}"
-
-
-_REALLY = "Is this what people grant?"
-_SOMETHING_ELSE = "Are these ids, or values?"
+    return f"budgets look wrong: {what}. A privacy loss of {limit} {protects}. {percent}{_QUESTION_OF_GRANTS}"

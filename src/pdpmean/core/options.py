@@ -55,7 +55,7 @@ class Options:
     value: str | None = None
     equals: str | None = None
     """The entry that counts as 1, while every other counts as 0; None if values are numbers."""
-    yes_or_no: bool = False
+    is_boolean: bool = False
     """Whether the column of values is boolean, by its type."""
     budget: str | None = None
     tiers: Mapping[Any, float] | None = None
@@ -78,11 +78,11 @@ class Options:
         """Whether to check that no id occurs twice: if ids serve neither to merge rows nor to charge a ledger."""
         return self.person is not None and self.rows is None and self.ledger is None
 
-    def of_yes_and_no(self) -> Options:
+    def for_booleans(self) -> Options:
         """The options for a boolean column: its bounds are 0 and 1, unless the caller gave others, or a shape."""
         if self.bounds.are_given or given_shape(self.shape) != "any":
-            return replace(self, yes_or_no=True)
-        return replace(self, yes_or_no=True, bounds=_YES_AND_NO, shape=check_shape("any", _YES_AND_NO))
+            return replace(self, is_boolean=True)
+        return replace(self, is_boolean=True, bounds=_YES_AND_NO, shape=check_shape("any", _YES_AND_NO))
 
     @property
     def size_is_private(self) -> bool:

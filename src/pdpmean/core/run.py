@@ -16,7 +16,7 @@ from typing import Any, Self
 from pdpmean.core.losses import Loss
 from pdpmean.core.options import Options
 
-__all__ = ["Run", "told_options"]
+__all__ = ["Run", "public_options"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Run:
         public = {
             "dataset": self.dataset,
             "types": dict(columns),
-            "options": told_options(options),
+            "options": public_options(options),
             "losses": None if losses is None else [loss.to_dict() for loss in losses],
         }
         text = json.dumps(public, sort_keys=True, default=str)
@@ -76,7 +76,7 @@ def _dataset_name(dataset: Any) -> str:
     return f"{type(dataset).__module__.split('.')[0]}.{type(dataset).__name__}"
 
 
-def told_options(options: Options) -> dict[str, Any]:
+def public_options(options: Options) -> dict[str, Any]:
     """The public options that define the question, ready for JSON."""
     columns = {name: getattr(options, name) for name in ("value", "budget", "person", "by")}
     return {

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from pdpmean.core.asked import Asked
 from pdpmean.core.bounds import Bounds
+from pdpmean.core.question import Question
 from pdpmean.core.text import short
 from pdpmean.inference.population import Population
 from pdpmean.laws.histogram import MORE_THAN_NOISE
@@ -29,16 +29,16 @@ _RARE = (0.0, _YES_AND_NO)  # the bound and bounds that never raise a warning: a
 
 
 def warn_of_bounds(
-    population: Population, bounds: Bounds, asked: Asked, reading: Reading | None, part: float
+    population: Population, bounds: Bounds, question: Question, reading: Reading | None, part: float
 ) -> tuple[str, ...]:
     """Warnings if values lie beyond a bound, or if the mean lies at one; or if an entry may not occur at all.
 
     `part` is the part of all false alarms that this group may raise.
     """
-    if asked.yes_or_no:
+    if question.is_boolean:
         return ()  # nothing can lie beyond these bounds
-    if asked.is_share:
-        return (_NOWHERE.format(asked.equals),) if _is_by_chance(population, population.mean) else ()
+    if question.is_share:
+        return (_NOWHERE.format(question.equals),) if _is_by_chance(population, population.mean) else ()
     if reading:
         beyond = zip((_LOWER, _UPPER), bounds, _shares_beyond(reading, part), strict=True)
         return tuple(_warning_of_values(side, bound, share) for side, bound, share in beyond if share)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from pdpmean.core.asked import NAMELESS, Asked
 from pdpmean.core.choices import ShapeName
 from pdpmean.core.promise import Promise
+from pdpmean.core.question import NAMELESS, Question
 from pdpmean.core.text import budget_in_words
 from pdpmean.inference.any_shape import AnyShapeInference
 from pdpmean.inference.at_bounds import warn_of_bounds
@@ -44,13 +44,15 @@ _UNKNOWN = (
 _NO_BELL = "{}: together they are not bell-shaped, and larger budgets decided where the bell was located"
 
 
-def conclude(groups: Sequence[Released | None], promise: Promise, asked: Asked = NAMELESS) -> list[MeanEstimate | None]:
+def conclude(
+    groups: Sequence[Released | None], promise: Promise, question: Question = NAMELESS
+) -> list[MeanEstimate | None]:
     """The estimate of each group; None where nothing was released, since the group was refused."""
     candidates = [_Candidates.of(group) if group else None for group in groups]
     shapes = {group.shape for group in candidates if group}
     populations = {shape: iter(_INFERENCES[shape].populations(_all_of(candidates, shape))) for shape in shapes}
     return [
-        _estimate(group, [next(populations[group.shape]) for _ in group.variants], promise, asked) if group else None
+        _estimate(group, [next(populations[group.shape]) for _ in group.variants], promise, question) if group else None
         for group in candidates
     ]
 
@@ -95,7 +97,9 @@ def _all_of(candidates: Sequence[_Candidates | None], shape: ShapeName) -> list[
     return [variant for group in candidates if group and group.shape == shape for variant in group.variants]
 
 
-def _estimate(group: _Candidates, populations: Sequence[Population], promise: Promise, asked: Asked) -> MeanEstimate:
+def _estimate(
+    group: _Candidates, populations: Sequence[Population], promise: Promise, question: Question
+) -> MeanEstimate:
     """The estimate of one group, from the population that was inferred from each of its variants."""
     # False alarms are rare over all groups together, so each group may raise only its part of them.
     part = 1 / (promise.groups or 1)
@@ -112,7 +116,7 @@ def _estimate(group: _Candidates, populations: Sequence[Population], promise: Pr
     unknown = _unknown_in_words(levelled.unknown_up_to(population)) if levelled else None
     of_levels = [text for text in (differs, unknown) if text]
     reading = group.released.location.reading
-    at_bounds = warn_of_bounds(population, group.released.plan.bounds, asked, reading, part)
+    at_bounds = warn_of_bounds(population, group.released.plan.bounds, question, reading, part)
     missing = None if group.released.plan.nothing_missing else population.missing
     return MeanEstimate(
         released_mean=population.mean,
@@ -126,7 +130,7 @@ def _estimate(group: _Candidates, populations: Sequence[Population], promise: Pr
         missing_at_most=None if missing is None else missing.at_most,
         missing_is_seen=missing is not None and missing.is_seen,
         assumed=population.assumed,
-        asked=asked,
+        question=question,
         warnings=() if contradictions else (*shape.warnings(*judged), *at_bounds, *of_levels),
         contradictions=tuple(contradiction.reason for contradiction in contradictions),
         advice=tuple(dict.fromkeys(contradiction.advice for contradiction in contradictions)),

@@ -32,7 +32,7 @@ from pdpmean.inference.missing import MissingShare
 from pdpmean.inference.population import Population
 from pdpmean.laws.far_mean import LEAST_VARIANCE
 from pdpmean.laws.level_sizes import LevelSizes, level_sizes
-from pdpmean.laws.mixed_law import Part, mix
+from pdpmean.laws.mixed_law import Hypothesis, mix
 from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled, normal_scores
 from pdpmean.laws.two_point import Bools
 from pdpmean.planning.levels import CHEAP_ENOUGH_FOR_EVERYONE, Levels, combined_far, combined_sums
@@ -328,8 +328,8 @@ class Levelled:
         """The population of everyone, mixed from the population that each combination implies."""
         if len(self.mixed) == 1:
             return populations[0]
-        parts = [
-            Part(
+        hypotheses = [
+            Hypothesis(
                 law=population.law,
                 mean=population.mean,
                 widening=math.sqrt(mixed.variance) * population.scale,
@@ -339,7 +339,7 @@ class Levelled:
             # For a bell there is one more population, of all levels by weight: it is only judged, and not mixed.
             for population, mixed in zip(populations, self.mixed, strict=False)
         ]
-        law = mix(parts, self.plan.bounds)
+        law = mix(hypotheses, self.plan.bounds)
         return replace(populations[self.judged], mean=law.mean, law=law)
 
     def difference(self, part: float) -> Difference | None:

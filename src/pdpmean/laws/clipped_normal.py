@@ -104,7 +104,7 @@ def clipped_variance(width: Any, shift: Any = 0.0, ratio: Any = 0.0) -> Any:
     return max(variance, 0.0) if isinstance(variance, float) else np.maximum(variance, 0.0)
 
 
-class Centered(NamedTuple):
+class CenteredMoments(NamedTuple):
     """Moments of a normal variable in the middle of its clip."""
 
     inside: float
@@ -118,11 +118,11 @@ class Centered(NamedTuple):
 
 
 @lru_cache(maxsize=1024)  # similar groups have the same clip
-def centered(width: float) -> Centered:
+def centered(width: float) -> CenteredMoments:
     """The moments for a clip to [-width, width]."""
     within = inside(width)
     tent = mean_tent(width)
-    return Centered(within, clipped_variance(width), tent, width * within / tent - 1)
+    return CenteredMoments(within, clipped_variance(width), tent, width * within / tent - 1)
 
 
 def size_quantile(shift: Any, level: Any, start: Any = None) -> Any:

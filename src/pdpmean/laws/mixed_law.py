@@ -1,7 +1,7 @@
 """Mixtures of error distributions: where the mean lies if one of several hypotheses holds.
 
-Each hypothesis (a `Part`) has a distribution of the mean, a further normal error and a probability. Levels of budgets
-that may or may not agree (`pooling.py`) are the main use.
+Each hypothesis has a distribution of the mean, a further normal error and a probability. Levels of budgets that may or
+may not agree (`pooling.py`) are the main use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pdpmean.laws.error_law import ErrorLaw
 from pdpmean.laws.grid_law import GridLaw
 from pdpmean.laws.law import Law
 
-__all__ = ["Part", "mix"]
+__all__ = ["Hypothesis", "mix"]
 
 _NODES = 24  # equally likely values that stand for a normal variable
 _POINTS = 400  # grid points for a law that has a formula
@@ -33,7 +33,7 @@ _QUANTILES = ndtri((np.arange(_NODES) + 0.5) / _NODES)
 _NORMAL_NODES = _QUANTILES / math.sqrt(float(np.mean(_QUANTILES**2)))
 
 
-class Part(NamedTuple):
+class Hypothesis(NamedTuple):
     """One hypothesis of a mixture: where the mean lies if it holds, and its probabilities."""
 
     law: Law
@@ -48,38 +48,35 @@ class Part(NamedTuple):
 
 
 @quietly
-def mix(parts: Sequence[Part], bounds: tuple[float, float]) -> GridLaw:
-    """The mixture, within the bounds; its estimate is the weighted mean of those of the parts."""
+def mix(hypotheses: Sequence[Hypothesis], bounds: tuple[float, float]) -> GridLaw:
+    """The mixture, within the bounds; its estimate is the weighted mean of theirs."""
     low = max(bounds[0], -_LARGEST)
     high = min(bounds[1], _LARGEST)
-    mean = min(max(sum(part.in_estimate * part.mean for part in parts), low), high)
-    grids = [_on_grid(part.law) for part in parts]
-    shifts = [part.widening * _NORMAL_NODES for part in parts]
-    lowest_middle_highest = [0, _NODES // 2, -1]
-    points = _thinned(
-        np.concatenate(
-            [(grid.points[:, None] + by[lowest_middle_highest]).ravel() for grid, by in zip(grids, shifts, strict=True)]
-        )
-    )
+    mean = min(max(sum(hypothesis.in_estimate * hypothesis.mean for hypothesis in hypotheses), low), high)
+    grids = [_on_grid(hypothesis.law) for hypothesis in hypotheses]
+    shifts = [hypothesis.widening * _NORMAL_NODES for hypothesis in hypotheses]
+    points = _points_of_mixture(grids, shifts)
 
     def below(chances: Sequence[Floats]) -> Floats:
-        """The distribution function of the mixture at `points`, from that of each part on its grid."""
+        """The distribution function of the mixture at `points`, from that of each hypothesis on its grid."""
         sums = sum(
-            part.in_interval * _widened(grid.points, of_part, points, by)
-            for part, grid, of_part, by in zip(parts, grids, chances, shifts, strict=True)
+            hypothesis.in_interval * _widened(grid.points, of_hypothesis, points, by)
+            for hypothesis, grid, of_hypothesis, by in zip(hypotheses, grids, chances, shifts, strict=True)
         )
         return np.maximum.accumulate(sums)
 
     low_chances = below([grid.low_chances for grid in grids])
     is_one = all(grid.low_chances is grid.high_chances for grid in grids)
     high_chances = low_chances if is_one else below([grid.high_chances for grid in grids])
-    roots = [math.sqrt(part.in_interval) for part in parts]
+    roots = [math.sqrt(hypothesis.in_interval) for hypothesis in hypotheses]
     errors = [
         root * error
-        for root, part in zip(roots, parts, strict=True)
-        for error in (part.law.sampling_std, part.widening, part.mean - mean)
+        for root, hypothesis in zip(roots, hypotheses, strict=True)
+        for error in (hypothesis.law.sampling_std, hypothesis.widening, hypothesis.mean - mean)
     ]
-    noise_std = math.hypot(*(root * part.law.noise_std for root, part in zip(roots, parts, strict=True)))
+    noise_std = math.hypot(
+        *(root * hypothesis.law.noise_std for root, hypothesis in zip(roots, hypotheses, strict=True))
+    )
     return GridLaw(
         points=np.clip(points, low, high),
         low_chances=low_chances,
@@ -89,6 +86,16 @@ def mix(parts: Sequence[Part], bounds: tuple[float, float]) -> GridLaw:
         sampling_std=finite(math.hypot(*errors)),
         has_tails=any(grid.has_tails for grid in grids),
     )
+
+
+def _points_of_mixture(grids: Sequence[GridLaw], shifts: Sequence[Floats]) -> Floats:
+    """The points of all grids, each also shifted by its lowest, middle and highest error, thinned if they are many."""
+    lowest_middle_highest = [0, _NODES // 2, -1]
+    shifted = [
+        (grid.points[:, None] + of_grid[lowest_middle_highest]).ravel()
+        for grid, of_grid in zip(grids, shifts, strict=True)
+    ]
+    return _thinned(np.concatenate(shifted))
 
 
 def _thinned(points: Floats) -> Floats:

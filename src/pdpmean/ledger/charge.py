@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from pdpmean.core.checks import BudgetColumn, check_budgets, in_column
 from pdpmean.core.options import Options
-from pdpmean.core.run import Run, told_options
+from pdpmean.core.run import Run, public_options
 from pdpmean.core.spending import Spending
 from pdpmean.core.types import Floats
 from pdpmean.core.version import VERSION
@@ -270,7 +270,7 @@ def as_charged(options: Options, share: float | Fraction) -> Options:
 def _logged_options(options: Options, share: Fraction) -> dict[str, Any]:
     """The options as the log records them, with exact share and spend as text."""
     spend = None if options.spend is None else str(checked_spend(options.spend))
-    return {**told_options(options), "share": str(share), "spend": spend}
+    return {**public_options(options), "share": str(share), "spend": spend}
 
 
 def _versions() -> dict[str, str]:

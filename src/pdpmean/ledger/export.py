@@ -16,9 +16,9 @@ from pdpmean.ledger.amount import Amount
 from pdpmean.ledger.release import releases
 from pdpmean.ledger.store import Transaction
 
-__all__ = ["KINDS", "TABLES", "export"]
+__all__ = ["TABLES", "export"]
 
-KINDS = (".csv", ".parquet")
+_SUFFIXES = (".csv", ".parquet")
 TABLES = ("people", "releases", "costs")
 _ROWS_AT_ONCE = 2**16  # rows per row group of a Parquet file, which bounds the memory that writing takes
 
@@ -33,7 +33,7 @@ def export(transaction: Transaction, path: Path, table: str) -> None:
     if table not in TABLES:
         raise InvalidInputError(f"table must be one of {', '.join(TABLES)}; got {table!r}", name="table", value=table)
     rows = {"people": _people, "releases": _releases, "costs": _costs}[table](transaction)
-    with replacing(path, KINDS) as part:
+    with replacing(path, _SUFFIXES) as part:
         (_write_csv if path.suffix.lower() == ".csv" else _write_parquet)(part, rows, table)
 
 

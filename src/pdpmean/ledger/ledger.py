@@ -21,7 +21,7 @@ from pdpmean.errors import InvalidInputError
 from pdpmean.ledger import queries
 from pdpmean.ledger.amount import INFINITE, NOTHING, Amount
 from pdpmean.ledger.export import export
-from pdpmean.ledger.people import Balance, Grant, Imported, balance, change_grant, import_grants
+from pdpmean.ledger.people import Balance, Grant, ImportCounts, balance, change_grant, import_grants
 from pdpmean.ledger.release import Release, releases
 from pdpmean.ledger.request import PeopleAsked, Request, exact_share
 from pdpmean.ledger.reservation import Reservation, check_model, costs_of, reserve, settle
@@ -89,7 +89,7 @@ class Ledger:
         """
         change_grant(self._store, Grant(_checked_id(person), Amount.rounded_down(budget), tier), note)
 
-    def grant_all(self, grants: Iterable[tuple[str, Any]], *, note: str | None = None) -> Imported:
+    def grant_all(self, grants: Iterable[tuple[str, Any]], *, note: str | None = None) -> ImportCounts:
         """Record the grants of many people, given as pairs of id and budget; returns how many were added or changed.
 
         People who have withdrawn stay withdrawn, since the list may be older than their withdrawal. `grant` brings them
@@ -102,7 +102,7 @@ class Ledger:
         )
         return self.import_rows(rows, note=note)
 
-    def import_rows(self, rows: Iterable[Sequence[Any]], *, note: str | None = None) -> Imported:
+    def import_rows(self, rows: Iterable[Sequence[Any]], *, note: str | None = None) -> ImportCounts:
         """Like `grant_all`, for rows of a row number, an id, a tier and the three columns of an `Amount`."""
         return import_grants(self._store, rows, note)
 

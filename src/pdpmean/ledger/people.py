@@ -14,7 +14,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from pdpmean.core.likely_budgets import LARGE_GRANT, doubt
+from pdpmean.core.likely_budgets import LARGE_GRANT, warning_of_counts
 from pdpmean.errors import BudgetWarning, InvalidInputError
 from pdpmean.ledger import queries
 from pdpmean.ledger.amount import Amount
@@ -27,7 +27,7 @@ __all__ = [
     "NO_GRANTS",
     "Balance",
     "Grant",
-    "Imported",
+    "ImportCounts",
     "balance",
     "change_grant",
     "earlier_grants",
@@ -97,7 +97,7 @@ class Grant:
     tier: str | None = None
 
 
-class Imported(NamedTuple):
+class ImportCounts(NamedTuple):
     """What an import did: how many people it added, how many it changed, and how many it skipped as withdrawn."""
 
     added: int
@@ -155,7 +155,7 @@ def _units(amount: Amount) -> str | None:
     return None if amount.infinite else str(amount.units)
 
 
-def import_grants(store: Store, rows: Iterable[Sequence[Any]], note: str | None = None) -> Imported:
+def import_grants(store: Store, rows: Iterable[Sequence[Any]], note: str | None = None) -> ImportCounts:
     """Record what many people grant. Nobody is removed, and people who have withdrawn stay withdrawn.
 
     A row is a row number, an id, a tier (or None) and the three columns of an `Amount`.
@@ -172,7 +172,7 @@ def import_grants(store: Store, rows: Iterable[Sequence[Any]], note: str | None 
         written = transaction.many_rows(f"{_GRANTS_NOW} WHERE people.since = ? ORDER BY number", since)
         content = {"new": added, "changed": changed, "people": int(total[0]), "units": units, "note": note}
         append(transaction, store, "imported", content | {"since": since, "grants_hash": _hash_of_grants(written)})
-    return Imported(added, changed, withdrawn)
+    return ImportCounts(added, changed, withdrawn)
 
 
 def _warn_of_grants(transaction: Transaction) -> None:
@@ -180,7 +180,7 @@ def _warn_of_grants(transaction: Transaction) -> None:
     counts = transaction.row(_COUNT_UNLIKELY)
     assert counts is not None
     large, whole_numbers, others, people, largest = counts
-    if text := doubt(large, people, 0 if others else whole_numbers, largest):
+    if text := warning_of_counts(large, people, 0 if others else whole_numbers, largest):
         warnings.warn(text, BudgetWarning, stacklevel=5)
 
 

@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from pdpmean.ledger.amount import INFINITE, Amount
+from pdpmean.ledger.amount import INFINITE, NOTHING, Amount
 from pdpmean.ledger.log import Entry, entries
 from pdpmean.ledger.store import Transaction
 
@@ -71,16 +71,16 @@ def _release(number: int, its_entries: list[Entry]) -> Release:
         details |= entry.details
     cancelled = its_entries[-1].event == "cancelled"
     people, units, costs_hash = (details.pop(name) for name in ("people", "total_units", "costs_hash"))
-    total = Amount() if cancelled else INFINITE if units is None else Amount(units=int(units))
+    total = INFINITE if units is None else Amount(units=int(units))
     return Release(
-        number,
-        its_entries[0].at,
-        its_entries[-1].event,
-        details.pop("purpose"),
-        details.pop("analyst"),
-        0 if cancelled else people,
-        total,
-        _NO_COSTS if cancelled else costs_hash,
-        details,
-        its_entries[-1].hash,
+        number=number,
+        at=its_entries[0].at,
+        state=its_entries[-1].event,
+        purpose=details.pop("purpose"),
+        analyst=details.pop("analyst"),
+        people=0 if cancelled else people,
+        total=NOTHING if cancelled else total,
+        costs_hash=_NO_COSTS if cancelled else costs_hash,
+        details=details,
+        hash=its_entries[-1].hash,
     )

@@ -31,7 +31,7 @@ class Verification:
     """The hash of the last log entry. Keep it elsewhere: whoever rewrites the log later cannot reproduce it."""
     problems: tuple[str, ...]
     """What is wrong, one sentence each; empty if all is well."""
-    dangling: tuple[int, ...]
+    reserved: tuple[int, ...]
     """The numbers of releases that are still running or were cut off by a crash. They count as spent."""
 
     @property
@@ -45,8 +45,8 @@ class Verification:
             f"{self.entries:,} log entries, in an unbroken chain.",
             f"The last entry's hash is {self.last_hash}",
         ]
-        if self.dangling:
-            numbers = ", ".join(map(str, self.dangling))
+        if self.reserved:
+            numbers = ", ".join(map(str, self.reserved))
             lines.append(f"Releases still reserved, neither committed nor cancelled: {numbers}. They count as spent.")
         return "\n".join(lines)
 
@@ -57,8 +57,8 @@ def verify(transaction: Transaction) -> Verification:
     last_hash, entry_count, problems = _check_chain(transaction)
     problems += [*_check_sums(transaction), *_check_releases(transaction, logged_releases), *_check_grants(transaction)]
     people = int(transaction.value("SELECT COUNT(*) FROM people"))
-    dangling = tuple(release.number for release in logged_releases if release.state == "reserved")
-    return Verification(people, entry_count, last_hash, tuple(problems), dangling)
+    reserved = tuple(release.number for release in logged_releases if release.state == "reserved")
+    return Verification(people, entry_count, last_hash, tuple(problems), reserved)
 
 
 def _check_chain(transaction: Transaction) -> tuple[str, int, list[str]]:

@@ -106,8 +106,8 @@ def check_grid(spacing: float, radius: float) -> None:
     """Raise unless spacing and radius are powers of two that doubles can handle exactly."""
     smallest = 2.0**SMALLEST_POWER
     largest = 2.0**LARGEST_POWER
-    powers_of_two = np.frexp([spacing, radius])[0].tolist() == [0.5, 0.5]
-    if not (powers_of_two and smallest <= spacing <= radius <= largest):
+    are_powers_of_two = np.frexp([spacing, radius])[0].tolist() == [0.5, 0.5]
+    if not (are_powers_of_two and smallest <= spacing <= radius <= largest):
         raise InvalidInputError(
             f"spacing and radius must be powers of two with 2**{SMALLEST_POWER} <= spacing <= radius <= "
             f"2**{LARGEST_POWER}; got {spacing!r} and {radius!r}",

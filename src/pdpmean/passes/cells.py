@@ -21,10 +21,10 @@ from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.core.traces import load_kernels
 from pdpmean.core.types import Counts, Floats
 from pdpmean.passes.batch import Batch
-from pdpmean.passes.granted import Granted
+from pdpmean.passes.distinct_budgets import DistinctBudgets
 from pdpmean.passes.source import Source
 
-__all__ = ["Cells", "Held", "count_budgets"]
+__all__ = ["CellCounts", "Cells", "count_budgets"]
 
 # Bits of a double's fraction that do not decide on its cell, out of 52: without groups, and with them.
 _SHIFT = 46
@@ -32,7 +32,7 @@ _GROUPED_SHIFT = 48
 
 
 @dataclass(frozen=True)
-class Held:
+class CellCounts:
     """How many people of a group hold which allowance, by cell: as private as budgets are.
 
     There is one entry for each cell that is not empty.
@@ -52,7 +52,7 @@ class Held:
     largest: float = math.inf
     """No allowance is above this."""
 
-    def cells(self, model: Model) -> list[tuple[float, float, int]]:
+    def budget_ranges(self, model: Model) -> list[tuple[float, float, int]]:
         """The smallest and the largest budget that each cell may hold, and how many people hold one of those."""
         ends = (end * model.budget_per_allowance for end in self._ends)
         return list(zip(*(end.tolist() for end in ends), self.counts.tolist(), strict=True))
@@ -81,7 +81,7 @@ class Cells:
     model: Model
     groups: int | None = None
     summed: bool = False
-    granted: Granted = field(default_factory=Granted, compare=False)
+    distinct_budgets: DistinctBudgets = field(default_factory=DistinctBudgets, compare=False)
     """Collects the distinct budgets, where they are public."""
 
     @property
@@ -129,25 +129,33 @@ class Cells:
         middles[-1] = math.inf
         return middles
 
-    def held(self, table: Counts) -> list[Held]:
+    def cell_counts(self, table: Counts) -> list[CellCounts]:
         """How many people of each group hold which allowance, from the table of all records."""
         # A cell in the octave from 2**e on is 2**(shift - 52) 2**e wide; 2**e / low is ln 2 on average in an octave.
         ratio = 1 + math.ldexp(math.log(2) / 2, self.shift - 52)
         total = self._total(table) if self.summed else None
         exact_middles = self._exact_middles
-        largest = float(self.model.allowances(np.array(self.granted.largest)))
+        largest = float(self.model.allowances(np.array(self.distinct_budgets.largest)))
         middles = self.middles if exact_middles is None else exact_middles
         are_exact = exact_middles is not None
         used = [(counts, np.flatnonzero(counts)) for counts in table[: self.groups or 1]]
         return [
-            Held(self.lows[cells], middles[cells], counts[cells], ratio, total, are_exact, largest)
+            CellCounts(
+                lows=self.lows[cells],
+                middles=middles[cells],
+                counts=counts[cells],
+                middle_over_low=ratio,
+                total=total,
+                are_exact=are_exact,
+                largest=largest,
+            )
             for counts, cells in used
         ]
 
     @property
     def _exact_middles(self) -> Floats | None:
         """The only allowance in each cell, if there are few distinct budgets, each in its own cell; otherwise None."""
-        budgets = np.array(sorted(self.granted.few))
+        budgets = np.array(sorted(self.distinct_budgets.few))
         cells = self.cells_of(budgets)
         is_too_large = (budgets > LARGEST_BUDGET) & np.isfinite(budgets)
         if not budgets.size or is_too_large.any() or np.unique(cells).size < cells.size:
@@ -176,11 +184,11 @@ class Cells:
             if wrong and are_public:
                 check_budgets(batch.budgets, batch.first)
             if are_public:
-                self.granted.note(batch.budgets)
+                self.distinct_budgets.note(batch.budgets)
             return
         if are_public:
             check_budgets(batch.budgets, batch.first)
-            self.granted.note(batch.budgets)
+            self.distinct_budgets.note(batch.budgets)
         cells = self.cells_of(batch.budgets)
         if batch.groups is not None:
             cells += batch.groups * np.int64(table.shape[1])
@@ -200,15 +208,15 @@ class Cells:
         return int(kernels.count_group_cells(batch.budgets, batch.groups, *rule, table))
 
 
-def count_budgets(source: Source, model: Model, *, public: bool = False) -> list[Held]:
+def count_budgets(source: Source, model: Model, *, public: bool = False) -> list[CellCounts]:
     """How many people hold which budget, one entry per group, from one pass over the records.
 
     The result is as private as budgets are. If `public`, they are known to the caller even in the unbounded model.
     """
     summed = source.groups is None and (public or model.budgets_are_public)
-    cells = Cells(model, source.groups, summed=summed)
+    rule = Cells(model, source.groups, summed=summed)
     with in_column(source.budget_column):
-        return cells.held(source.census(cells))
+        return rule.cell_counts(source.census(rule))
 
 
 def _leading_bits(number: float, shift: int) -> int:

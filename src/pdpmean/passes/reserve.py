@@ -122,12 +122,12 @@ class Reserve:
             return None
         highest_coins = np.minimum(self._limits, np.ceil(rule.largest * _ALL).astype(np.int64))
         parts = [part for _, part in self._parts]
-        everybody = int(self._seen.sum())
+        all_records = int(self._seen.sum())
         tasks = ((parts[i : i + _TOGETHER], randomness.spawn()) for i in range(0, len(parts), _TOGETHER))
 
         def kept(task: tuple[list[Part], Randomness]) -> Batch:
             some_parts, coins = task
-            undecided = [part.below(highest_coins, everybody)[0] for part in some_parts]
+            undecided = [part.below(highest_coins, all_records)[0] for part in some_parts]
             records = joined([part.records for part in undecided], grouped=self._grouped)
             first = np.concatenate([part.first for part in undecided])
             return records.at(np.flatnonzero(rule.decide(records.budgets, records.groups, first, coins)))

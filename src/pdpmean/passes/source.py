@@ -43,7 +43,7 @@ class Source(ABC):
     """The number of records, if it is known."""
     columns: Mapping[str, str] = {}
     """The types of named columns, which are public."""
-    is_yes_or_no: bool = False
+    is_boolean: bool = False
     """Whether the column of values is boolean, by its type, which is public."""
     budget_column: BudgetColumn | None = None
     """The column that the budgets are read from, for messages; None if they have no column."""

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from pdpmean.core.bounds import check_fine_enough
 from pdpmean.core.options import Options
-from pdpmean.planning.forecast import NOBODY, OUT_OF_REACH, Forecast, Locating
+from pdpmean.planning.forecast import NOBODY, OUT_OF_REACH, Forecast, LocatingForecaster
 from pdpmean.planning.named_shapes import (
     BELL,
     SKEWED,
@@ -57,7 +57,7 @@ _LONGER = 1.4
 
 
 @dataclass(frozen=True)
-class AnyShapePlanner(Locating, Planner):
+class AnyShapePlanner(LocatingForecaster, Planner):
     """Plans with fixed shares, since where to clip is read off the released histogram."""
 
     shape = "any"
@@ -124,7 +124,7 @@ class AnyShapePlanner(Locating, Planner):
             locate_cap=located.cap,
             weight_cap=weight_cap,
             spared_from=OUT_OF_REACH,
-            thinning=located.density,
+            keep_density=located.density,
             center=located.sums.scaled(center_part) if center_part else NOBODY,
             scale=located.sums.scaled(1 - center_part),
             mean=mean,

@@ -36,10 +36,10 @@ __all__ = [
     "NOBODY",
     "ONE_IN_FOUR",
     "OUT_OF_REACH",
+    "CenterAndScaleForecaster",
     "ClipEffect",
     "Forecast",
     "Forecaster",
-    "Locating",
     "LocatingForecaster",
     "costs_in_locate",
 ]
@@ -74,7 +74,7 @@ class Forecast:
     """The largest weight of a record in a single sum, in nats."""
     spared_from: float
     """Weight in the sum above which a record's unspent share goes to `locate`: the cap, or `OUT_OF_REACH`."""
-    thinning: float
+    keep_density: float
     """The density with which `locate` keeps records: the probability is this times the weight, at most 1."""
     center: WeightSums
     """The weights behind the located centre."""
@@ -148,13 +148,13 @@ class ClipEffect(NamedTuple):
     """The cap on the weights minimises ``(sum w**2 + cap_constant) / (sum w)**2``."""
 
 
-class Located(NamedTuple):
+class LocatingWeights(NamedTuple):
     """The weights in `locate`, and the sample it looks at."""
 
     cap: float
     """The largest weight of a record, in nats."""
     density: float
-    """See `Forecast.thinning`."""
+    """See `Forecast.keep_density`."""
     sums: WeightSums
     certain_part: float
     """See `Forecast.certain_part`."""
@@ -207,7 +207,7 @@ class Forecaster(ABC):
 
 
 @dataclass(frozen=True)
-class Locating(Forecaster):
+class LocatingForecaster(Forecaster):
     """Makes forecasts for a population that must be located first, from all records or a sample of them."""
 
     needs_locating = True
@@ -216,7 +216,7 @@ class Locating(Forecaster):
     sampled_per_root: ClassVar[float]
     """The size of larger samples, relative to the square root of the number of records."""
 
-    def locating(self, shares: Mapping[str, float], spared_from: float) -> Located:
+    def locating(self, shares: Mapping[str, float], spared_from: float) -> LocatingWeights:
         """The weights in `locate` with these shares; `spared_from` is that of `Forecast`."""
         rule = sum(shares.get(name, 0.0) for name in LOCATING_STEPS), shares["sum"], spared_from
         profile, share = costs_in_locate(self.census.profile, *rule)
@@ -225,22 +225,22 @@ class Locating(Forecaster):
         cap = min(profile.saturation(_LOCATE_CONSTANT, share)[0], LARGEST_WEIGHT, largest)
         weight, square = profile.capped_sums(cap, share)
         people = profile.people
-        sample = min(self._wanted(people), self.room)
+        sample = min(self._sample_size(people), self.room)
         density = sample / weight if people > sample else KEEP_ALL
         # A sample cannot have more effective records, weight**2 / square, than it has records.
         sums = WeightSums(weight, max(square, weight**2 / sample))
         least = weight
         if self.census.buckets:
             least = _least_weight(self.census.buckets, self.census.total_noise_std, cap, rule)
-        return Located(cap, density, sums, min(max(least / weight, _LEAST_CERTAIN), 1.0))
+        return LocatingWeights(cap, density, sums, min(max(least / weight, _LEAST_CERTAIN), 1.0))
 
-    def _wanted(self, people: float) -> float:
+    def _sample_size(self, people: float) -> float:
         """The number of records that `locate` should look at, if `room` allows."""
         return people if people <= _ALL_UP_TO else max(self.fewest_sampled, self.sampled_per_root * math.sqrt(people))
 
 
 @dataclass(frozen=True)
-class LocatingForecaster(Locating):
+class CenterAndScaleForecaster(LocatingForecaster):
     """Makes forecasts for a population that is located by a centre and a scale, and clipped at a multiple of the scale.
 
     All errors are in standard deviations of the population.
@@ -272,7 +272,7 @@ class LocatingForecaster(Locating):
             locate_cap=located.cap,
             weight_cap=weight_cap,
             spared_from=spared_from,
-            thinning=located.density,
+            keep_density=located.density,
             center=center,
             scale=scale,
             mean=mean,

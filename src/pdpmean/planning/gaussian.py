@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -16,7 +17,7 @@ from scipy.special import expit
 from pdpmean.core.options import Options
 from pdpmean.laws.clipped_normal import centered
 from pdpmean.laws.simplex import find_least
-from pdpmean.planning.forecast import ONE_IN_FOUR, ClipEffect, Forecast, LocatingForecaster
+from pdpmean.planning.forecast import ONE_IN_FOUR, CenterAndScaleForecaster, ClipEffect, Forecast
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.planner import Planner
 from pdpmean.planning.prediction import WeightSums, product_error, tent_error, tent_trust
@@ -36,7 +37,7 @@ _NARROWEST = 0.3  # the smallest half width of the clip, in standard deviations
 
 
 @dataclass(frozen=True)
-class GaussianPlanner(LocatingForecaster, Planner):
+class GaussianPlanner(CenterAndScaleForecaster, Planner):
     """Searches for the shares of centre and scale, and the clip, that have the least predicted error."""
 
     shape = "gaussian"
@@ -92,7 +93,7 @@ class GaussianPlanner(LocatingForecaster, Planner):
 
         def cost(coded: list[float]) -> float:
             chosen = coding.decode(coded)
-            forecast = self.forecast(self.with_sum(self._shares(chosen)), chosen[2], spare=spare)
+            forecast = self.forecast(self.with_sum(self._shares(chosen)), chosen.half_width, spare=spare)
             error = forecast.half_width(ONE_IN_FOUR) + forecast.failure_probability(self.choices.max_ratio)
             return math.log(error) + max(0.0, 1 - forecast.center.weight / least_nats)
 
@@ -105,19 +106,30 @@ class GaussianPlanner(LocatingForecaster, Planner):
         lowest, best = min(find_least(cost, start) for start in starts)
         return self._decoded(coding.decode(best), spare=spare), lowest
 
-    def _failure_probability(self, chosen: list[float]) -> float:
+    def _failure_probability(self, chosen: _Chosen) -> float:
         """The probability of a miss with these choices, without making a plan, which would take longer."""
         shares = {name: float(part) for name, part in self.exact(self._shares(chosen)).items()}
-        return self.forecast(shares, chosen[2], spare=False).failure_probability(self.choices.max_ratio)
+        return self.forecast(shares, chosen.half_width, spare=False).failure_probability(self.choices.max_ratio)
 
-    def _decoded(self, chosen: list[float], *, spare: bool) -> Plan:
-        """The plan with these choices: centre share, scale share and half width of the clip."""
-        return self.plan(self._shares(chosen), chosen[2], spare=spare)
+    def _decoded(self, chosen: _Chosen, *, spare: bool) -> Plan:
+        """The plan with these choices."""
+        return self.plan(self._shares(chosen), chosen.half_width, spare=spare)
 
-    def _shares(self, chosen: list[float]) -> dict[str, float]:
+    def _shares(self, chosen: _Chosen) -> dict[str, float]:
         """The shares of all steps but the sum."""
-        center, scale = chosen[:2]
-        return {**self.census_shares(self.share_after_census - center - scale), "center": center, "scale": scale}
+        room = self.share_after_census - chosen.center - chosen.scale
+        return {**self.census_shares(room), "center": chosen.center, "scale": chosen.scale}
+
+
+class _Chosen(NamedTuple):
+    """What a plan for a bell-shaped population has to choose."""
+
+    center: float
+    """The share of the centre."""
+    scale: float
+    """The share of the scale."""
+    half_width: float
+    """Half the width of the clip, in standard deviations."""
 
 
 @dataclass(frozen=True)
@@ -139,16 +151,16 @@ class _Coding:
         scale = left - (choices.center_share or 0)
         return _LARGEST_LOCATE * center, _LARGEST_LOCATE * scale
 
-    def decode(self, coded: list[float]) -> list[float]:
-        """Centre share, scale share and half width of the clip behind three numbers; what the user chose is kept."""
+    def decode(self, coded: list[float]) -> _Chosen:
+        """The choices behind three numbers; what the user chose is kept."""
         limits = (-8.0, 6.0), (-8.0, 6.0), (-6.0, 1.6)
         z = [min(max(number, low), high) for number, (low, high) in zip(coded, limits, strict=True)]
         choices, largest = self.planner.choices, self._largest_shares
-        return [
-            choices.center_share or largest[0] * float(expit(z[0])),
-            choices.scale_share or largest[1] * float(expit(z[1])),
-            choices.clip_half_width or _NARROWEST + math.exp(z[2]),
-        ]
+        return _Chosen(
+            center=choices.center_share or largest[0] * float(expit(z[0])),
+            scale=choices.scale_share or largest[1] * float(expit(z[1])),
+            half_width=choices.clip_half_width or _NARROWEST + math.exp(z[2]),
+        )
 
     @cached_property
     def usual(self) -> list[float]:

@@ -80,7 +80,7 @@ class KnownBoundsPlanner(Planner):
             locate_cap=0.0,
             weight_cap=weight_cap,
             spared_from=OUT_OF_REACH,
-            thinning=0.0,
+            keep_density=0.0,
             center=NOBODY,
             scale=NOBODY,
             mean=mean,

@@ -50,7 +50,7 @@ _MUCH_LESS = 0.8  # bounds are suggested if they lower the needed total below th
 _LEAST_SAMPLE = 500  # records that `locate` may look at in each group, however many groups there are
 
 
-class Needed(NamedTuple):
+class NeededTotals(NamedTuple):
     """The total budgets that would be enough for an answer, from more people with the same profile of budgets."""
 
     total: float
@@ -60,19 +60,19 @@ class Needed(NamedTuple):
 
 
 @dataclass
-class Earlier:
+class EarlierGroups:
     """What was found for earlier groups, to be reused for later groups much like them."""
 
     plan: Plan | None = None
     """The latest plan that was searched for."""
-    refused: list[tuple[Profile, Needed]] = field(default_factory=list)
+    refused: list[tuple[Profile, NeededTotals]] = field(default_factory=list)
     """Profiles that were refused, and the total budget that each would have needed."""
 
     def near(self, census: Census) -> Plan | None:
         """The latest plan, if its group is much like this one."""
         return self.plan if self.plan and self.plan.is_like(census.profile) else None
 
-    def needed(self, planner: Planner, options: Options) -> Needed:
+    def needed(self, planner: Planner, options: Options) -> NeededTotals:
         """The total budget that this refused group needs, as found for an earlier group of like profile if any."""
         refused_profile = planner.census.profile
         for profile, needed in self.refused:
@@ -86,7 +86,7 @@ def make_plan(
     census: Census,
     options: Options,
     *,
-    earlier: Earlier | None = None,
+    earlier: EarlierGroups | None = None,
     room: int = LARGEST_SAMPLE,
     most_levels: int = MOST_LEVELS,
 ) -> Plan:
@@ -96,7 +96,7 @@ def make_plan(
     found for other groups, and is updated.
     """
     _check(census, options)
-    earlier = earlier or Earlier()
+    earlier = earlier or EarlierGroups()
     planner = _planner(census, options, room, most_levels)
     near = earlier.near(census) if planner.needs_locating else None
     plan = planner.best(near)
@@ -119,8 +119,8 @@ def _planner(census: Census, options: Options, room: int = LARGEST_SAMPLE, most_
         whose=options.whose,
         most_levels=most_levels,
     )
-    fill_their_bounds = options.equals is not None  # all values are 0 or 1, so there is nothing to locate
-    return direct if fill_their_bounds else direct.or_better()
+    values_fill_bounds = options.equals is not None  # all values are 0 or 1, so there is nothing to locate
+    return direct if values_fill_bounds else direct.or_better()
 
 
 def _check(census: Census, options: Options) -> None:
@@ -146,7 +146,7 @@ def _check(census: Census, options: Options) -> None:
     PLANNERS[options.shape].check(options)
 
 
-def _needed(planner: Planner, options: Options) -> Needed:
+def _needed(planner: Planner, options: Options) -> NeededTotals:
     """The total budget that would be enough for an answer, with these options and with more bounds known."""
     total = planner.needed_total()
     known_bounds = sum(map(math.isfinite, options.bounds))
@@ -155,7 +155,7 @@ def _needed(planner: Planner, options: Options) -> Needed:
         for words, bounds in _BOUNDS_TO_SUGGEST.items()
         if known_bounds < sum(map(math.isfinite, bounds))
     }
-    return Needed(total, {words: less for words, less in with_more_bounds.items() if less < _MUCH_LESS * total})
+    return NeededTotals(total, {words: less for words, less in with_more_bounds.items() if less < _MUCH_LESS * total})
 
 
 def _with_bounds(options: Options, bounds: Bounds) -> Options:
@@ -163,7 +163,7 @@ def _with_bounds(options: Options, bounds: Bounds) -> Options:
     return replace(options, bounds=bounds, shape=check_shape(given_shape(options.shape), bounds))
 
 
-def _refusal(plan: Plan, options: Options, needed: Needed) -> InsufficientBudgetError:
+def _refusal(plan: Plan, options: Options, needed: NeededTotals) -> InsufficientBudgetError:
     """The error to raise instead of following the plan: it says why, and what would help."""
     chance = plan.failure_probability(options.choices.max_ratio)
     allowed = options.choices.max_failure
@@ -192,7 +192,7 @@ def _what_helps(plan: Plan, options: Options, needed: float) -> str:
     return f"About {_amount(needed)} would be enough: about {people} people like these{share}, or larger budgets"
 
 
-def _what_bounds_help(plan: Plan, needed: Needed) -> str:
+def _what_bounds_help(plan: Plan, needed: NeededTotals) -> str:
     """The sentence on what would be enough if bounds were known; empty if they would not help."""
     texts = [
         f"{_amount_and_people(plan, less)} with {words}"
@@ -228,7 +228,7 @@ def _people(number: float) -> str:
 def plan_groups(censuses: Sequence[Census], options: Options) -> list[Plan | InsufficientBudgetError]:
     """The best plan of each group, or the error that says why it is refused."""
     outcomes: dict[int, Plan | InsufficientBudgetError] = {}
-    earlier = Earlier()
+    earlier = EarlierGroups()
     room = min(max(PLANNERS[options.shape].sampled_in_groups // len(censuses), _LEAST_SAMPLE), LARGEST_SAMPLE)
     most_levels = min(max(_MOST_LEVELS_OF_ALL_GROUPS // len(censuses), _LEAST_LEVELS), MOST_LEVELS)
     # In descending order of the total budget, so that groups much like each other follow each other and share a plan.

@@ -296,7 +296,7 @@ class Plan(Forecast):
             # Only what a record cannot spend in any of the sums may be spent on locating.
             spared_from=max(self.spared_from, self.weight_cap, *self._caps),
             cap=self.locate_cap,
-            density=self.thinning,
+            density=self.keep_density,
         )
 
     def located(self, profile: Profile) -> float:
@@ -322,7 +322,7 @@ class Plan(Forecast):
     def behind_histogram(self) -> Counted:
         """What is known about the weights in the histogram, which may be those of a sample of the records."""
         everybody = self._behind_full_histogram
-        if self.thinning >= KEEP_ALL:
+        if self.keep_density >= KEEP_ALL:
             return everybody
         rule, profile = self.keep_rule, self.census.profile
         weights = np.minimum(

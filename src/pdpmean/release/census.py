@@ -17,7 +17,7 @@ from pdpmean.core.model import Model
 from pdpmean.core.options import Options
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Counts, Floats
-from pdpmean.passes.cells import Held
+from pdpmean.passes.cells import CellCounts
 from pdpmean.planning.census import CENSUS_PART, Census, bucket_edges, bucket_of, census_of_sums
 from pdpmean.randomness import Randomness, laplace_scale
 
@@ -27,18 +27,18 @@ __all__ = ["noisy_census", "noisy_sum", "public_census", "take_census"]
 _SUM_BITS = 40
 
 
-def public_census(held: Held) -> Census:
+def public_census(cells: CellCounts) -> Census:
     """The census of public budgets: exact counts, with every budget at the middle of its cell.
 
     It costs nothing. A cell is narrow enough for the choices that a plan makes.
     """
-    people = held.counts.astype(np.float64)
-    is_granting = held.middles > 0
-    profile = Profile(held.middles[is_granting], people[is_granting])
-    return Census(profile, Fraction(0), 0.0, left_out=float(people[~is_granting].sum()), granted=held.total)
+    people = cells.counts.astype(np.float64)
+    is_granting = cells.middles > 0
+    profile = Profile(cells.middles[is_granting], people[is_granting])
+    return Census(profile, Fraction(0), 0.0, left_out=float(people[~is_granting].sum()), granted=cells.total)
 
 
-def noisy_census(held: Held, model: Model, share: Fraction, randomness: Randomness) -> Census:
+def noisy_census(cells: CellCounts, model: Model, share: Fraction, randomness: Randomness) -> Census:
     """The census of private budgets, from one noisy sum of allowances per bucket of the public range.
 
     Let a_i be the allowance of person i, rounded down to the lower end of its cell. The person adds
@@ -46,9 +46,9 @@ def noisy_census(held: Held, model: Model, share: Fraction, randomness: Randomne
     So the loss is at most ``share * a_i``.
     """
     edges = bucket_edges(model.public_range)
-    bucket = bucket_of(held.lows, edges)
+    bucket = bucket_of(cells.lows, edges)
     noisy_sums = [
-        noisy_sum(np.where(bucket == j, held.lows, 0.0), held.counts, model.public_range[1], share, randomness)
+        noisy_sum(np.where(bucket == j, cells.lows, 0.0), cells.counts, model.public_range[1], share, randomness)
         for j in range(edges.size - 1)
     ]
     return census_of_sums(np.array(noisy_sums), edges, share)
@@ -66,9 +66,9 @@ def noisy_sum(sizes: Floats, counts: Counts, largest: float, share: Fraction, ra
     return math.ldexp(randomness.add_laplace(total, laplace_scale(2**shift, share)), -shift)
 
 
-def take_census(counted: Sequence[Held], options: Options, randomness: Randomness) -> list[Census]:
+def take_census(counted: Sequence[CellCounts], options: Options, randomness: Randomness) -> list[Census]:
     """The census of each group: exact in the bounded model, noisy in the unbounded model."""
     if options.model.budgets_are_public:
-        return [public_census(held) for held in counted]
+        return [public_census(cells) for cells in counted]
     share = floor_share(CENSUS_PART * options.share)
-    return [noisy_census(held, options.model, share, randomness) for held in counted]
+    return [noisy_census(cells, options.model, share, randomness) for cells in counted]

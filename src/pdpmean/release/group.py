@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pdpmean.passes.cells import Held
+from pdpmean.passes.cells import CellCounts
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.released import Location, Released, ReleasedSums
 
@@ -21,7 +21,7 @@ class Group:
     It exists so that every step has the same signature, whether there is one group or thousands.
     """
 
-    held: Held
+    cells: CellCounts
     """How many of its members hold which budget: as private as budgets are."""
     plan: Plan | None
     """None if the group was refused for lack of budget: nothing more is then released about it."""

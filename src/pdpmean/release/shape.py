@@ -47,7 +47,7 @@ class ExactSums(NamedTuple):
         return cls(from_words(*row[:2]), row[2], from_words(*row[3:5]), row[5], sum(row[FAR_WEIGHT:FIRST_FAR]), far)
 
     @property
-    def everybody(self) -> int:
+    def total_weight(self) -> int:
         """With squares, the sum of W over all records: it depends on budgets alone, not on values."""
         return self.counted + self.missing + self.far_weight
 

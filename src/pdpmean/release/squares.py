@@ -69,7 +69,7 @@ def _with_public_total(clip: Clip, sums: ExactSums, randomness: Randomness) -> P
         values=values / clip.nat,
         weight_less_squares=weight_less_squares / clip.nat,
         missing=_missing(clip, sums, randomness),
-        total_weight=sums.everybody / clip.unit,
+        total_weight=sums.total_weight / clip.unit,
         below=below,
         above=above,
     )
@@ -77,11 +77,11 @@ def _with_public_total(clip: Clip, sums: ExactSums, randomness: Randomness) -> P
 
 def _with_private_total(clip: Clip, sums: ExactSums, randomness: Randomness) -> PrivateTotalSums:
     """F0, F1, F2, D and B with noise. A record adds no more to F0, F1 and F2 together than one of them alone allows."""
-    everybody = sums.counted * STEPS
+    counted = sums.counted * STEPS
     scale = laplace_scale(4 * clip.nat, 1)
-    low = randomness.add_laplace(everybody - 2 * sums.values + sums.extra, scale)
-    middle = randomness.add_laplace(2 * (everybody - sums.extra), scale)
-    high = randomness.add_laplace(everybody + 2 * sums.values + sums.extra, scale)
+    low = randomness.add_laplace(counted - 2 * sums.values + sums.extra, scale)
+    middle = randomness.add_laplace(2 * (counted - sums.extra), scale)
+    high = randomness.add_laplace(counted + 2 * sums.values + sums.extra, scale)
     below, above = _far_cells(clip, sums, randomness)
     return PrivateTotalSums(
         low=low / (4 * clip.nat),

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from pdpmean.core.weights import round_down
-from pdpmean.passes.cells import Held
+from pdpmean.passes.cells import CellCounts
 from pdpmean.planning.plan import Plan
 from pdpmean.randomness import Randomness
 from pdpmean.release.census import noisy_sum
@@ -24,14 +24,14 @@ __all__ = ["noisy_squares", "weight_squares"]
 def weight_squares(groups: Sequence[Group], randomness: Randomness) -> list[Group]:
     """Each group with the noisy sum of its squared weights, if its plan has a share for that."""
     return [
-        replace(group, weight_squares=noisy_squares(group.held, group.plan, randomness))
+        replace(group, weight_squares=noisy_squares(group.cells, group.plan, randomness))
         if group.plan and "weight_squares" in group.plan.shares
         else group
         for group in groups
     ]
 
 
-def noisy_squares(held: Held, plan: Plan, randomness: Randomness) -> float:
+def noisy_squares(cells: CellCounts, plan: Plan, randomness: Randomness) -> float:
     """The noisy sum of the squares of the weights that records have in `average`, in nats squared.
 
     Let s be the share of the sum, s' the share of this step, and a_i the allowance of person i. Their weight w_i is at
@@ -40,8 +40,8 @@ def noisy_squares(held: Held, plan: Plan, randomness: Randomness) -> float:
     """
     share = plan.shares["sum"]
     cap = plan.largest_weight
-    weights = np.minimum(held.lows * round_down(float(share)), cap)
+    weights = np.minimum(cells.lows * round_down(float(share)), cap)
     # The quotient rounds to at most 1, so the product rounds to at most the weight.
     squares_over_cap = weights * (weights / cap)
-    noisy = noisy_sum(squares_over_cap, held.counts, cap, plan.shares["weight_squares"] / share, randomness)
-    return cap * noisy * held.middle_over_low**2  # from the lower ends of the cells to their middles
+    noisy = noisy_sum(squares_over_cap, cells.counts, cap, plan.shares["weight_squares"] / share, randomness)
+    return cap * noisy * cells.middle_over_low**2  # from the lower ends of the cells to their middles

@@ -10,13 +10,13 @@ import numpy as np
 
 from pdpmean.core.types import Floats
 
-__all__ = ["Comparison", "Simulated"]
+__all__ = ["Comparison", "MethodRuns"]
 
 _QUANTILE = 0.75  # the quantile of the error that is reported: one run in four errs by more
 
 
 @dataclass(frozen=True)
-class Simulated:
+class MethodRuns:
     """The outcome of one method's runs: the errors of its answers, in standard deviations, and how often it refused."""
 
     name: str
@@ -65,7 +65,7 @@ class Simulated:
 class Comparison:
     """The outcomes of all methods on the same samples, and the lower bound for all private methods."""
 
-    methods: tuple[Simulated, ...]
+    methods: tuple[MethodRuns, ...]
     lower_bound: float
     """The error that one run in four of any private method exceeds, in standard deviations."""
     model: str

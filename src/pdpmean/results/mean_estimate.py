@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from pdpmean.core.asked import NAMELESS, Asked
 from pdpmean.core.checks import check_probability
 from pdpmean.core.html import as_html
 from pdpmean.core.interval import interval_content
 from pdpmean.core.numbers import finite
 from pdpmean.core.promise import Promise
+from pdpmean.core.question import NAMELESS, Question
 from pdpmean.core.text import as_facts, rounded, short
 from pdpmean.laws.law import Law
 from pdpmean.planning.plan import Plan, WhoCounts
@@ -81,7 +81,7 @@ class MeanEstimate:
     """Who counts how much: "everyone" the same, in proportion to "budgets", or "pooled", between the two."""
     warnings: tuple[str, ...]
     """What to know about the answer, as far as the released numbers show."""
-    asked: Asked = NAMELESS
+    question: Question = NAMELESS
     """What was asked for: the name of the column, and the entry whose share is estimated."""
     missing: float | None = None
     """The approximate fraction of missing values, by weight; None where it is not released."""
@@ -185,13 +185,13 @@ class MeanEstimate:
 
     def shown(self, number: float) -> str:
         """A number in the unit of the mean as text, to a hundredth of the error; shares in percent."""
-        if self.asked.is_share:
+        if self.question.is_share:
             return f"{rounded(100 * number, 100 * self.std)} %"
         return rounded(number, self.std)
 
     def shown_error(self, error: float) -> str:
         """An error in the unit of the mean as text; errors of shares in percentage points."""
-        return f"{short(100 * error)} percentage points" if self.asked.is_share else short(error)
+        return f"{short(100 * error)} percentage points" if self.question.is_share else short(error)
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON, with an interval at this confidence level."""
@@ -218,8 +218,8 @@ class MeanEstimate:
             "whose_mean": self.whose_mean,
             "levels": [level.to_dict() for level in self.levels],
             "levels_differ": self.levels_differ,
-            "value": self.asked.column,
-            "equals": self.asked.equals,
+            "value": self.question.column,
+            "equals": self.question.equals,
             "model": self.plan.model.name,
             "shape": self.plan.given_shape,
             "budget_range": list(self.plan.model.budget_range) if self.plan.model.budget_range else None,
@@ -260,7 +260,7 @@ class MeanEstimate:
     def assumed_rows(self) -> list[tuple[str, str]]:
         """Rows of text: what known bounds do to values beyond them, and what the interval assumes about the values."""
         bounds = self.plan.bounds
-        has_bounds_to_show = bounds.are_given and not self.asked.is_share
+        has_bounds_to_show = bounds.are_given and not self.question.is_share
         rows = [("bounds", bounds.clipping_in_words)] if has_bounds_to_show else []
         return [*rows, ("assumed", f"{self.assumed}{self._on_wide_interval()}")] if self.assumed else rows
 

@@ -13,11 +13,11 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pdpmean.core.asked import NAMELESS
 from pdpmean.core.checks import check_probability
 from pdpmean.core.choices import ASSUMPTIONS
-from pdpmean.core.files import PAGES, check_is_new, replacing
+from pdpmean.core.files import PAGE_SUFFIXES, check_is_new, replacing
 from pdpmean.core.html import environment
+from pdpmean.core.question import NAMELESS
 from pdpmean.core.text import rounded, short
 from pdpmean.core.version import VERSION
 from pdpmean.errors import InvalidInputError
@@ -78,7 +78,7 @@ def write_report(
     check_is_new(path, overwrite=overwrite)
     text = report_html(estimate, command=command, level=level)
     try:
-        with replacing(Path(path), PAGES) as part:
+        with replacing(Path(path), PAGE_SUFFIXES) as part:
             part.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         message = f"cannot write {os.fspath(path)}: {error.strerror}"
@@ -151,7 +151,7 @@ def _one_estimate(estimate: MeanEstimate, level: float) -> Context:
         return _no_answer(estimate)
     mean = estimate.shown(estimate.mean)
     low, high = map(estimate.shown, estimate.interval(level))
-    what = estimate.asked.in_words
+    what = estimate.question.in_words
     return {
         "title": f"{what}: {mean}",
         "what": what,
@@ -170,7 +170,7 @@ def _one_estimate(estimate: MeanEstimate, level: float) -> Context:
 def _quantity(estimate: MeanEstimate) -> str:
     """What is estimated, and whose it is, such as "mean of the population"."""
     whose = estimate.plan.whose
-    if not estimate.asked.is_share:
+    if not estimate.question.is_share:
         return f"mean of {whose.in_words}"
     return f"share {'among' if whose.are_these_people else 'in'} {whose.in_words}"
 
@@ -178,8 +178,8 @@ def _quantity(estimate: MeanEstimate) -> str:
 def _no_answer(estimate: MeanEstimate) -> Context:
     """The variables where the released numbers contradict the assumptions: no mean and no intervals."""
     return {
-        "title": f"{estimate.asked.in_words}: no answer",
-        "what": estimate.asked.in_words,
+        "title": f"{estimate.question.in_words}: no answer",
+        "what": estimate.question.in_words,
         "released": rounded(estimate.released_mean, estimate.std),
         "method": _method(estimate, estimate.plan),
         "planned": _planned(estimate.plan),
@@ -190,6 +190,23 @@ def _certainty(estimate: MeanEstimate, level: float) -> Context:
     """The figures and the table about how far the estimate may be from the truth."""
     levels = sorted({*LEVELS, level})
     intervals = [" to ".join(map(estimate.shown, estimate.interval(one_level))) for one_level in levels]
+    return {
+        "figures": _figures_of_certainty(estimate, levels).drawn,
+        "rows": [
+            *((f"{_percent(one_level)} interval", text) for one_level, text in zip(levels, intervals, strict=True)),
+            ("error (std)", estimate.shown_error(estimate.std)),
+            *((f"of which {name}", estimate.shown_error(size)) for name, size in estimate.error_parts.items()),
+            ("population's std", short(estimate.scale, 4)),
+            *(estimate.missing_rows() if estimate.question.is_share else estimate.further_rows(level)),
+            *estimate.assumed_rows(),
+            ("whose mean", estimate.whose_mean),
+            *estimate.level_rows(),
+        ],
+    }
+
+
+def _figures_of_certainty(estimate: MeanEstimate, levels: Sequence[float]) -> Figures:
+    """The figures of the intervals, of the parts of the error and, if the levels of budgets differ, of their means."""
     figures = Figures()
     figures.add(
         "intervals",
@@ -213,19 +230,7 @@ def _certainty(estimate: MeanEstimate, level: float) -> Context:
             (estimate,),
             height=0.9 + 0.4 * len(estimate.levels),
         )
-    return {
-        "figures": figures.drawn,
-        "rows": [
-            *((f"{_percent(one_level)} interval", text) for one_level, text in zip(levels, intervals, strict=True)),
-            ("error (std)", estimate.shown_error(estimate.std)),
-            *((f"of which {name}", estimate.shown_error(size)) for name, size in estimate.error_parts.items()),
-            ("population's std", short(estimate.scale, 4)),
-            *(estimate.missing_rows() if estimate.asked.is_share else estimate.further_rows(level)),
-            *estimate.assumed_rows(),
-            ("whose mean", estimate.whose_mean),
-            *estimate.level_rows(),
-        ],
-    }
+    return figures
 
 
 def _on_error_parts(estimate: MeanEstimate) -> str:
@@ -294,11 +299,11 @@ def _estimates_by_group(grouped: GroupedEstimate, level: float) -> Context:
         height=0.9 + 0.3 * len(grouped.groups),
     )
     ends = grouped.intervals(level)
-    asked = next((one.asked for one in grouped.estimates.values()), NAMELESS)
-    quantity = "share" if asked.is_share else "mean"
+    question = next((one.question for one in grouped.estimates.values()), NAMELESS)
+    quantity = "share" if question.is_share else "mean"
     return {
-        "title": f"{asked.in_words} in {count}",
-        "what": asked.in_words,
+        "title": f"{question.in_words} in {count}",
+        "what": question.in_words,
         "quantity": quantity,
         "count": count,
         "level": _percent(level),
@@ -334,7 +339,7 @@ def _percentages(grouped: GroupedEstimate, ends: dict[Hashable, tuple[float, flo
     return [
         (str(group), *answer.in_percent(ends[group]))
         for group, answer in answers.items()
-        if answer.is_between_0_and_1 and not answer.asked.is_share
+        if answer.is_between_0_and_1 and not answer.question.is_share
     ]
 
 

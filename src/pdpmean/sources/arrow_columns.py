@@ -19,7 +19,7 @@ from pdpmean.core.traces import load_kernels
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["Places", "check_numeric", "equal_to", "holds_text_or_numbers", "listed", "numbers"]
+__all__ = ["Places", "check_numeric", "equal_to", "holds_text_or_numbers", "is_text", "listed", "numbers"]
 
 _NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity|nan))$"
 # A table of positions is made for listed integers up to this size, within a range of at most this width.
@@ -33,17 +33,15 @@ _CAST = {
     pa.float16(): pa.float32(),
     pa.null(): pa.string(),
 }
-
-
 _ENTRY_HINT = ". For the share of one of its entries, use equals='yes'"
 
 
 def check_numeric(kind: pa.DataType, role: str, name: str) -> None:
     """Raise unless columns of this type hold numbers; `role` is the argument that names the column."""
-    held = kind.value_type if pa.types.is_dictionary(kind) else kind
+    entry_type = kind.value_type if pa.types.is_dictionary(kind) else kind
     is_number = (pa.types.is_integer, pa.types.is_floating, _is_decimal, pa.types.is_boolean, pa.types.is_null)
-    if not any(test(held) for test in is_number):
-        hint = {"budget": f"; {TIERS_HINT}", "value": _ENTRY_HINT * _is_text(held)}.get(role, "")
+    if not any(test(entry_type) for test in is_number):
+        hint = {"budget": f"; {TIERS_HINT}", "value": _ENTRY_HINT * is_text(entry_type)}.get(role, "")
         raise InvalidInputError(
             f"{role}={name!r} must be a column of numbers; its type is {kind}{hint}",
             name=role,
@@ -53,12 +51,13 @@ def check_numeric(kind: pa.DataType, role: str, name: str) -> None:
 
 def holds_text_or_numbers(kind: pa.DataType) -> bool:
     """Whether entries of this type can be compared with labels, as text or as numbers."""
-    held = kind.value_type if pa.types.is_dictionary(kind) else kind
-    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, _is_text)
-    return any(test(held) for test in tests)
+    entry_type = kind.value_type if pa.types.is_dictionary(kind) else kind
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, is_text)
+    return any(test(entry_type) for test in tests)
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether this is one of Arrow's types of text."""
     return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -13,9 +14,19 @@ from numpy.typing import NDArray
 from pdpmean.core.threads import in_threads
 from pdpmean.errors import InvalidInputError
 
-__all__ = ["arrow_type", "by_parts", "codes_of", "entries_of", "in_arrow", "text_of", "text_or_missing"]
+__all__ = [
+    "arrow_type",
+    "by_parts",
+    "codes_of",
+    "entries_of",
+    "has_half_characters",
+    "in_arrow",
+    "text_of",
+    "text_or_missing",
+]
 
 _PART = 2**20  # entries that are looked up at a time
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def codes_of(column: Any, groups: Sequence[Hashable], *, role: str = "groups", name: str = "by") -> NDArray[np.int32]:
@@ -80,6 +91,11 @@ def text_or_missing(entry: Any) -> str | None:
     except Exception:  # comparing may raise anything; whether it does is private
         return None
     return text_of(entry)
+
+
+def has_half_characters(text: str) -> bool:
+    """Whether the text holds half of a character, as a Python string may, but neither Arrow nor a database."""
+    return not text.isascii() and _SURROGATES.search(text) is not None
 
 
 def _codes_in_parts(

@@ -94,7 +94,7 @@ class Layout:
         """The type of each named column."""
         return {name: str(schema.field(name).type) for name in self.roles.values()}
 
-    def is_yes_or_no(self, schema: pa.Schema) -> bool:
+    def is_boolean(self, schema: pa.Schema) -> bool:
         """Whether the column of values is boolean; False if its entries are compared with `equals`."""
         return self.value is not None and self.equals is None and pa.types.is_boolean(schema.field(self.value).type)
 

@@ -33,12 +33,12 @@ _PARTS_BITS = 8  # bits of a hash by which rows are divided at a time
 _DEEPEST = 64 // _PARTS_BITS  # how often rows can be divided before the hash is used up
 
 
-class Identified(Protocol):
+class IdentifiedSource(Protocol):
     """A source whose rows come with the ids of the people that they belong to."""
 
     groups: int | None
     columns: Mapping[str, str]
-    is_yes_or_no: bool
+    is_boolean: bool
     budget_column: BudgetColumn | None
 
     def identified(self) -> Iterator[tuple[pa.Array, Batch]]:
@@ -51,10 +51,10 @@ class MergedSource(BatchSource):
     A person is in the first listed group in which they have a row, and only their rows in that group are averaged.
     """
 
-    def __init__(self, source: Identified, *, public: bool) -> None:
+    def __init__(self, source: IdentifiedSource, *, public: bool) -> None:
         self.groups = source.groups
         self.columns = source.columns
-        self.is_yes_or_no = source.is_yes_or_no
+        self.is_boolean = source.is_boolean
         self.budget_column = source.budget_column
         self._spill = Spill(_ROWS)
         self.rows = 0
@@ -89,7 +89,7 @@ class MergedSource(BatchSource):
         return False
 
 
-def _rows(source: Identified) -> Iterator[pa.RecordBatch]:
+def _rows(source: IdentifiedSource) -> Iterator[pa.RecordBatch]:
     """The rows of the source that name somebody."""
     for ids, batch in source.identified():
         size = len(ids)

@@ -6,7 +6,6 @@ compared themselves.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -18,13 +17,14 @@ from numpy.typing import NDArray
 
 from pdpmean.core.traces import load_kernels
 from pdpmean.errors import InvalidInputError
+from pdpmean.sources.arrow_columns import is_text
+from pdpmean.sources.labels import has_half_characters
 
 __all__ = ["Ids", "check_ids", "has_repeated", "hashes_of", "id_as_text", "ids_as_text", "known_ids"]
 
 Ids = Callable[[], Iterator[pa.Array]]  # reads the column of ids, in parts, from the start
 Hashes = NDArray[np.uint64]
 
-_SURROGATES = re.compile("[\ud800-\udfff]")  # halves of a character, which no database can hold
 _WHOLE_NUMBERS: tuple[Any, ...] = (int, np.integer)
 _LONGEST_NUMBER = 2**13  # bits; Python refuses to write much longer numbers as text
 _HELD = 2**25  # hashes that are held at a time: 256 MiB
@@ -65,7 +65,7 @@ def known_ids(column: pa.Array, name: str, taking_part: NDArray[np.bool_] | None
     If people are public, every record that takes part must have an id. Otherwise, a record without one takes no part.
     """
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_integer(kind) or _is_text(kind)):
+    if not (pa.types.is_integer(kind) or is_text(kind)):
         raise InvalidInputError(
             f"person={name!r} must be text or whole numbers for rows or a ledger; its type is {kind}", name="person"
         )
@@ -76,10 +76,6 @@ def known_ids(column: pa.Array, name: str, taking_part: NDArray[np.bool_] | None
         raise InvalidInputError(f"person={name!r} must name the person of every record; some have none", name="person")
     kept = taking_part & usable
     return texts if kept.all() else pc.if_else(pa.array(kept), texts, None)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _can_be_known(texts: pa.Array) -> NDArray[np.bool_]:
@@ -108,7 +104,7 @@ def id_as_text(entry: object) -> str | None:
     kind = type(entry)
     if kind is str or kind is np.str_:
         text = str(entry)
-        return text if text.isascii() or not _SURROGATES.search(text) else None
+        return None if has_half_characters(text) else text
     whole = next((known for known in _WHOLE_NUMBERS if issubclass(kind, known)), None)
     if whole is None or kind is bool:
         return None

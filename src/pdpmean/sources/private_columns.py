@@ -24,7 +24,7 @@ from pdpmean.sources.labels import codes_of, entries_of, in_arrow, text_of
 
 __all__ = [
     "budgets_of_tiers",
-    "has_type_of_yes_and_no",
+    "has_boolean_type",
     "number_or_missing",
     "one_column",
     "people_of_tiers",
@@ -66,7 +66,7 @@ def _hint_on_text(name: str) -> str:
     return {"values": _ENTRY_HINT, "budgets": f"; {TIERS_HINT}"}.get(name, "")
 
 
-def has_type_of_yes_and_no(column: Any) -> bool:
+def has_boolean_type(column: Any) -> bool:
     """Whether a NumPy, pandas, polars or Arrow column is boolean by its type; no entry is looked at."""
     kind = getattr(column, "dtype", getattr(column, "type", None))
     return getattr(kind, "kind", None) == "b" or str(kind) in ("Boolean", "bool")

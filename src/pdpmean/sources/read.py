@@ -23,7 +23,7 @@ from pdpmean.sources.categories import Category
 from pdpmean.sources.labels import codes_of, entries_of
 from pdpmean.sources.private_columns import (
     budgets_of_tiers,
-    has_type_of_yes_and_no,
+    has_boolean_type,
     people_of_tiers,
     private_records,
     records,
@@ -109,7 +109,7 @@ def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
     _check_indexes({"values": values, "budgets": budgets, "by": options.by, "person": options.person})
     if options.tiers is not None:
         budgets = budgets_of_tiers(budgets, options.tiers, public=options.model.budgets_are_public)
-    is_yes_or_no = options.equals is None and has_type_of_yes_and_no(values)
+    is_boolean = options.equals is None and has_boolean_type(values)
     if options.equals is not None:
         values = Category(options.equals).values(values)
     # Where rows are merged, their number is private, and no message may mention it.
@@ -124,7 +124,7 @@ def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
         _check_length("person", len(people), numbers.size)
     groups = None if options.groups is None else len(options.groups)
     source = ArraySource(numbers, granted, codes, groups, people, public=options.model.budgets_are_public)
-    source.is_yes_or_no = is_yes_or_no
+    source.is_boolean = is_boolean
     return _merged(source, options) if options.rows else source
 
 
@@ -180,13 +180,13 @@ def _read_table(data: Any, budgets: Any, options: Options) -> Source:
             hint = f"; {ONE_FOR_ALL_HINT}" if name == "budget" else ""
             raise InvalidInputError(f"{name} must be the name of a column of the table{hint}", name=name)
     layout = Layout(
-        options.value,
-        _budget_of(budgets, options),
-        options.tiers,
-        options.by,
-        options.groups,
-        options.person,
-        options.equals,
+        value=options.value,
+        budget=_budget_of(budgets, options),
+        tiers=options.tiers,
+        by=options.by,
+        groups=options.groups,
+        person=options.person,
+        equals=options.equals,
         public=options.model.budgets_are_public,
         merged=options.rows is not None,
     )

@@ -6,7 +6,6 @@ entry decides on a type or an error.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -21,8 +20,9 @@ from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.source import BatchSource
+from pdpmean.sources.arrow_columns import is_text
 from pdpmean.sources.categories import Category
-from pdpmean.sources.labels import text_or_missing
+from pdpmean.sources.labels import has_half_characters, text_or_missing
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.people import check_ids, has_repeated
 from pdpmean.sources.private_columns import private_numbers
@@ -30,7 +30,6 @@ from pdpmean.sources.private_columns import private_numbers
 __all__ = ["TableSource", "is_table"]
 
 _BATCH = 2**20  # records
-_SURROGATES = re.compile("[\ud800-\udfff]")  # halves of a character, which a Python string can hold but Arrow cannot
 
 
 class TableSource(BatchSource):
@@ -49,7 +48,7 @@ class TableSource(BatchSource):
         self.rows = table.num_rows
         self.columns = layout.types(table.schema)
         self.budget_column = layout.budget_column()
-        self.is_yes_or_no = layout.is_yes_or_no(table.schema)
+        self.is_boolean = layout.is_boolean(table.schema)
 
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
         """Slices of the columns; doubles are not copied."""
@@ -137,7 +136,7 @@ def _from_pandas(column: Any, category: Category | None, *, numeric: bool) -> pa
     if numeric and isinstance(column.dtype, np.dtype) and typed.dtype.kind in "biuf":
         return pa.array(column.to_numpy())  # without a copy
     kind = None if typed.dtype == np.dtype(object) else _arrow_type(typed)
-    if numeric and kind is not None and _is_text(kind):
+    if numeric and kind is not None and is_text(kind):
         return pa.nulls(len(column), kind)  # will be refused because of its type, whatever its entries are
     if kind is not None:
         # Fails for text that is not valid Unicode, also as a category; such entries are read one by one below.
@@ -146,7 +145,7 @@ def _from_pandas(column: Any, category: Category | None, *, numeric: bool) -> pa
     if numeric:
         return pa.array(private_numbers(column, str(column.name)))
     entries = np.asarray(column)
-    text = kind if kind is not None and _is_text(kind) else pa.large_string()  # the type shows in the fingerprint
+    text = kind if kind is not None and is_text(kind) else pa.large_string()  # the type shows in the fingerprint
     return pa.array(category.texts(entries) if category else map(_text, entries), text)
 
 
@@ -158,11 +157,7 @@ def _arrow_type(typed: Any) -> pa.DataType | None:
         return None
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
 def _text(entry: Any) -> str | None:
     """The text of an entry; None if it is missing, or if Arrow cannot hold it."""
     text = text_or_missing(entry)
-    return None if text is None or _SURROGATES.search(text) else text
+    return None if text is None or has_half_characters(text) else text

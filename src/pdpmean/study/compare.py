@@ -23,7 +23,7 @@ from pdpmean.errors import InsufficientBudgetError, InvalidInputError, Populatio
 from pdpmean.estimate import estimate_mean
 from pdpmean.laws.lower_bound import lower_bound
 from pdpmean.randomness import Randomness
-from pdpmean.results.comparison import Comparison, Simulated
+from pdpmean.results.comparison import Comparison, MethodRuns
 from pdpmean.study.baselines import minimum_mean, oracle, sampling_mean, threshold_mean
 
 __all__ = ["METHODS", "compare", "method", "standard_normals"]
@@ -89,7 +89,15 @@ def compare(
             progress("run", run + 1, runs)
     simulated = tuple(_simulated(name, answers, mean) for name, answers in answers_by_method.items())
     used = chosen.allowances(column) * chosen.budget_per_allowance
-    return Comparison(simulated, lower_bound(used, model=chosen.name), chosen.name, column.size, runs, mean, seed)
+    return Comparison(
+        methods=simulated,
+        lower_bound=lower_bound(used, model=chosen.name),
+        model=chosen.name,
+        people=column.size,
+        runs=runs,
+        mean=mean,
+        seed=seed,
+    )
 
 
 def method(name: str, budgets: Floats, model: Model, mean: float) -> Method:
@@ -154,7 +162,7 @@ def _answer(estimate: Method, values: Floats, randomness: Randomness, before: li
         return None
 
 
-def _simulated(name: str, answers: list[float | None], mean: float) -> Simulated:
+def _simulated(name: str, answers: list[float | None], mean: float) -> MethodRuns:
     """The errors of a method's answers, and how often it refused."""
     errors = tuple(abs(answer - mean) for answer in answers if answer is not None)
-    return Simulated(name, errors, len(answers) - len(errors))
+    return MethodRuns(name, errors, len(answers) - len(errors))

@@ -116,7 +116,7 @@ class FileSource(BatchSource):
             has_header=len(files) == 1 and files[0].has_header,
             text_of=self._text_of_budget if files[0].is_text else None,
         )
-        self.is_yes_or_no = all(layout.is_yes_or_no(file.schema) for file in files)
+        self.is_boolean = all(layout.is_boolean(file.schema) for file in files)
         counts = [file.rows for file in files]
         self.rows = None if None in counts else sum(count or 0 for count in counts)
 

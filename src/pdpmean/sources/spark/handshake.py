@@ -22,7 +22,7 @@ __all__ = ["ANSWERS", "OTHER", "answer", "fingerprint", "guarded"]
 Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 ANSWERS = "pdpmean string"
-KINDS = {"value": pa.float64(), "budget": pa.float64(), "code": pa.int32(), "tossed": pa.bool_()}
+_TYPES = {"value": pa.float64(), "budget": pa.float64(), "code": pa.int32(), "tossed": pa.bool_()}
 OTHER = "is_other"  # a column: True in the one row that a worker with another pdpmean returns instead of records
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
@@ -72,7 +72,7 @@ def guarded(work: Work, names: Sequence[str]) -> Work:
 
     def checked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if found_here() != expected:
-            nothing = {name: pa.array([0]).cast(KINDS[name]) for name in names}
+            nothing = {name: pa.array([0]).cast(_TYPES[name]) for name in names}
             yield pa.record_batch({**nothing, OTHER: pa.array([True])})
             return
         for records in cloudpickle.loads(sent)(batches):

@@ -26,7 +26,7 @@ from pdpmean.passes.source import Source
 from pdpmean.passes.summing import Summing, far_columns
 from pdpmean.passes.thinning import Thinning
 from pdpmean.randomness import Randomness
-from pdpmean.sources.arrow_columns import listed
+from pdpmean.sources.arrow_columns import is_text, listed
 from pdpmean.sources.layout import Layout
 from pdpmean.sources.people import check_ids, ids_as_text, known_ids
 from pdpmean.sources.spark.expressions import (
@@ -78,7 +78,7 @@ class SparkSource(Source):
         layout.check_types(pa.schema(self._kinds))
         self._layout, self._places = layout, places
         self.columns = layout.types(pa.schema(self._kinds))
-        self.is_yes_or_no = layout.is_yes_or_no(pa.schema(self._kinds))
+        self.is_boolean = layout.is_boolean(pa.schema(self._kinds))
         self.groups = None if layout.groups is None else len(layout.groups)
         self._records = self._read()
         self._by_group = [] if layout.by is None else ["code"]
@@ -140,7 +140,7 @@ class SparkSource(Source):
     def census(self, rule: Tallying) -> Counts:
         """The table of how many people hold which budget."""
         assert isinstance(rule, Cells)
-        with self._told("census"):
+        with self._reporting("census"):
             columns = [*key_columns(rule), *(total_columns() if rule.summed else [])]
             records = self._beside_groups("left").selectExpr(*(self._by_group or [POSITION, MARKS]), "budget", *columns)
             words = [sql.sum(name).alias(name) for name in TOTAL] if rule.summed else []
@@ -151,7 +151,7 @@ class SparkSource(Source):
             counts = found["count"].to_numpy()
             self._check_budgets(int(counts[wrong].sum()))
             if rule.model.budgets_are_public:
-                rule.granted.note(np.concatenate([found[end].to_numpy() for end in ("least", "most")]))
+                rule.distinct_budgets.note(np.concatenate([found[end].to_numpy() for end in ("least", "most")]))
             table = np.zeros(rule.shape, dtype=np.int64)
             np.add.at(table, (self._codes(found), cells), counts)
             if rule.summed:
@@ -165,7 +165,7 @@ class SparkSource(Source):
     def sample(self, rule: Keeping, randomness: Randomness) -> Batch:
         """The records that the rule keeps; every task has its own coins."""
         assert isinstance(rule, Thinning)
-        with self._told("sample"):
+        with self._reporting("sample"):
             records, rules = self._beside_groups("inner").select("value", "budget", *self._by_group), (rule, rule)
             toss = self._plan_toss(rule)
             if toss:
@@ -181,7 +181,7 @@ class SparkSource(Source):
     def sum(self, rule: Tallying) -> Counts:
         """The table of the sums over all records."""
         assert isinstance(rule, Summing)
-        with self._told("sum"):
+        with self._reporting("sum"):
             records = self._beside_groups("inner", **_entries(rule))
             records = records.selectExpr(*self._by_group, *sum_columns(rule))
             names = SUMS + FAR_SUMS * rule.far
@@ -240,7 +240,7 @@ class SparkSource(Source):
         (entry,) = listed((self._layout.equals,), self._kinds[name], "equals", name)
         if pa.types.is_floating(entry.type):
             column = sql.when(~sql.isnan(column), column)
-        if _is_text(entry.type):
+        if is_text(entry.type):
             column = column.cast("string")  # compared as it is, whatever its collation
         return _double(column == sql.lit(entry.as_py()))
 
@@ -271,7 +271,7 @@ class SparkSource(Source):
             )
 
     @contextmanager
-    def _told(self, step: str) -> Iterator[None]:
+    def _reporting(self, step: str) -> Iterator[None]:
         """A context that reports the start and the end of a pass; Spark does not say how far it is in between."""
         if self.watch:
             self.watch.at(step, 0, self.rows)
@@ -356,10 +356,6 @@ def _batches_of_any_size(session: SparkSession) -> Iterator[None]:
             session.conf.set(_BYTES, before)
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
 def _double(column: Column) -> Column:
     return sql.coalesce(column.cast("double"), sql.lit(math.nan))
 
@@ -373,7 +369,7 @@ def _beside(
         raise InvalidInputError(
             "groups and tiers must differ in Spark as well: there 0 and -0 are equal", name="groups"
         )
-    if _is_text(labels.type):
+    if is_text(labels.type):
         column = column.cast("string")  # compared as it is, whatever its collation
     table = frame.sparkSession.createDataFrame(pa.table({"label": labels, **entries}))
     return frame.join(sql.broadcast(table), column == sql.col("label"), how)

@@ -1,4 +1,4 @@
-"""Public budgets are told exactly where they are few, and never as more than anybody grants."""
+"""Distinct budgets are stated exactly if they are few, and losses never exceed what people grant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pdpmean.core.model import BOUNDED
 from pdpmean.core.types import Floats
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.cells import Cells
-from pdpmean.passes.granted import MOST, Granted, _find_other
+from pdpmean.passes.distinct_budgets import MOST_DISTINCT, DistinctBudgets, _find_other
 
 TIERS = [0.1, 0.5, 1.0]
 RNG = np.random.default_rng(1)
@@ -25,25 +25,25 @@ VALUES = RNG.normal(38, 6, 20_000)
 BUDGETS = RNG.choice(TIERS, size=VALUES.size)
 
 
-def noted(*batches: Floats) -> Granted:
-    granted = Granted()
+def noted(*batches: Floats) -> DistinctBudgets:
+    distinct = DistinctBudgets()
     for batch in batches:
-        granted.note(batch)
-    return granted
+        distinct.note(batch)
+    return distinct
 
 
 @given(st.lists(st.lists(st.integers(0, 14), min_size=1, max_size=30), min_size=1, max_size=4))
-def test_few_are_all_of_them_and_the_largest_is_the_largest(batches: list[list[int]]) -> None:
-    granted = noted(*(np.array(batch, dtype=np.float64) for batch in batches))
+def test_few_distinct_budgets_are_all_kept_and_the_largest_always_is(batches: list[list[int]]) -> None:
+    distinct = noted(*(np.array(batch, dtype=np.float64) for batch in batches))
     everything = {float(budget) for batch in batches for budget in batch}
-    assert granted.few == (everything if len(everything) <= MOST else set())
-    assert granted.largest == max(everything)
+    assert distinct.few == (everything if len(everything) <= MOST_DISTINCT else set())
+    assert distinct.largest == max(everything)
 
 
-def test_large_batches_are_looked_through_as_small_ones_are() -> None:
+def test_the_compiled_search_for_new_budgets_is_that_of_numpy() -> None:
     budgets = RNG.choice(TIERS, size=100_000)
-    granted = noted(budgets, np.append(budgets, 0.25))
-    assert granted.few == {*TIERS, 0.25}
+    distinct = noted(budgets, np.append(budgets, 0.25))
+    assert distinct.few == {*TIERS, 0.25}
     assert noted(RNG.random(100_000)).few == frozenset()
     for known in ([], [0.1], [0.1, 0.5], TIERS):
         there = np.array(known)
@@ -51,30 +51,36 @@ def test_large_batches_are_looked_through_as_small_ones_are() -> None:
 
 
 def test_nothing_noted_limits_nothing() -> None:
-    assert (Granted().few, Granted().largest) == (frozenset(), math.inf)
+    assert (DistinctBudgets().few, DistinctBudgets().largest) == (frozenset(), math.inf)
 
 
-def held_of(budgets: Floats, groups: int | None = None) -> Any:
+def cell_counts_from(budgets: Floats, groups: int | None = None) -> Any:
     rule = Cells(BOUNDED, groups)
     table = np.zeros(rule.shape, dtype=np.int64)
     rule.tally(Batch(budgets, budgets, None if groups is None else np.zeros(budgets.size, dtype=np.int32)), table)
-    return rule.held(table)[0]
+    return rule.cell_counts(table)[0]
 
 
 @pytest.mark.parametrize("groups", [None, 1])
 def test_cells_of_few_budgets_are_exact(groups: int | None) -> None:
-    held = held_of(np.array([0.1, 0.5, 0.5, 1.0, 0.0, math.inf]), groups)
-    assert held.cells(BOUNDED) == [(0.0, 0.0, 1), (0.1, 0.1, 1), (0.5, 0.5, 2), (1.0, 1.0, 1), (math.inf, math.inf, 1)]
+    cells = cell_counts_from(np.array([0.1, 0.5, 0.5, 1.0, 0.0, math.inf]), groups)
+    assert cells.budget_ranges(BOUNDED) == [
+        (0.0, 0.0, 1),
+        (0.1, 0.1, 1),
+        (0.5, 0.5, 2),
+        (1.0, 1.0, 1),
+        (math.inf, math.inf, 1),
+    ]
 
 
-def test_two_budgets_of_one_cell_are_not() -> None:
-    ((low, high, people),) = held_of(np.array([0.1, 0.1001])).cells(BOUNDED)
+def test_cells_with_two_budgets_are_not_exact() -> None:
+    ((low, high, people),) = cell_counts_from(np.array([0.1, 0.1001])).budget_ranges(BOUNDED)
     assert low < 0.1
     assert (high, people) == (0.1001, 2)
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_nobody_is_told_to_have_lost_more_than_they_grant(grouped: bool) -> None:
+def test_stated_losses_never_exceed_the_budgets(grouped: bool) -> None:
     options: dict[str, Any] = {"by": np.full(VALUES.size, "a"), "groups": ["a"]} if grouped else {}
     for budgets, losses in ((BUDGETS, TIERS), (np.where(BUDGETS == 1, 0.97531, BUDGETS), [0.1, 0.5, 0.97531])):
         rows = estimate_mean(VALUES, budgets, **options).to_dict()["losses"]
@@ -83,7 +89,7 @@ def test_nobody_is_told_to_have_lost_more_than_they_grant(grouped: bool) -> None
 
 def test_of_many_budgets_no_loss_is_above_the_largest() -> None:
     budgets = RNG.uniform(0.01, 0.98765, 20_000)
-    rows = losses_of(held_of(budgets).cells(BOUNDED), spent=1)  # type: ignore[arg-type]
+    rows = losses_of(cell_counts_from(budgets).budget_ranges(BOUNDED), spent=1)  # type: ignore[arg-type]
     assert rows[-1].loss == budgets.max()
     assert all(row.loss == row.budgets[1] for row in rows)
 

@@ -1,4 +1,4 @@
-"""Which groups are asked for, and which one each entry belongs to."""
+"""The list of groups to report, and the group that each entry belongs to."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Odd:
     __hash__ = None  # type: ignore[assignment]
 
 
-def test_no_groups() -> None:
+def test_no_groups_are_none() -> None:
     assert check_groups(None, None) is None
 
 
@@ -54,7 +54,7 @@ def test_groups_keep_their_order() -> None:
         ("region", ["a", ["b"]], "groups must be numbers, text or the like"),
     ],
 )
-def test_wrong_groups(by: Any, groups: Any, message: str) -> None:
+def test_wrong_lists_of_groups_are_refused(by: Any, groups: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         check_groups(by, groups)
 
@@ -68,7 +68,7 @@ def test_wrong_groups(by: Any, groups: Any, message: str) -> None:
         ("b", "a", Odd(), ["a"], "b"),
     ],
 )
-def test_codes(column: Any) -> None:
+def test_codes_are_positions_in_the_list_of_groups(column: Any) -> None:
     codes = codes_of(column, ["a", "b"])
     assert codes.tolist() == [1, 0, 2, 2, 1]
     assert codes.dtype == np.int32
@@ -102,7 +102,7 @@ def test_a_missing_entry_does_not_change_the_names_of_intervals(last: int) -> No
     assert codes_of(intervals, ["(10, 20]", "(0, 10]"])[:2].tolist() == [1, 0]
 
 
-def test_columns_whose_entries_may_be_anything_are() -> None:
+def test_columns_of_objects_are_looked_up_one_by_one() -> None:
     assert codes_of(pl.Series([b"a", ["b"], "b"], dtype=pl.Object), ["b", "a"]).tolist() == [2, 2, 0]
     days = [date(2026, 11, 19), date(2026, 11, 20)]
     assert codes_of(pa.array(days), ["2026-11-20", "2026-11-19"]).tolist() == [1, 0]
@@ -170,7 +170,7 @@ def test_codes_of_numbers(dtype: Any) -> None:
     assert codes_of(np.array([7, 3, 5, 3], dtype=dtype), [3, 7]).tolist() == [1, 0, 2, 0]
 
 
-def test_codes_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_codes_of_a_column_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pdpmean.sources.labels._PART", 10)
     column = np.arange(95) % 7
     expected = [min(entry, 4) for entry in column.tolist()]

@@ -1,4 +1,4 @@
-"""Granted: the distinct budgets of all records, exactly, as long as they are few.
+"""Distinct budgets: the budgets that occur, exactly, as long as they are few.
 
 Cells give budgets only to within their width. Where budgets are public and few, as with tiers, reports and losses can
 state them exactly.
@@ -14,13 +14,13 @@ from pdpmean.core.threads import SMALLEST_BATCH
 from pdpmean.core.traces import load_kernels
 from pdpmean.core.types import Floats
 
-__all__ = ["MOST", "Granted"]
+__all__ = ["MOST_DISTINCT", "DistinctBudgets"]
 
-MOST = 12
+MOST_DISTINCT = 12
 """The largest number of distinct budgets that are stated exactly."""
 
 
-class Granted:
+class DistinctBudgets:
     """The distinct budgets of all batches that were noted; if there are many, only the largest of them.
 
     Threads note batches in any order, without a lock: each step is one atomic operation on a set or a list.
@@ -37,13 +37,13 @@ class Granted:
 
     @property
     def few(self) -> frozenset[float]:
-        """All distinct budgets, if there are at most `MOST`; otherwise none."""
-        return frozenset(self._distinct if len(self._distinct) <= MOST else ())
+        """All distinct budgets, if there are at most `MOST_DISTINCT`; empty otherwise."""
+        return frozenset(self._distinct if len(self._distinct) <= MOST_DISTINCT else ())
 
     def note(self, budgets: Floats) -> None:
         """Note the budgets of a batch, none of which is negative or missing."""
         rest = budgets
-        while rest.size and len(self._distinct) <= MOST:
+        while rest.size and len(self._distinct) <= MOST_DISTINCT:
             rest = self._from_first_other(rest)
             self._distinct.update(rest[:1].tolist())
         if rest.size:

@@ -1,4 +1,4 @@
-"""Asked: what was estimated, the mean of a column or the share of one of its entries, so that a result can say so."""
+"""Question: what an estimate answers, the mean of a column or the share of one of its entries."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from typing import Any
 
 from pdpmean.core.options import Options
 
-__all__ = ["NAMELESS", "Asked"]
+__all__ = ["NAMELESS", "Question"]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The question that an estimate answers, all of it public."""
+class Question:
+    """The question that an estimate answers, all of it public. It exists so that a result can say what was asked."""
 
     column: str | None = None
     """The name of the column of values, if it has one."""
     equals: str | None = None
     """The entry whose share is estimated, if there is one."""
-    yes_or_no: bool = False
+    is_boolean: bool = False
     """Whether the column is boolean, by its type."""
 
     @classmethod
-    def of(cls, values: Any, options: Options) -> Asked:
+    def of(cls, values: Any, options: Options) -> Question:
         """The question that these options ask. A pandas or polars column that is passed itself has its own name."""
         name = getattr(values, "name", None) if options.value is None else options.value
-        return cls(name if isinstance(name, str) and name else None, options.equals, options.yes_or_no)
+        return cls(name if isinstance(name, str) and name else None, options.equals, options.is_boolean)
 
     @property
     def is_share(self) -> bool:
         """Whether the mean is a share, because all values are 0 or 1."""
-        return self.equals is not None or self.yes_or_no
+        return self.equals is not None or self.is_boolean
 
     @property
     def in_words(self) -> str:
@@ -41,5 +41,5 @@ class Asked:
         return f"Share of {entry}" if self.column is None else f"Share of {self.column} = {entry}"
 
 
-NAMELESS = Asked()
+NAMELESS = Question()
 """The mean of a column without a name."""

@@ -12,8 +12,8 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from messages import messages_of
 from recorder import Recorder
-from said import said
 from scipy.stats import norm
 
 import pdpmean
@@ -102,7 +102,7 @@ def test_a_centred_population_is_recovered(plan: Plan) -> None:
     assert found.mean == pytest.approx(10.0)
     assert found.scale == pytest.approx(2.0)
     assert found.center == 10.0
-    assert said(found) == ()
+    assert messages_of(found) == ()
     # Its error is what the plan predicted, but for the uncertain scale.
     assert found.std == pytest.approx(2.0 * plan.expected_std, rel=0.1)
     assert found.std == pytest.approx(math.hypot(found.noise_std, found.sampling_std))
@@ -152,7 +152,7 @@ def assert_as_alone(found: MeanEstimate | None, group: Released | None, promise:
     assert [found.released_mean, found.scale, found.std, *found.law.interval(0.95)] == pytest.approx(
         [alone.released_mean, alone.scale, alone.std, *alone.law.interval(0.95)], rel=1e-7
     )
-    assert (found.center, found.plan, said(found)) == (alone.center, alone.plan, said(alone))
+    assert (found.center, found.plan, messages_of(found)) == (alone.center, alone.plan, messages_of(alone))
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
@@ -192,7 +192,7 @@ def test_any_shape_by_hand(options: dict[str, Any], bounds: Any) -> None:
     squares = (1 - z) ** 2 + (1 + z) ** 2 + z**2 if options else 1 + z**2
     weight = 18_000 * float(found.plan.shares["sum"]) / (1 if options else 2)
     assert found.noise_std == pytest.approx(math.sqrt(2 * squares) * group.location.half / weight, rel=0.02)
-    assert said(found) == ()
+    assert messages_of(found) == ()
 
 
 def test_interval_at_levels(plan: Plan) -> None:
@@ -264,7 +264,7 @@ def test_a_mean_far_from_the_median_warns(plan: Plan) -> None:
     apart = "mean and median differ: the population is skewed, unless its values are coarsely rounded: use shape='any'"
     for shift, warned in ((0.16, ()), (0.18, (apart,)), (0.25, (apart,)), (0.27, (far,)), (0.9, (far,))):
         for sign in (1, -1):
-            assert said(released(plan, 0.0, 1.0, sign * shift)) == warned
+            assert messages_of(released(plan, 0.0, 1.0, sign * shift)) == warned
 
 
 def test_where_the_median_errs_more_a_mean_farther_from_it_is_no_sign() -> None:
@@ -272,8 +272,8 @@ def test_where_the_median_errs_more_a_mean_farther_from_it_is_no_sign() -> None:
     noise, sampling = center_error(plan.center)
     by_chance = half_width(0.999, noise, math.hypot(sampling, plan.noise_std))
     assert by_chance > 0.3
-    assert said(released(plan, 0.0, 1.0, 0.9 * by_chance)) == ()
-    assert len(said(released(plan, 0.0, 1.0, 1.1 * by_chance))) == 1
+    assert messages_of(released(plan, 0.0, 1.0, 0.9 * by_chance)) == ()
+    assert len(messages_of(released(plan, 0.0, 1.0, 1.1 * by_chance))) == 1
 
 
 def test_where_the_mean_itself_errs_more_than_planned_a_mean_farther_from_the_median_is_no_sign() -> None:
@@ -284,8 +284,8 @@ def test_where_the_mean_itself_errs_more_than_planned_a_mean_farther_from_the_me
     found = released(plan, 0.0, 1.0, 1.01 * as_planned, weight=less)
     own = half_width(0.999, noise, math.hypot(sampling, found.std / found.scale))
     assert own > 1.03 * as_planned
-    assert said(found) == ()
-    assert len(said(released(plan, 0.0, 1.0, 1.3 * own, weight=less))) == 1
+    assert messages_of(found) == ()
+    assert len(messages_of(released(plan, 0.0, 1.0, 1.3 * own, weight=less))) == 1
 
 
 EQUAL = "many values seem to be equal, or nearly so"
@@ -295,7 +295,7 @@ def test_equal_values_warn(plan: Plan) -> None:
     location = Location(7.0, 1e-8, 7.0 * 2.0**-26, degenerate=True)
     averaged = BellSums(0.0, plan.mean.weight, near=0.1, near_noise_scale=0.01)
     found = concluded(plan, location, averaged, None, promised(plan))
-    (warning,) = said(found)
+    (warning,) = messages_of(found)
     assert warning == EQUAL
     assert found.advice == ("use shape='any'",)
     assert f"NO ANSWER{' ' * 11}{warning}\n" in str(found)
@@ -322,7 +322,7 @@ def test_too_many_values_near_the_centre_warn(options: dict[str, Any]) -> None:
     def warnings(near: float) -> tuple[str, ...]:
         half = plan.clip_half_width / MEDIAN_SIZE
         averaged = BellSums(0.0, weight * tent, near=near / tent, near_noise_scale=0.05 / tent)
-        return said(concluded(plan, Location(0.0, half, 1.0), averaged, None, promised(plan)))
+        return messages_of(concluded(plan, Location(0.0, half, 1.0), averaged, None, promised(plan)))
 
     for near in (0.08, 0.14, 0.24, limit - 1e-4):
         assert warnings(near) == ()
@@ -359,7 +359,7 @@ def test_too_few_values_where_it_was_located_warn(
     half = plan.clip_half_width / MEDIAN_SIZE
     for found, warned in ((least - by_chance + 1e-3, ()), (least - by_chance - 1e-3, (FEW,)), (0.01, (FEW,))):
         averaged = BellSums(0.0, weight * tent * found, near=0.14 / tent, near_noise_scale=0.001)
-        assert said(concluded(plan, Location(0.0, half, 1.0), averaged, None, promised(plan))) == warned
+        assert messages_of(concluded(plan, Location(0.0, half, 1.0), averaged, None, promised(plan))) == warned
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
@@ -370,7 +370,7 @@ def test_a_column_without_numbers_warns_and_bells_do_not(options: dict[str, Any]
     bells = np.random.default_rng(5).normal(3.0, 2.0, 2000)
     for seed in range(10):
         found, *others = (
-            said(estimate_mean(values, 1.0, shape="gaussian", randomness=Randomness.seeded(seed), **options))
+            messages_of(estimate_mean(values, 1.0, shape="gaussian", randomness=Randomness.seeded(seed), **options))
             for values in (bells, np.full(2000, math.nan), ["many words"] * 2000)
         )
         assert found == ()
@@ -383,7 +383,7 @@ def test_a_column_half_missing_warns_where_budgets_are_public() -> None:
     values[::2] = math.nan
     for seed in range(10):
         found = estimate_mean(values, 1.0, shape="gaussian", randomness=Randomness.seeded(seed))
-        assert said(found) == (FEW,)
+        assert messages_of(found) == (FEW,)
         assert found.released_mean == pytest.approx(3.0, abs=6 * found.std)
 
 
@@ -400,7 +400,7 @@ def test_whole_numbers_do_not_warn(seed: int) -> None:
         randomness=Randomness.seeded(seed),
     )
     assert found.center == pytest.approx(50, abs=1e-5)
-    assert said(found) == ()
+    assert messages_of(found) == ()
 
 
 @pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
@@ -414,7 +414,7 @@ def test_missing_values_are_left_out_and_told(options: dict[str, Any], bounds: A
         found = estimate_mean(values, 1.0, bounds=bounds, randomness=Randomness.seeded(1), **options)
         assert found.missing == pytest.approx(share, abs=0.01)
         assert abs(found.mean - 10.0) < 4.5 * found.std
-        assert said(found) == warned
+        assert messages_of(found) == warned
         told = f"missing           about {100 * found.missing:.2g} % of the values" in str(found)
         assert told == (share > 0)
 
@@ -453,7 +453,7 @@ def test_seeded_results_say_so_everywhere(plan: Plan) -> None:
     assert found.to_dict()["guarantee"].startswith("NOT PRIVATE")
 
 
-def test_it_prints_as_aligned_lines(plan: Plan) -> None:
+def test_an_estimate_prints_as_aligned_lines(plan: Plan) -> None:
     lines = str(released(plan, 10.0, 2.0)).splitlines()
     assert lines[0] == "mean              10.000"
     assert [line[:18].rstrip() for line in lines if line[0] != " "] == [
@@ -469,7 +469,7 @@ def test_it_prints_as_aligned_lines(plan: Plan) -> None:
     assert repr(released(plan, 10.0, 2.0)).startswith("<MeanEstimate 10.000 +- 0.0")
 
 
-def test_it_prints_at_any_level(plan: Plan) -> None:
+def test_an_estimate_prints_an_interval_of_any_level(plan: Plan) -> None:
     found = released(plan, 10.0, 2.0)
     lines = found.text(0.999).splitlines()
     low, high = (f"{end:.3f}" for end in found.interval(0.999))
@@ -477,12 +477,12 @@ def test_it_prints_at_any_level(plan: Plan) -> None:
     assert lines[:1] + lines[2:] == str(found).splitlines()[:1] + str(found).splitlines()[2:]
 
 
-def test_it_prints_as_many_digits_as_its_error_leaves(plan: Plan) -> None:
+def test_an_estimate_prints_two_digits_of_its_error(plan: Plan) -> None:
     assert str(released(plan, 1e6, 1.0)).startswith("mean              1000000.000")
     assert str(released(plan, 1e-30, 1e-31)).startswith("mean              1e-30")
 
 
-def test_it_can_be_pickled(plan: Plan) -> None:
+def test_an_estimate_can_be_pickled(plan: Plan) -> None:
     found = released(plan, 10.0, 2.0)
     again = pickle.loads(pickle.dumps(found))
     assert again.to_dict() == found.to_dict()

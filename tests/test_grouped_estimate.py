@@ -1,4 +1,4 @@
-"""One estimate a group: the numbers, the refusals, and the forms they come in."""
+"""One estimate per group: the numbers, the refusals, and the forms in which they are shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from said import said
+from messages import messages_of
 
 from pdpmean import GroupedEstimate, InvalidInputError, MeanEstimate, PopulationWarning, Randomness, estimate_mean
 
@@ -54,7 +54,7 @@ def test_a_group_that_cannot_be_answered_is_refused(options: dict[str, Any]) -> 
 
 
 @MODELS
-def test_all_refused(options: dict[str, Any]) -> None:
+def test_a_result_whose_groups_are_all_refused(options: dict[str, Any]) -> None:
     result = grouped(groups=["nobody", "none"], **options)
     assert len(result) == 0
     assert list(result.refused) == ["nobody", "none"]
@@ -89,7 +89,7 @@ def test_groups_are_independent() -> None:
     assert once["north"].mean == pytest.approx(again["north"].mean, abs=6 * once["north"].std)
 
 
-def test_rows_and_tables() -> None:
+def test_rows_and_intervals_hold_every_group() -> None:
     result = grouped()
     rows = result.rows(level=0.8)
     assert [row["group"] for row in rows] == LABELS
@@ -110,7 +110,7 @@ def test_rows_and_tables() -> None:
     assert not {"low", "high", "level"} & (content[0].keys() | result.to_dict().keys())
 
 
-def test_it_prints_as_a_table() -> None:
+def test_a_grouped_estimate_prints_as_a_table() -> None:
     lines = str(grouped()).splitlines()
     assert lines[0].startswith("NOT PRIVATE")
     assert lines[2].split()[:2] == ["group", "mean"]
@@ -245,7 +245,7 @@ def test_a_group_without_an_answer_is_told_what_to_do_and_what_it_costs() -> Non
     assert lines_of(grouped(), "before another run") == []
 
 
-def test_it_prints_at_any_level() -> None:
+def test_a_grouped_estimate_prints_intervals_of_any_level() -> None:
     result = grouped()
     assert result.text(0.8).splitlines()[2].split()[2:5] == ["80", "%", "interval"]
     low, high = result["north"].interval(0.8)
@@ -255,7 +255,7 @@ def test_it_prints_at_any_level() -> None:
     assert shown != pytest.approx(result["north"].interval(), abs=result["north"].std / 20)
 
 
-def test_it_shows_itself_in_notebooks() -> None:
+def test_a_grouped_estimate_has_html_for_notebooks() -> None:
     result = estimate_mean(
         VALUES, BUDGETS, by=np.where(REGION == "north", "<b>", REGION), groups=["<b>"], randomness=Randomness.seeded(1)
     )
@@ -285,7 +285,7 @@ def test_groups_of_any_size_are_located_each_in_its_way(groups: list[str], bound
     found = estimate_mean(values, 0.9, by=by, groups=groups, bounds=bounds, randomness=Randomness.seeded(1))
     assert len({frozenset(estimate.plan.shares) for estimate in found.values()}) == 2
     for estimate in found.values():
-        assert said(estimate) == ()
+        assert messages_of(estimate) == ()
         assert abs(estimate.mean - 100.0) < 4.5 * estimate.std
 
 
@@ -350,7 +350,7 @@ def test_a_hundred_groups() -> None:
         ({"person": [[1]] * REGION.size}, "person must be a column of numbers or text"),
     ],
 )
-def test_wrong_groups(options: dict[str, Any], message: str) -> None:
+def test_groups_that_the_column_cannot_have_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         estimate_mean(VALUES, BUDGETS, **{"by": REGION, "groups": LABELS, **options})
 

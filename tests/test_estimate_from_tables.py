@@ -111,7 +111,7 @@ def test_nobody_may_have_two_records() -> None:
     assert "bounded" in refusal(twice, **NAMES, person="person", model="unbounded", budget_range=(0.1, 1.0))
 
 
-def test_what_is_refused() -> None:
+def test_wrong_names_and_options_are_refused_with_what_to_do() -> None:
     assert "value='...'" in refusal(FRAME, budget="epsilon")
     assert "one budget for everybody" in refusal(FRAME, value="hours")
     assert "one number for everybody" in refusal(FRAME, BUDGETS, value="hours")

@@ -1,4 +1,4 @@
-"""Bounds as they are given: either end may be unknown, and what is wrong is told."""
+"""Bounds: either end may be unknown, and errors say what is wrong."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INF = math.inf
     ],
     ids=str,
 )
-def test_what_is_given(given: Any, found: tuple[float, float]) -> None:
+def test_given_bounds_become_doubles_and_infinities(given: Any, found: tuple[float, float]) -> None:
     assert check_bounds(given) == found
 
 
@@ -83,7 +83,7 @@ def test_what_is_wrong_is_told_with_its_value(given: Any) -> None:
         (Bounds(-1.0, 2.0), True, True, -1.0, [-1.0, 2.0]),
     ],
 )
-def test_what_is_known(
+def test_which_bounds_are_known(
     bounds: Bounds, are_given: bool, are_both_known: bool, anchor: float | None, ends: list[float | None] | None
 ) -> None:
     assert (bounds.are_given, bounds.are_both_known, bounds.anchor) == (are_given, are_both_known, anchor)

@@ -172,7 +172,7 @@ def plan_of(
         shares=shares,
         locate_cap=cap,
         spared_from=spared_from,
-        thinning=density,
+        keep_density=density,
     )
 
 

@@ -1,4 +1,4 @@
-"""Populations: the law of the error against derivatives and quadrature, for a centre that is off by much."""
+"""Inference for a bell: the law of the error against derivatives and quadrature, for a centre that is far off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers and rows as text."""
+"""Numbers, tables and rows of HTML as text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pdpmean.core.text import did_you_mean, percent_as_fraction, rounded, short,
         (0.0, 3, "0"),
     ],
 )
-def test_short_numbers(number: float, digits: int, text: str) -> None:
+def test_short_has_so_many_significant_digits(number: float, digits: int, text: str) -> None:
     assert short(number, digits) == text
 
 
@@ -35,7 +35,7 @@ def test_a_number_is_rounded_to_a_hundredth_of_its_error() -> None:
     assert rounded(7.0, 0.0) == "7"
 
 
-def test_rows_are_escaped() -> None:
+def test_html_rows_are_escaped() -> None:
     shown = as_html([("a<b", "1 & 2")], note="<script>")
     assert '<th scope="row">a&lt;b</th><td>1 &amp; 2</td>' in shown
     assert shown.endswith("<p>&lt;script&gt;</p>")

@@ -1,4 +1,4 @@
-"""The law of the error against numerical convolution; quantiles invert it, also at extreme magnitudes."""
+"""The law of an error against numerical convolution; quantiles invert it, also at extreme magnitudes."""
 
 from __future__ import annotations
 

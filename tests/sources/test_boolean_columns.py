@@ -1,4 +1,4 @@
-"""Columns whose type is that of yes and no: from every source, without a word about bounds."""
+"""Boolean columns of every source have the bounds (0, 1) by their type."""
 
 from __future__ import annotations
 
@@ -83,15 +83,15 @@ def test_a_column_of_this_type_has_its_bounds(name: str) -> None:
     )
     assert "as a percentage" in str(found)
     assert "count as" not in str(found)
-    assert found.asked.in_words == "Share of True"
+    assert found.question.in_words == "Share of True"
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_so_has_one_of_a_table(name: str, tmp_path: Path) -> None:
+def test_a_boolean_column_of_a_table_has_bounds_of_its_own(name: str, tmp_path: Path) -> None:
     found = estimated(TABLES[name](tmp_path), value="member", budget="epsilon")
     assert found.plan.bounds == (0.0, 1.0)
     assert same(found, ENTRIES)
-    assert found.asked.in_words == "Share of member = True"
+    assert found.question.in_words == "Share of member = True"
 
 
 @pytest.mark.parametrize("name", UNTYPED)
