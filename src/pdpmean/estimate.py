@@ -97,8 +97,8 @@ def estimate_mean(
     values
         One number per person. Missing and infinite values are allowed. Entries that are not numbers, including all
         text, count as missing. Missing values are left out: the mean is that of the rest. For yes or no, use True and
-        False, or 1 and 0 (in CSV, 1 and 0). Or a table: the path of a Parquet, CSV or Arrow file (or a glob, or a list
-        of paths), an Arrow table, a pandas or polars frame, a DuckDB relation, or a Spark DataFrame.
+        False, or 1 and 0. Or a table: the path of a Parquet, CSV or Arrow file (or a glob, or a list of paths), an
+        Arrow table, a pandas or polars frame, a DuckDB relation, or a Spark DataFrame.
     budgets
         One budget per person, or one for everybody: 0 leaves a person out, inf makes their value public. With `tiers`,
         a column of tier names instead.

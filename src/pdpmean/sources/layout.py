@@ -154,7 +154,9 @@ class Layout:
         return Batch(doubles, self._budgets(records), self._groups(records))
 
     def _values(self, column: pa.Array) -> Floats:
-        return numbers(column) if self.equals is None else equal_to(column, self._category(column.type))
+        if self.equals is not None:
+            return equal_to(column, self._category(column.type))
+        return numbers(column, reads_yes_and_no=True)
 
     def _category(self, kind: pa.DataType) -> pa.Scalar:
         """The entry that counts as 1, in the type of the column; raises if it cannot be an entry of that type."""
