@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from numbers import Real
 from typing import Any, Literal, Unpack, overload
@@ -33,7 +34,7 @@ from pdpmean.errors import BudgetWarning, InsufficientBudgetError, PopulationWar
 from pdpmean.inference.conclude import conclude
 from pdpmean.ledger.charge import Charge, as_charged, check_ledger
 from pdpmean.ledger.ledger import Ledger
-from pdpmean.passes.cells import Held, count_budgets
+from pdpmean.passes.cells import count_budgets
 from pdpmean.planning.census import CENSUS_PART, Census
 from pdpmean.planning.make import plan_groups, plan_or_none
 from pdpmean.planning.plan import Plan
@@ -173,6 +174,13 @@ def estimate_mean(
         The budgets are not enough for an answer; the message says what would be. In the unbounded model, the noisy
         census has then used a sixteenth of the share. With groups, the result lists refused groups instead.
 
+    Warns
+    -----
+    BudgetWarning
+        The budgets do not look like budgets, as in percent. It comes before anything is drawn.
+    PopulationWarning
+        What to know about the answer, also in `warnings` of the result; or why there is none.
+
     """
     with quiet(), Charge() as charge:
         options = check_options(
@@ -217,7 +225,9 @@ def estimate_mean(
 
         # Census and plan: from the budgets alone, before any value is used. A census of private budgets is noisy.
         counted = count_budgets(source, options.model)
-        _warn_of_budgets(counted, options)
+        doubt = doubtful_budgets(options.model, [(held.lows, held.counts) for held in counted])
+        if doubt:
+            warnings.warn(doubt, BudgetWarning, stacklevel=2)
         charge.will_draw(Fraction(0) if options.model.budgets_are_public else CENSUS_PART)
         censuses = take_census(counted, options, randomness)
         outcomes = plan_groups(censuses, options)
@@ -246,21 +256,21 @@ def estimate_mean(
             and run.made(options, source.columns, _losses(planned, options, budgets, charge.distinct_budgets.tolist())),
         )
         estimates = conclude([group.released for group in averaged], promise, Asked.of(values, options))
-        result = _result(estimates, outcomes, promise, options)
+        result = _result(_with_doubt(estimates, doubt), outcomes, promise, options)
         charge.commit(result)
     for text in result.contradictions:
         warnings.warn(f"no answer: {text}", PopulationWarning, stacklevel=2)
     for text in result.warnings:
-        warnings.warn(text, PopulationWarning, stacklevel=2)
+        if not (doubt and text.startswith(doubt)):  # which has been a warning already
+            warnings.warn(text, PopulationWarning, stacklevel=2)
     return result
 
 
-def _warn_of_budgets(counted: Sequence[Held], options: Options) -> None:
-    """Warn, before anything is drawn, if public budgets do not look like budgets."""
-    doubts = (doubtful_budgets(options.model, held.lows, held.counts) for held in counted)
-    text = next((doubt for doubt in doubts if doubt), None)
-    if text:
-        warnings.warn(text, BudgetWarning, stacklevel=3)
+def _with_doubt(estimates: Sequence[MeanEstimate | None], doubt: str | None) -> list[MeanEstimate | None]:
+    """The estimates, each with the warning about budgets, if there is one."""
+    if doubt is None:
+        return list(estimates)
+    return [estimate and replace(estimate, warnings=(doubt, *estimate.warnings)) for estimate in estimates]
 
 
 def _losses(

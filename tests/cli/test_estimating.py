@@ -285,13 +285,13 @@ def test_numbers_that_contradict_themselves_are_no_answer(run: Run, people: Path
 
 def test_groups_whose_numbers_contradict_themselves(run: Run, people: Path) -> None:
     """Code 3 if no group has an answer; in the table they are named."""
-    words = ("--budget-for-all", "20", "--by", "region", "--groups", "north,south", "--shape", "gaussian", "--csv")
-    found = run("estimate", people, "--value", "income", *words)
+    words = ("--budget-for-all", 20, "--by", "region", "--groups", "north,south", "--shape", "gaussian", "--csv")
+    found = run("estimate", people, "--value", "income", *words, "--force")
     assert found.exit_code == 3
     rows = list(csv.DictReader(io.StringIO(found.stdout)))
     assert [(row["mean"], row["low"]) for row in rows] == [("", ""), ("", "")]
     assert all(row["contradiction"] for row in rows)
-    assert run("estimate", people, "--value", "hours", *words).exit_code == 0
+    assert run("estimate", people, "--value", "hours", *words, "--force").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -471,15 +471,21 @@ def test_the_share_of_an_entry(run: Run, tmp_path: Path) -> None:
     assert "--equals must be an entry of the column" in wrong.stderr
 
 
-def test_budgets_that_look_wrong_are_told_and_refused_by_strict(run: Run, people: Path) -> None:
+def test_budgets_that_look_wrong_are_refused_unless_forced(run: Run, people: Path, tmp_path: Path) -> None:
     words = ("estimate", people, "--value", "hours", "--budget", "id")
     found = run(*words)
-    assert found.exit_code == 0
-    assert "warning: budgets look wrong: 4,3" in found.stderr
-    assert found.stderr.splitlines()[0].endswith("? --strict stops before anything is spent")
-    found = run(*words, "--strict")
     assert (found.exit_code, found.stdout) == (4, "")
-    assert "Nothing was spent" in found.stderr
+    assert found.stderr.endswith("? If they are right, pass --force. Nothing was spent or written\n")
+    warning = "budgets look wrong: 4,3"
+    report = tmp_path / "out.html"
+    forced = run(*words, "--force", "--report", report)
+    assert forced.exit_code == 0
+    assert re.search(f"^warning +{warning}", forced.stdout, re.MULTILINE)
+    assert forced.stderr.count(f"warning: {warning}") == 1
+    assert warning in report.read_text(encoding="utf-8")
+    assert json.loads(run(*words, "--force", "--json").stdout)["warnings"][0].startswith(warning)
+    assert warning in run(*words, "--force", "--csv").stdout
+    assert run(*words, "--force", "--strict").exit_code == 4
 
 
 def test_strict_shows_the_answer_that_it_warns_of(run: Run, people: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ Answers go to standard output; notes, warnings and errors go to standard error, 
    1    refused: the budgets are not enough for an answer
    2    wrong use: an option, a file, a column
    3    no answer: the released numbers contradict the assumptions
-   4    a warning, which --strict treats as an error; budgets that ledger import finds wrong
+   4    a warning, which --strict treats as an error; budgets that look wrong, without --force
    5    the ledger cannot be used, or has not recorded a release
   70    an internal error of this program
  130    interrupted
@@ -29,7 +29,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -152,17 +152,20 @@ def warn(text: str) -> None:
 
 
 @contextmanager
-def told_warnings(*, strict: bool, hint: str = " --strict stops before anything is spent") -> Iterator[None]:
-    """A context in which warnings about unlikely budgets are printed with a hint or, if `strict`, raised as errors.
+def told_warnings(unlikely_budgets: Literal["error", "always", "ignore"]) -> Iterator[None]:
+    """A context in which a warning about unlikely budgets ends the command, is printed, or is ignored.
 
     All other Python warnings are silenced, since they may quote data. Warnings about the population are part of the
     result, and are printed with it.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        warnings.simplefilter("error" if strict else "always", BudgetWarning)
-        warnings.showwarning = lambda message, *_, **__: note(f"warning: {message}{hint}")
-        yield
+        warnings.simplefilter(unlikely_budgets, BudgetWarning)
+        warnings.showwarning = lambda message, *_, **__: note(f"warning: {message}")
+        try:
+            yield
+        except BudgetWarning as warning:
+            raise BudgetWarning(f"{warning} If they are right, pass --force.") from None
 
 
 def _line(text: str) -> str:

@@ -150,6 +150,7 @@ BudgetMax = Annotated[
     _option("--budget-max", "Unbounded: the public upper end of all budgets. Default: the largest of --tiers.", MODEL),
 ]
 Share = Annotated[float, _option("--share", "Use only this fraction of every budget.", MODEL)]
+Force = Annotated[bool, _option("--force", "Estimate even if budgets look wrong, as in percent.", MODEL)]
 Seed = Annotated[int | None, _option("--seed", "Repeatable noise, for simulations: NOT PRIVATE.", MODEL)]
 
 Shape = Annotated[
