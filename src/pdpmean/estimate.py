@@ -46,6 +46,7 @@ from pdpmean.release.locate import locate
 from pdpmean.release.weight_squares import weight_squares
 from pdpmean.results.grouped_estimate import GroupedEstimate
 from pdpmean.results.mean_estimate import MeanEstimate
+from pdpmean.sources.misspelt import check_spelling
 from pdpmean.sources.read import read
 
 __all__ = ["estimate_mean"]
@@ -225,6 +226,7 @@ def estimate_mean(
 
         # Census and plan: from the budgets alone, before any value is used. A census of private budgets is noisy.
         counted = count_budgets(source, options.model)
+        check_spelling(source, counted, options)
         doubt = doubtful_budgets(options.model, [(held.lows, held.counts) for held in counted])
         if doubt:
             warnings.warn(doubt, BudgetWarning, stacklevel=2)

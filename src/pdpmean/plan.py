@@ -32,6 +32,7 @@ from pdpmean.planning.census import CENSUS_PART, Census, census_of_tiers, expect
 from pdpmean.planning.grouped_plan import GroupedPlan
 from pdpmean.planning.make import make_plan, plan_groups
 from pdpmean.planning.plan import Plan
+from pdpmean.sources.misspelt import check_spelling
 from pdpmean.sources.read import read_ids, read_people
 
 __all__ = ["plan_mean"]
@@ -182,6 +183,7 @@ def _expected_censuses(budgets: Any, options: Options, progress: Progress | None
         return [census], doubtful_budgets(options.model, [everybody])
     people.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
     counted = count_budgets(people, options.model, public=True)
+    check_spelling(people, counted, options)
     doubt = doubtful_budgets(options.model, [(held.lows, held.counts) for held in counted])
     return [_expected_census(held, options.model, share) for held in counted], doubt
 

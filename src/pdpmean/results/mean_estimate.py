@@ -75,7 +75,7 @@ class MeanEstimate:
     weighting: WhoCounts
     """Who counts how much: "everyone" the same, in proportion to "budgets", or "pooled", between the two."""
     warnings: tuple[str, ...]
-    """What to know about the answer, as far as the released numbers show."""
+    """What to know about the answer, as far as released and public numbers show."""
     asked: Asked = NAMELESS
     """What was asked for: the name of the column, and the entry whose share is estimated."""
     missing: float | None = None

@@ -5,7 +5,7 @@ Files, tables in memory and Spark share it, so that columns are checked and conv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from pdpmean.core.text import did_you_mean
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch
+from pdpmean.passes.source import SEARCHED
 from pdpmean.sources.arrow_columns import Places, check_numeric, equal_to, listed, numbers
 from pdpmean.sources.people import ids_as_text, known_ids
 
@@ -141,6 +142,18 @@ class Layout:
         taking_part = None if groups is None else groups < len(self.labels)
         ids = ids_as_text(records.column(self.person), self.person, taking_part, public=self.public)
         return ids, self._budgets(records)
+
+    def group_entries(self, parts: Iterable[pa.Array]) -> set[str]:
+        """The distinct entries in parts of the column of groups, as text, until enough records have been seen."""
+        texts: set[str] = set()
+        seen = 0
+        for part in parts:
+            entries = part.dictionary if pa.types.is_dictionary(part.type) else part.unique()
+            texts.update(str(entry) for entry in entries.to_pylist() if entry is not None)
+            seen += len(part)
+            if seen >= SEARCHED:
+                break
+        return texts
 
     def identified(self, records: pa.RecordBatch) -> tuple[pa.Array, Batch]:
         """The ids as text, null where a record names nobody, and the records."""

@@ -56,6 +56,12 @@ class TableSource(BatchSource):
         convert = partial(self._layout.batch, values=values)
         return in_threads(convert, self._table.to_batches(max_chunksize=_BATCH))
 
+    def group_entries(self) -> set[str]:
+        """The distinct entries in the column of groups, of the first records."""
+        assert self._layout.by is not None
+        column = self._table.select([self._layout.by])
+        return self._layout.group_entries(part.column(0) for part in column.to_batches(max_chunksize=_BATCH))
+
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
         """The ids of the records, and their budgets."""
         return in_threads(self._layout.people, self._table.to_batches(max_chunksize=_BATCH))

@@ -169,6 +169,13 @@ class FileSource(BatchSource):
                 record -= records.num_rows
         return None
 
+    def group_entries(self) -> set[str]:
+        """The distinct entries in the column of groups, of the first records."""
+        assert self._layout.by is not None
+        return self._layout.group_entries(
+            records.column(0) for records in chain.from_iterable(self._streams([self._layout.by]))
+        )
+
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
         """The ids of the records, and their budgets."""
         records = read_ahead(self._streams(self._layout.names_of_people))
