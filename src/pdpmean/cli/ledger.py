@@ -111,7 +111,9 @@ def _rows(files: list[str], person: str, budget: str, tiers: dict[str, float] | 
 def grant(
     db: Db,
     person: Person,
-    budget: Annotated[str, typer.Argument(metavar="BUDGET", help="The total budget they grant, in nats, or inf.")],
+    budget: Annotated[
+        str, typer.Argument(metavar="BUDGET", help=f"The total budget they grant, or inf. {given.NATS_HINT}")
+    ],
     tier: Annotated[str | None, typer.Option("--tier", help="The tier they chose.", metavar="NAME")] = None,
     note: Note = None,
     force: Annotated[bool, typer.Option("--force", help="Record the budget even if it looks wrong.")] = False,
