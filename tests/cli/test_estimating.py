@@ -195,7 +195,7 @@ def test_where_budgets_are_private_a_refusal_says_that_they_must_be_numbers(run:
     """Whatever the entries are; with tiers, or in a file with types, they cannot be anything else."""
     path = tmp_path / "few.csv"
     unbounded = ("--value", "hours", "--model", "unbounded", "--budget-min", 0.1, "--budget-max", 1, "--seed", 1)
-    hint = "Budgets that are not numbers are left out; for tier names, pass --tiers NAME=BUDGET,..."
+    hint = "Budgets that are not numbers are left out; for tier names, pass --tiers NAME=BUDGET"
     for entry in ("0.5", "open"):
         path.write_text("hours,epsilon,id\n" + "".join(f"38,{entry},{person}\n" for person in range(40)))
         for words in ((), ("--by", "hours", "--groups", "38,39"), ("--person", "id", "--rows", "mean")):
@@ -300,7 +300,7 @@ def test_groups_whose_numbers_contradict_themselves(run: Run, people: Path) -> N
         (("--value", "hours"), "give a --budget column or --budget-for-all"),
         ((*COLUMNS, "--budget-for-all", "1"), "give a --budget column or --budget-for-all, not both"),
         (("--value", "epsilon", "--budget", "epsilon"), "--value and --budget name the same column, 'epsilon'"),
-        (("--value", "hours", "--budget", "tier"), "for tier names, pass --tiers NAME=BUDGET,..."),
+        (("--value", "hours", "--budget", "tier"), "for tier names, pass --tiers NAME=BUDGET"),
         ((*COLUMNS, "--json", "--csv"), "--json and --csv cannot be combined"),
         ((*COLUMNS, "--level", "95"), "--level must lie strictly between 0 and 1, such as 0.95 for 95 %; got 95"),
         ((*COLUMNS, "--by", "region"), "--by and --groups go together: a column and the public list of its groups"),
@@ -404,7 +404,7 @@ def test_the_same_check_sees_a_number_of_people(run: Run, people: Path) -> None:
         (("--budget-for-all", "-0.5"), "pdpmean: --budget-for-all must be >= 0; got -0.5\n"),
         (
             ("--budget", "tier"),
-            "; for tier names, pass --tiers NAME=BUDGET,...",
+            "; for tier names, pass --tiers NAME=BUDGET",
         ),
         (("--budget", "tier", "--tiers", "strict=0.1"), "pdpmean: the column of budgets holds the tier "),
         (("--budget", "tier", "--tiers", "strict=0.1"), ", which --tiers does not list: strict\n"),
@@ -497,6 +497,18 @@ def test_strict_shows_the_answer_that_it_warns_of(run: Run, people: Path, tmp_pa
     assert found.exit_code == 4
     assert "95 % interval" in found.stdout
     assert run("estimate", people, *COLUMNS, "--bounds", 0, 100, "--strict").exit_code == 0
+
+
+def test_an_empty_tier_can_be_left_out(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "tiers.csv"
+    path.write_text(
+        "hours,tier\n" + "".join(f"{person % 50},{'' if person % 9 else 'open'}\n" for person in range(9000))
+    )
+    words = ("estimate", path, "--value", "hours", "--budget", "tier", "--tiers")
+    found = run(*words, "open=1")
+    assert found.exit_code == 2
+    assert "which --tiers does not list: open; to leave people without a tier out, pass --tiers ...,=0" in found.stderr
+    assert run(*words, "open=1,=0").exit_code == 0
 
 
 def test_a_column_of_words_is_told_what_to_do(run: Run, tmp_path: Path) -> None:

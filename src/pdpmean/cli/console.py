@@ -71,7 +71,8 @@ _OPTIONS = {
     r"^bounds must be at most": "--bounds must be at most",
     r"bounds=\(low, high\)": "--bounds LOW HIGH",
     r"bounds=\(low, None\)": "--bounds LOW none",
-    r"tiers=\{name: budget\}": "--tiers NAME=BUDGET,...",
+    r"tiers=\{name: budget\}": "--tiers NAME=BUDGET",
+    r"tiers=\{\.\.\., '': 0\}": "--tiers ...,=0",
     r"\b(shape|model|value|budget|person|rows|equals)='([^']*)'": r"--\1 \2",
     r"\bclip_half_width\b": "--clip-half-width",
     r"\b(center|scale|max)_(share|failure|ratio)\b": r"--\1-\2",
@@ -99,7 +100,10 @@ _NO_NUMBER = re.compile(r"Input should be a valid (number|integer), unable to pa
 
 
 class Command(TyperCommand):
-    """A single command, whose help shows flags without a value."""
+    """A single command, whose help shows flags without a value, and paragraphs without the docstring's line breaks."""
+
+    def __init__(self, name: str | None, *, help: str | None = None, **settings: Any) -> None:  # noqa: A002
+        super().__init__(name, help=help and re.sub(r"(?<!\n)\n(?!\n)", " ", help), **settings)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The options of the command, including ``--help``."""

@@ -83,8 +83,9 @@ def check_bounds(bounds: GivenBounds | None) -> Bounds:
     except (OverflowError, TypeError, ValueError):
         found = Bounds(math.nan, math.nan)
     if not found.low < found.high:
+        hint = f"; did you mean ({high!r}, {low!r})?" if found.low > found.high else ""
         raise InvalidInputError(
-            f"bounds must be (low, high) with low < high, and None for an end that is not known; got {bounds!r}",
+            f"bounds must be (low, high) with low < high, and None for an end that is not known; got {bounds!r}{hint}",
             name="bounds",
             value=bounds,
         )

@@ -100,15 +100,20 @@ class Layout:
         return self.value is not None and self.equals is None and pa.types.is_boolean(schema.field(self.value).type)
 
     def budget_column(
-        self, *, has_header: bool = False, text_of: Callable[[int], str | None] | None = None
+        self,
+        *,
+        has_header: bool = False,
+        is_text: bool = False,
+        text_of: Callable[[int], str | None] | None = None,
     ) -> BudgetColumn | None:
         """The column of budgets, for messages; None if everybody has the same budget.
 
-        `text_of` reads the entry of a record, where entries are text. It is passed on only if they are public.
+        `is_text` says whether entries may be text. `text_of` reads the entry of a record; it is passed on only if
+        budgets are public.
         """
         if not isinstance(self.budget, str):
             return None
-        return BudgetColumn(self.budget, has_header, text_of if self.public else None, text_of is not None)
+        return BudgetColumn(self.budget, has_header, text_of if self.public else None, is_text)
 
     def check_types(self, schema: pa.Schema) -> None:
         """Raise unless the type of every column fits its role."""

@@ -48,7 +48,7 @@ class TableSource(BatchSource):
         self.groups = None if layout.groups is None else len(layout.groups)
         self.rows = table.num_rows
         self.columns = layout.types(table.schema)
-        self.budget_column = layout.budget_column()
+        self.budget_column = layout.budget_column(is_text=_holds_objects(data, layout.budget))
         self.is_yes_or_no = layout.is_yes_or_no(table.schema)
 
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
@@ -87,6 +87,11 @@ def is_table(data: Any) -> bool:
 def _is_pandas(data: Any) -> bool:
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(data, pandas.DataFrame)
+
+
+def _holds_objects(data: Any, name: str | float) -> bool:
+    """Whether this is a pandas column of objects, any of which may be text."""
+    return _is_pandas(data) and isinstance(name, str) and data[name].dtype == np.dtype(object)
 
 
 def _as_table(data: Any, layout: Layout) -> pa.Table:

@@ -114,6 +114,7 @@ class FileSource(BatchSource):
         self.columns = layout.types(files[0].schema)
         self.budget_column = layout.budget_column(
             has_header=len(files) == 1 and files[0].has_header,
+            is_text=files[0].is_text,
             text_of=self._text_of_budget if files[0].is_text else None,
         )
         self.is_yes_or_no = all(layout.is_yes_or_no(file.schema) for file in files)
