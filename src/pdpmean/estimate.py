@@ -258,7 +258,8 @@ def estimate_mean(
             and run.made(options, source.columns, _losses(planned, options, budgets, charge.distinct_budgets.tolist())),
         )
         estimates = conclude([group.released for group in averaged], promise, Asked.of(values, options))
-        result = _result(_with_doubt(estimates, doubt), outcomes, promise, options)
+        known_before = (*filter(None, [doubt]), *charge.warnings)
+        result = _result(_with_warnings(estimates, known_before), outcomes, promise, options)
         charge.commit(result)
     for text in result.contradictions:
         warnings.warn(f"no answer: {text}", PopulationWarning, stacklevel=2)
@@ -268,11 +269,11 @@ def estimate_mean(
     return result
 
 
-def _with_doubt(estimates: Sequence[MeanEstimate | None], doubt: str | None) -> list[MeanEstimate | None]:
-    """The estimates, each with the warning about budgets, if there is one."""
-    if doubt is None:
-        return list(estimates)
-    return [estimate and replace(estimate, warnings=(doubt, *estimate.warnings)) for estimate in estimates]
+def _with_warnings(
+    estimates: Sequence[MeanEstimate | None], known_before: tuple[str, ...]
+) -> list[MeanEstimate | None]:
+    """The estimates, each with the warnings about budgets, which were known before anything was released."""
+    return [estimate and replace(estimate, warnings=(*known_before, *estimate.warnings)) for estimate in estimates]
 
 
 def _losses(
