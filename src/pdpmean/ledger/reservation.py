@@ -29,7 +29,6 @@ from pdpmean.ledger.store import RepeatedKeyError, Row, Store, Transaction
 __all__ = [
     "ReleaseCost",
     "Reservation",
-    "Shortage",
     "amount_of_total",
     "check_model",
     "cost_of_release",
