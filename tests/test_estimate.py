@@ -519,7 +519,7 @@ def test_a_refusal_reads_no_value() -> None:
             VALUES,
             np.full(6000, math.nan),
             {},
-            "record 0 has nan, which is not a number .* for tier names, pass tiers=",
+            r"record 0 is empty \(the first record is 0\). Use 0 to leave a record out$",
         ),
         (VALUES, -0.5, {}, "^budgets must be >= 0; got -0.5$"),
         (VALUES, "x", {}, "budgets must be numbers"),

@@ -128,7 +128,7 @@ def test_a_refusal_is_printed_once_with_its_groups() -> None:
     notes = [line for line in str(found).splitlines() if line.startswith("refused:")]
     assert lines_of(found, "refused") == [
         "there are no records, so nothing can be said about the mean. Is the name of the group spelled as in the data? "
-        "Upper and lower case differ (groups: empty, void)"
+        "Case matters (groups: empty, void)"
     ]
     assert len(notes) == 1
     assert str(found).count("there are no records") == 1
@@ -143,7 +143,7 @@ def test_a_refusal_is_printed_once_with_its_groups() -> None:
 
 def test_a_refused_group_may_be_misspelt() -> None:
     """Where participation is private, every refusal has the same hint, so that it says nothing about the records."""
-    hint = ". Is the name of the group spelled as in the data? Upper and lower case differ"
+    hint = ". Is the name of the group spelled as in the data? Case matters"
     by = np.where(np.arange(REGION.size) < 2, "two", np.where(np.arange(REGION.size) < 4, "none", REGION))
     budgets = np.where(by == "none", 0.0, BUDGETS)
     groups = ["North", "two", "none", "north"]

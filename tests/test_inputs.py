@@ -25,7 +25,6 @@ from pdpmean import estimate_mean
 from pdpmean.core.checks import (
     LARGEST_BUDGET,
     SMALLEST_BUDGET,
-    TIERS_HINT,
     check_budget,
     check_budget_range,
     check_budgets,
@@ -373,21 +372,21 @@ def test_no_usable_budget_exceeds_the_granted_one(budgets: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "shown", "hint"),
+    ("wrong", "fault"),
     [
-        (-0.3, "-0.3", ""),
-        (-5e-324, "-4.94066e-324", ""),
-        (-INF, "-inf", ""),
-        (NAN, "nan, which is not a number", f"; {TIERS_HINT}"),
-        (None, "nan, which is not a number", f"; {TIERS_HINT}"),
+        (-0.3, "has -0.3"),
+        (-5e-324, "has -4.94066e-324"),
+        (-INF, "has -inf"),
+        (NAN, "is empty"),
+        (None, "is empty"),
     ],
 )
-def test_a_wrong_budget_is_named(wrong: float | None, shown: str, hint: str) -> None:
+def test_a_wrong_budget_is_named(wrong: float | None, fault: str) -> None:
     budgets = [0.5] * 17 + [wrong, -9.0]
     with pytest.raises(InvalidInputError) as caught:
         check_budgets(budgets)  # type: ignore[arg-type]
     assert str(caught.value) == (
-        f"budgets must be >= 0; record 17 has {shown} (the first record is 0). Use 0 to leave a record out{hint}"
+        f"budgets must be >= 0; record 17 {fault} (the first record is 0). Use 0 to leave a record out"
     )
     assert caught.value.name == "budgets"
     assert caught.value.value == pytest.approx(NAN if wrong is None else wrong, nan_ok=True, abs=0)

@@ -9,9 +9,10 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from pdpmean import BudgetWarning, Ledger, Randomness, estimate_mean
+from pdpmean import BudgetWarning, Ledger, Randomness, estimate_mean, plan_mean
 
 VALUES = np.random.default_rng(1).normal(38, 6, 3000)
 IDS = np.arange(1.0, 3001.0)
@@ -90,6 +91,50 @@ def test_a_ledger_asks_whether_large_grants_are_percent(
     with Ledger(tmp_path / "people.db") as ledger, pytest.warns(BudgetWarning, match="are above 20") as caught:
         ledger.grant_all(zip("ab", budgets, strict=True))
     assert ("If these are percent" in str(caught[0].message)) == percent
+
+
+def test_a_single_grant_is_checked_as_well(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "people.db") as ledger:
+        with pytest.warns(BudgetWarning, match="1 of 1 are above 20.*If these are percent") as caught:
+            ledger.grant("a", 50)
+        assert caught[0].filename == __file__
+        ledger.withdraw("a")
+        ledger.grant("a", 0.5)
+
+
+PERCENT = {10.0: 5400, 50.0: 3700, 100.0: 900}
+
+
+@pytest.mark.parametrize(
+    ("budgets", "options"),
+    [
+        (PERCENT, {}),
+        (np.repeat([10.0, 50, 0], 1000), {}),
+        (pd.DataFrame({"epsilon": [10.0, 50, 100] * 1000}), {"budget": "epsilon"}),
+        ({1.0: 3000}, {"model": "unbounded", "budget_range": (1, 100)}),
+    ],
+)
+def test_a_plan_warns_as_well(budgets: Any, options: dict[str, Any]) -> None:
+    with pytest.warns(BudgetWarning, match="If these are percent") as caught:
+        plan_mean(budgets, **options)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_a_plan_for_likely_budgets_does_not() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BudgetWarning)
+        plan_mean({0.0: 10, 0.1: 5400, 5.0: 900, math.inf: 3, 10.0: 0})
+
+
+def test_the_result_has_the_warning_which_comes_only_once() -> None:
+    with pytest.warns(BudgetWarning) as caught:
+        estimate = estimate_mean(VALUES, 50.0)
+    assert [str(warning.message) for warning in caught] == list(estimate.warnings)
+    groups = np.repeat(["north", "south"], 1500)
+    with pytest.warns(BudgetWarning, match="3,000 of 3,000") as caught:
+        means = estimate_mean(VALUES, np.repeat([10.0, 50.0], 1500), by=groups, groups=["north", "south"])
+    assert len(caught) == 1
+    assert means.warnings == (f"{caught[0].message} (groups: north, south)",)
 
 
 def test_the_warning_comes_before_anything_is_drawn() -> None:

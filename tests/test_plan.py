@@ -303,14 +303,14 @@ def test_a_refusal_says_what_would_help() -> None:
     """How much budget, how many people, and what knowing bounds would save; each is then indeed enough, and just so."""
     with pytest.raises(InsufficientBudgetError, match="people like these, or larger budgets") as caught:
         pdpmean.plan_mean({0.1: 1000})
-    cases: dict[str, dict[str, Any]] = {"would be enough": {}, "with one": {"bounds": (0.0, None)}}
+    cases: dict[str, dict[str, Any]] = {"would be enough": {}, "With one bound": {"bounds": (0.0, None)}}
     for told, words in cases.items():
         total, people = _enough(str(caught.value), told)
         assert total == pytest.approx(0.1 * people, rel=0.02)
         assert pdpmean.plan_mean({0.1: people}, **words).total >= total
         with pytest.raises(InsufficientBudgetError):
             pdpmean.plan_mean({0.1: 0.9 * people}, **words)
-    assert "this budget with two narrow ones, bounds=(low, high)" in str(caught.value)
+    assert str(caught.value).endswith(". With two narrow bounds (bounds=(low, high)), this budget is enough")
     assert pdpmean.plan_mean({0.1: 1000}, bounds=(0.0, 1.0)).total == pytest.approx(100)
     with pytest.raises(InsufficientBudgetError) as caught:
         plan_mean({0.1: 1000}, shape="gaussian", bounds=(0.0, 1.0))
@@ -322,7 +322,9 @@ def _enough(text: str, told: str) -> tuple[float, float]:
     """The total and the people that a refusal says would be enough, in the words before or after `told`."""
     patterns = {
         "would be enough": r"About ([\d,]+) would be enough: about ([\d,]+) people",
-        "with one": r"about ([\d,]+) \(([\d,]+) people\) with one, bounds=\(low, None\)",
+        "With one bound": (
+            r"With one bound \(bounds=\(low, None\)\), about ([\d,]+) would be enough \(([\d,]+) people\)"
+        ),
     }
     found = re.search(patterns[told], text)
     assert found is not None
@@ -338,7 +340,7 @@ def test_a_refusal_of_any_shape_gives_its_true_reason() -> None:
         plan_mean({1.0: 190}, shape="any", bounds=(0, None))
     assert caught.value.failure_probability == 0
     with pytest.raises(
-        InsufficientBudgetError, match="finding where the values lie may fail in 100 % of runs"
+        InsufficientBudgetError, match="in 100 of 100 runs it would not show where the values lie, and at most 5 are"
     ) as caught:
         plan_mean({1.0: 100}, shape="any")
     assert caught.value.failure_probability > 0.05
@@ -699,6 +701,9 @@ def test_names_stand_for_budgets() -> None:
         plan_mean({"loose": 1}, tiers=names)
     with pytest.raises(InvalidInputError, match=r"'opne', which .*; did you mean 'open'"):
         plan_mean({"opne": 1}, tiers=names)
+    with pytest.raises(InvalidInputError, match=r"to leave people without a tier out, pass tiers=\{\.\.\., '': 0\}$"):
+        plan_mean({"strict": 5400, "": 1}, tiers=names)
+    assert plan_mean({"strict": 5400, "": 1}, tiers={**names, "": 0}).people == 5401
     with pytest.raises(InvalidInputError, match="different names"):
         plan_mean([1, 1], tiers={1: 0.1, "1": 5.0})
     with pytest.raises(InvalidInputError, match=r"tiers must be \{name: budget\}"):
@@ -841,9 +846,7 @@ def test_what_refused_groups_need_is_told_for_their_own_budgets() -> None:
 
 
 def test_what_no_budget_can_find_is_told_so() -> None:
-    with pytest.raises(
-        InsufficientBudgetError, match=r"No budget would be enough\. If bounds are .* with two"
-    ) as caught:
+    with pytest.raises(InsufficientBudgetError, match=r"No budget would be enough\. With two narrow bounds") as caught:
         plan_mean({1.0: 1000}, choices=Choices(max_ratio=1e8))
     assert caught.value.needed == math.inf
     with pytest.raises(InsufficientBudgetError, match=r"a total budget of 0\.001 is not enough"):

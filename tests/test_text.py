@@ -8,7 +8,14 @@ import pytest
 
 from pdpmean import plan_mean
 from pdpmean.core.html import as_html
-from pdpmean.core.text import did_you_mean, percent_as_fraction, rounded, short, without_password
+from pdpmean.core.text import budget_in_words, did_you_mean, percent_as_fraction, rounded, short, without_password
+
+
+@pytest.mark.parametrize(
+    ("budget", "text"), [(10.0, "10"), (99.8, "100"), (0.1, "0.1"), (0.1373, "0.137"), (1e-5, "1e-05")]
+)
+def test_budgets_in_words(budget: float, text: str) -> None:
+    assert budget_in_words(budget) == text
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ class MissingPackageError(PdpMeanError, ImportError):
 
 
 class PopulationWarning(UserWarning):
-    """The released numbers do not look like the assumed population; the message says what to do instead."""
+    """What to know about an answer: the released numbers do not look like the assumed population, for example."""
 
 
 class BudgetWarning(UserWarning):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from numbers import Real
 from typing import Any, Literal, Unpack, overload
@@ -33,7 +34,7 @@ from pdpmean.errors import BudgetWarning, InsufficientBudgetError, PopulationWar
 from pdpmean.inference.conclude import conclude
 from pdpmean.ledger.charge import Charge, as_charged, check_ledger
 from pdpmean.ledger.ledger import Ledger
-from pdpmean.passes.cells import CellCounts, count_budgets
+from pdpmean.passes.cells import count_budgets
 from pdpmean.planning.census import CENSUS_PART, Census
 from pdpmean.planning.make import plan_groups, plan_or_none
 from pdpmean.planning.plan import Plan
@@ -45,6 +46,7 @@ from pdpmean.release.locate import locate
 from pdpmean.release.weight_squares import weight_squares
 from pdpmean.results.grouped_estimate import GroupedEstimate
 from pdpmean.results.mean_estimate import MeanEstimate
+from pdpmean.sources.misspelt import check_spelling
 from pdpmean.sources.read import read
 
 __all__ = ["estimate_mean"]
@@ -97,8 +99,8 @@ def estimate_mean(
     values
         One number per person. Missing and infinite values are allowed. Entries that are not numbers, including all
         text, count as missing. Missing values are left out: the mean is that of the rest. For yes or no, use True and
-        False, or 1 and 0 (in CSV, 1 and 0). Or a table: the path of a Parquet, CSV or Arrow file (or a glob, or a list
-        of paths), an Arrow table, a pandas or polars frame, a DuckDB relation, or a Spark DataFrame.
+        False, or 1 and 0. Or a table: the path of a Parquet, CSV or Arrow file (or a glob, or a list of paths), an
+        Arrow table, a pandas or polars frame, a DuckDB relation, or a Spark DataFrame.
     budgets
         One budget per person, or one for everybody: 0 leaves a person out, inf makes their value public. With `tiers`,
         a column of tier names instead.
@@ -173,6 +175,13 @@ def estimate_mean(
         The budgets are not enough for an answer; the message says what would be. In the unbounded model, the noisy
         census has then used a sixteenth of the share. With groups, the result lists refused groups instead.
 
+    Warns
+    -----
+    BudgetWarning
+        The budgets do not look like budgets, as in percent. It comes before anything is drawn.
+    PopulationWarning
+        What to know about the answer, also in `warnings` of the result; or why there is none.
+
     """
     with quiet(), Charge() as charge:
         options = check_options(
@@ -217,7 +226,10 @@ def estimate_mean(
 
         # Census and plan: from the budgets alone, before any value is used. A census of private budgets is noisy.
         counted = count_budgets(source, options.model)
-        _warn_of_budgets(counted, options)
+        check_spelling(source, counted, options)
+        doubt = warning_of_budgets(options.model, [(cells.lows, cells.counts) for cells in counted])
+        if doubt:
+            warnings.warn(doubt, BudgetWarning, stacklevel=2)
         charge.will_draw(Fraction(0) if options.model.budgets_are_public else CENSUS_PART)
         censuses = take_census(counted, options, randomness)
         outcomes = plan_groups(censuses, options)
@@ -246,23 +258,24 @@ def estimate_mean(
             and run.made(options, source.columns, _losses(planned, options, budgets, charge.distinct_budgets.tolist())),
         )
         estimates = conclude([group.released for group in averaged], promise, Question.of(values, options))
-        result = _result(estimates, outcomes, promise, options)
+        known_before = (*filter(None, [doubt]), *charge.warnings)
+        result = _result(_with_warnings(estimates, known_before), outcomes, promise, options)
         charge.commit(result)
     if result.contradictions:
         reasons = "; ".join(result.contradictions)
         advice = "; ".join(result.advice)
         warnings.warn(f"no answer: {reasons}. What to do next: {advice}", PopulationWarning, stacklevel=2)
     for text in result.warnings:
-        warnings.warn(text, PopulationWarning, stacklevel=2)
+        if not (doubt and text.startswith(doubt)):  # which has been a warning already
+            warnings.warn(text, PopulationWarning, stacklevel=2)
     return result
 
 
-def _warn_of_budgets(counted: Sequence[CellCounts], options: Options) -> None:
-    """Warn, before anything is drawn, if public budgets do not look like budgets."""
-    warnings_by_group = (warning_of_budgets(options.model, cells.lows, cells.counts) for cells in counted)
-    text = next(filter(None, warnings_by_group), None)
-    if text:
-        warnings.warn(text, BudgetWarning, stacklevel=3)
+def _with_warnings(
+    estimates: Sequence[MeanEstimate | None], known_before: tuple[str, ...]
+) -> list[MeanEstimate | None]:
+    """The estimates, each with the warnings about budgets, which were known before anything was released."""
+    return [estimate and replace(estimate, warnings=(*known_before, *estimate.warnings)) for estimate in estimates]
 
 
 def _losses(

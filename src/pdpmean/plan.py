@@ -6,6 +6,7 @@ way; if budgets are private, from a noisy census.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -15,13 +16,14 @@ import numpy as np
 
 from pdpmean.core.bounds import GivenBounds
 from pdpmean.core.choices import Choices, GivenShape, floor_share
+from pdpmean.core.likely_budgets import warning_of_budgets
 from pdpmean.core.model import Model, ModelName
 from pdpmean.core.options import GivenPlanOptions, Options, check_options
 from pdpmean.core.progress import Progress, Watch
 from pdpmean.core.quiet import quietly
 from pdpmean.core.traces import leave_no_trace
 from pdpmean.core.whose import Target, Weighting
-from pdpmean.errors import InvalidInputError
+from pdpmean.errors import BudgetWarning, InvalidInputError
 from pdpmean.ledger.ledger import Ledger
 from pdpmean.ledger.request import PeopleAsked
 from pdpmean.passes.cells import CellCounts, count_budgets
@@ -30,6 +32,7 @@ from pdpmean.planning.census import CENSUS_PART, Census, census_of_tiers, expect
 from pdpmean.planning.grouped_plan import GroupedPlan
 from pdpmean.planning.make import make_plan, plan_groups
 from pdpmean.planning.plan import Plan
+from pdpmean.sources.misspelt import check_spelling
 from pdpmean.sources.read import read_ids, read_people
 
 __all__ = ["plan_mean"]
@@ -104,6 +107,11 @@ def plan_mean(
     InsufficientBudgetError
         The budgets are not enough for an answer; the message says what would be. With groups, the result says so.
 
+    Warns
+    -----
+    BudgetWarning
+        The budgets do not look like budgets, as in percent.
+
     """
     options = check_options(
         equals=equals,
@@ -130,7 +138,9 @@ def plan_mean(
         budgets = _remaining(budgets, person, options, share)
         # The ledger has already applied the share, and counts each person once.
         options = replace(options, share=Fraction(1), person=None, rows=None)
-    censuses = _expected_censuses(budgets, options, progress)
+    censuses, doubt = _expected_censuses(budgets, options, progress)
+    if doubt:
+        warnings.warn(doubt, BudgetWarning, stacklevel=3)  # above the wrapper that makes this function quiet
     if options.groups is None:
         return make_plan(censuses[0], options)
     return GroupedPlan.of(options.groups, plan_groups(censuses, options))
@@ -162,15 +172,20 @@ def _remaining(budgets: Any, person: str | None, options: Options, share: float 
     return remaining
 
 
-def _expected_censuses(budgets: Any, options: Options, progress: Progress | None) -> list[Census]:
-    """The census to expect for each group, from budgets that the caller knows."""
+def _expected_censuses(budgets: Any, options: Options, progress: Progress | None) -> tuple[list[Census], str | None]:
+    """The census to expect for each group, from budgets that the caller knows, and a warning if these look wrong."""
     people = read_people(budgets, options)
     share = floor_share(CENSUS_PART * options.share)
     if not isinstance(people, Source):
-        return [census_of_tiers(people, options.model, share)]
+        census = census_of_tiers(people, options.model, share)
+        profile = census.profile
+        everybody = np.append(profile.allowances, 0.0), np.append(profile.counts, census.left_out)
+        return [census], warning_of_budgets(options.model, [everybody])
     people.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
     counted = count_budgets(people, options.model, public=True)
-    return [_expected_census(cells, options.model, share) for cells in counted]
+    check_spelling(people, counted, options)
+    doubt = warning_of_budgets(options.model, [(cells.lows, cells.counts) for cells in counted])
+    return [_expected_census(cells, options.model, share) for cells in counted], doubt
 
 
 def _expected_census(cells: CellCounts, model: Model, share: Fraction) -> Census:

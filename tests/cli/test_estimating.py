@@ -195,7 +195,7 @@ def test_where_budgets_are_private_a_refusal_says_that_they_must_be_numbers(run:
     """Whatever the entries are; with tiers, or in a file with types, they cannot be anything else."""
     path = tmp_path / "few.csv"
     unbounded = ("--value", "hours", "--model", "unbounded", "--budget-min", 0.1, "--budget-max", 1, "--seed", 1)
-    hint = "Budgets that are not numbers are left out; for tier names, pass --tiers NAME=BUDGET,..."
+    hint = "Budgets that are not numbers are left out; for tier names, pass --tiers NAME=BUDGET"
     for entry in ("0.5", "open"):
         path.write_text("hours,epsilon,id\n" + "".join(f"38,{entry},{person}\n" for person in range(40)))
         for words in ((), ("--by", "hours", "--groups", "38,39"), ("--person", "id", "--rows", "mean")):
@@ -288,14 +288,14 @@ def test_numbers_that_contradict_themselves_are_no_answer(run: Run, people: Path
 
 def test_groups_whose_numbers_contradict_themselves(run: Run, people: Path) -> None:
     """Code 3 if no group has an answer; in the table they are named."""
-    words = ("--budget-for-all", "20", "--by", "region", "--groups", "north,south", "--shape", "gaussian", "--csv")
-    found = run("estimate", people, "--value", "income", *words)
+    words = ("--budget-for-all", 20, "--by", "region", "--groups", "north,south", "--shape", "gaussian", "--csv")
+    found = run("estimate", people, "--value", "income", *words, "--force")
     assert found.exit_code == 3
     rows = list(csv.DictReader(io.StringIO(found.stdout)))
     assert [(row["mean"], row["low"]) for row in rows] == [("", ""), ("", "")]
     assert all(row["contradiction"] and row["advice"] for row in rows)
     assert "pdpmean: what to do next: use --shape any (groups: north, south)\n" in found.stderr
-    assert run("estimate", people, "--value", "hours", *words).exit_code == 0
+    assert run("estimate", people, "--value", "hours", *words, "--force").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_groups_whose_numbers_contradict_themselves(run: Run, people: Path) -> N
         (("--value", "hours"), "give a --budget column or --budget-for-all"),
         ((*COLUMNS, "--budget-for-all", "1"), "give a --budget column or --budget-for-all, not both"),
         (("--value", "epsilon", "--budget", "epsilon"), "--value and --budget name the same column, 'epsilon'"),
-        (("--value", "hours", "--budget", "tier"), "for tier names, pass --tiers NAME=BUDGET,..."),
+        (("--value", "hours", "--budget", "tier"), "for tier names, pass --tiers NAME=BUDGET"),
         ((*COLUMNS, "--json", "--csv"), "--json and --csv cannot be combined"),
         ((*COLUMNS, "--level", "95"), "--level must lie strictly between 0 and 1, such as 0.95 for 95 %; got 95"),
         ((*COLUMNS, "--by", "region"), "--by and --groups go together: a column and the public list of its groups"),
@@ -408,7 +408,7 @@ def test_secrets_in_finds_the_number_of_people_in_an_output(run: Run, people: Pa
         (("--budget-for-all", "-0.5"), "pdpmean: --budget-for-all must be >= 0; got -0.5\n"),
         (
             ("--budget", "tier"),
-            "; for tier names, pass --tiers NAME=BUDGET,...",
+            "; for tier names, pass --tiers NAME=BUDGET",
         ),
         (("--budget", "tier", "--tiers", "strict=0.1"), "pdpmean: the column of budgets holds the tier "),
         (("--budget", "tier", "--tiers", "strict=0.1"), ", which --tiers does not list: strict\n"),
@@ -475,15 +475,21 @@ def test_the_share_of_an_entry(run: Run, tmp_path: Path) -> None:
     assert "--equals must be an entry of the column" in wrong.stderr
 
 
-def test_budgets_that_look_wrong_are_told_and_refused_by_strict(run: Run, people: Path) -> None:
+def test_budgets_that_look_wrong_are_refused_unless_forced(run: Run, people: Path, tmp_path: Path) -> None:
     words = ("estimate", people, "--value", "hours", "--budget", "id")
     found = run(*words)
-    assert found.exit_code == 0
-    assert "warning: budgets look wrong: 4,3" in found.stderr
-    assert found.stderr.splitlines()[0].endswith("? --strict stops before anything is spent")
-    found = run(*words, "--strict")
     assert (found.exit_code, found.stdout) == (4, "")
-    assert "Nothing was spent" in found.stderr
+    assert found.stderr.endswith("? If they are right, pass --force. Nothing was spent or written\n")
+    warning = "budgets look wrong: 4,3"
+    report = tmp_path / "out.html"
+    forced = run(*words, "--force", "--report", report)
+    assert forced.exit_code == 0
+    assert re.search(f"^warning +{warning}", forced.stdout, re.MULTILINE)
+    assert forced.stderr.count(f"warning: {warning}") == 1
+    assert warning in report.read_text(encoding="utf-8")
+    assert json.loads(run(*words, "--force", "--json").stdout)["warnings"][0].startswith(warning)
+    assert warning in run(*words, "--force", "--csv").stdout
+    assert run(*words, "--force", "--strict").exit_code == 4
 
 
 def test_strict_shows_the_answer_that_it_warns_of(run: Run, people: Path, tmp_path: Path) -> None:
@@ -495,6 +501,18 @@ def test_strict_shows_the_answer_that_it_warns_of(run: Run, people: Path, tmp_pa
     assert found.exit_code == 4
     assert "95 % interval" in found.stdout
     assert run("estimate", people, *COLUMNS, "--bounds", 0, 100, "--strict").exit_code == 0
+
+
+def test_an_empty_tier_can_be_left_out(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "tiers.csv"
+    path.write_text(
+        "hours,tier\n" + "".join(f"{person % 50},{'' if person % 9 else 'open'}\n" for person in range(9000))
+    )
+    words = ("estimate", path, "--value", "hours", "--budget", "tier", "--tiers")
+    found = run(*words, "open=1")
+    assert found.exit_code == 2
+    assert "which --tiers does not list: open; to leave people without a tier out, pass --tiers ...,=0" in found.stderr
+    assert run(*words, "open=1,=0").exit_code == 0
 
 
 def test_a_column_of_words_is_told_what_to_do(run: Run, tmp_path: Path) -> None:

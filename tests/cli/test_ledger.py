@@ -85,6 +85,17 @@ def test_an_import_of_another_column_is_noticed(run: Run) -> None:
     assert told.stderr.endswith("Is this what people grant?\n")
 
 
+@pytest.mark.usefixtures("ledger")
+def test_a_grant_in_percent_is_noticed(run: Run) -> None:
+    refused = run("ledger", "grant", "people.db", "4", "50")
+    assert (refused.exit_code, refused.stdout) == (4, "")
+    assert "1 of 1 are above 20" in refused.stderr
+    assert refused.stderr.endswith("? If they are right, pass --force. Nothing was spent or written\n")
+    told = run("ledger", "grant", "people.db", "4", "50", "--force")
+    assert (told.exit_code, told.stdout) == (0, "4: granted 50, spent 0, left 50\n")
+    assert "pdpmean: warning: budgets look wrong" in told.stderr
+
+
 def test_of_two_tiers_with_one_budget_neither_is_taken_for_the_other(run: Run, ledger: Path) -> None:
     words = ("import", "people.db", "people.csv", "--person", "id", "--budget", "tier")
     run("ledger", *words, "--tiers", "strict=0.2,standard=0.2,open=2")

@@ -220,6 +220,15 @@ def test_no_budget_above_the_largest_is_named(run: Run, people: Path) -> None:
     assert capped.splitlines()[0] == exact.splitlines()[0]
 
 
+def test_a_plan_for_percent_is_made_with_a_warning(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "percent.csv"
+    path.write_text("eps\n" + "10\n50\n100\n" * 300)
+    found = run("plan", path, "--budget", "eps", "--json")
+    assert found.exit_code == 0
+    assert json.loads(found.stdout)["total_budget"] == 48_000
+    assert "pdpmean: warning: budgets look wrong: 900 of 900 are above 5." in found.stderr
+
+
 def test_a_plan_takes_the_column_of_values_and_does_not_read_it(run: Run, people: Path) -> None:
     words = ("plan", people, "--budget", "epsilon", "--json")
     assert run(*words, "--value", "no such column").stdout == run(*words).stdout

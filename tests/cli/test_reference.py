@@ -34,3 +34,8 @@ def test_help_has_an_example(run: Run, name: str) -> None:
     found = run(*name.split(), "--help")
     assert found.exit_code == 0
     assert f"Example: pdpmean {name} " in found.stdout.replace("\n", " ")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_breaks_lines_only_where_they_are_full(name: str) -> None:
+    assert all("\n" not in paragraph for paragraph in COMMANDS[name].help.split("\n\n"))

@@ -94,8 +94,48 @@ def test_every_answer_says_what_it_cost_and_who_has_budget_left(ledger: Ledger) 
     assert "Cost: 3 per person; 0 of the 2,000 people in the ledger have budget left" in str(again)
 
 
+def test_an_answer_about_those_who_have_budget_left_says_so(ledger: Ledger) -> None:
+    ledger.grant("p0", 0)
+    assert ask(ledger, TABLE[1200:]).warnings == ()
+    found = ask(ledger)
+    assert found.warnings[0] == (
+        "800 of 1,999 people had nothing left of their budgets: this is the mean of the other 60 %"
+    )
+    assert found.warnings[0] in " ".join(str(found).split())
+    assert found.to_dict()["warnings"] == list(found.warnings)
+    with pytest.raises(InsufficientBudgetError, match="nobody in the data has budget left"):
+        ask(ledger)
+
+
+def test_a_rest_that_is_due_to_rounding_is_nothing_left(ledger: Ledger) -> None:
+    ledger.grant_all((person, "0.3") for person in IDS)
+    for _ in range(3):
+        ask(ledger, TABLE[:1500], share=Fraction(1, 3), bounds=(0, 100))
+    found = ask(ledger, share=0.9, bounds=(0, 100), weighting="budgets")
+    (text,) = [text for text in found.warnings if "left" in text]
+    assert text == "1,500 of 2,000 people had nothing left of their budgets: this is the mean of the other 25 %"
+
+
+@pytest.mark.parametrize(
+    ("options", "number"), [({"share": 0.6}, 1000), ({"spend": 0.6}, 500), ({"spend": 0.4}, 0), ({}, 0)]
+)
+def test_an_answer_says_who_had_less_left_than_was_asked_for(
+    ledger: Ledger, options: dict[str, Any], number: int
+) -> None:
+    ask(ledger, TABLE[:1000], share=0.5)
+    texts = [text for text in ask(ledger, **options).warnings if "left" in text]
+    assert texts == [f"{number:,} of 2,000 people had less left than was asked for, and took part with that"] * (
+        number > 0
+    )
+
+
 def test_who_has_budget_left_is_not_told_where_that_is_private(ledger: Ledger) -> None:
     assert str(ask(ledger, **UNBOUNDED).promise.spending) == "0.25 to 2 per person"
+
+
+def test_nor_is_who_had_nothing_left(ledger: Ledger) -> None:
+    ask(ledger, TABLE[1000:], **UNBOUNDED)
+    assert not any("left" in text for text in ask(ledger, **UNBOUNDED).warnings)
 
 
 def test_a_ledger_that_cannot_be_read_costs_no_answer(ledger: Ledger) -> None:
@@ -165,7 +205,7 @@ def test_what_is_no_budget_reaches_no_database(where: str) -> None:
     budgets[:4] = [math.nan, -1.0, -math.inf, 1e300]
     with Ledger(where) as ledger:
         ledger.grant_all(zip(IDS, GRANTS.tolist(), strict=True))
-        with pytest.raises(InvalidInputError, match="column 'granted' must have budgets >= 0; record 0 has nan"):
+        with pytest.raises(InvalidInputError, match="column 'granted' must have budgets >= 0; record 0 is empty"):
             ask(ledger, TABLE.assign(granted=budgets), budget="granted")
         ask(ledger, TABLE.assign(granted=budgets), budget="granted", **UNBOUNDED)
         assert spent(ledger) == [0, 0, 0, 1]

@@ -271,6 +271,20 @@ BUGS = (
         caught_by=("tests/ledger/test_ledger.py::test_where_records_lay_is_not_kept[sqlite]",),
     ),
     Bug(
+        name="who has nothing left is told where that is private",
+        file="ledger/reservation.py",
+        text=" if request.people_are_public else None",
+        replacement="",
+        caught_by=(f"{LEDGER}test_nor_is_who_had_nothing_left",),
+    ),
+    Bug(
+        name="misspelt groups are looked for where groups are private",
+        file="sources/misspelt.py",
+        text=" or not options.model.budgets_are_public",
+        replacement="",
+        caught_by=("tests/sources/test_misspelt.py::test_otherwise_the_group_is_refused",),
+    ),
+    Bug(
         name="the ledger does not hear that something is drawn",
         file="estimate.py",
         text="        charge.will_draw()\n",

@@ -106,6 +106,14 @@ def test_without_a_type_entries_decide_nothing(name: str) -> None:
     assert same(estimated(frame, value="member", budget="epsilon", bounds=(0, 1)), ENTRIES)
 
 
+def test_csv_has_no_type_but_its_entries_are_yes_and_no(tmp_path: Path) -> None:
+    TABLE.to_pandas().to_csv(tmp_path / "people.csv", index=False)
+    columns: dict[str, Any] = {"value": "member", "budget": "epsilon"}
+    assert same(estimated(tmp_path / "people.csv", **columns, bounds=(0, 1)), ENTRIES)
+    with pytest.raises(InsufficientBudgetError, match="is not enough for an answer"):
+        estimated(tmp_path / "people.csv", **columns, share=0.5)
+
+
 def test_files_must_all_have_the_type(tmp_path: Path) -> None:
     pq.write_table(TABLE, tmp_path / "a.parquet")
     pq.write_table(TABLE.set_column(0, "member", TABLE["member"].cast(pa.int64())), tmp_path / "b.parquet")

@@ -136,6 +136,14 @@ def test_groups_and_tiers_are_names_in_csv() -> None:
     assert batch.groups.tolist() == [1, 0]
 
 
+def test_true_and_false_are_1_and_0_among_values_only() -> None:
+    """Entry by entry, as pandas and R write them, whatever stands beside them."""
+    entries = ["True", "FALSE", " true ", "false", "0.5", "", "NA", "yes", "tRUE", "T"]
+    batch = read("income,epsilon\n" + "".join(f"{entry},1\n" for entry in entries))
+    assert_columns(batch, [1, 0, 1, 0, 0.5, *[math.nan] * 5], [1] * 10)
+    assert_columns(read("income,epsilon\nTrue,True\n"), [1], [math.nan])
+
+
 NASTY = [
     "", " ", "secret", "NA", "1_000", "12:30", "2020-01-01", "true", "0x1F", "1e999", "-1e999", "nan", "inf", "1,5e3",
     '"', '""', "'", "\\", "\x00", "\u2028", "é", "9" * 400, "1" + "0" * 5000, "#", "=1+1", "1;2",

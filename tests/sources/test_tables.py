@@ -94,6 +94,14 @@ def test_an_unknown_tier_is_refused_only_if_tiers_are_public(name: str | None) -
     assert str(error) == f"the column of budgets holds the tier '{name}', which tiers does not list: a"
 
 
+def test_whether_budgets_may_be_text_is_known_by_the_type() -> None:
+    frame = pd.DataFrame({"income": [1.0], "epsilon": [0.5]})
+    for kind in (float, object):
+        column = open_table(frame.astype({"epsilon": kind}), PLAIN).budget_column
+        assert column is not None
+        assert column.is_text == (kind is object)
+
+
 def test_tiers_that_the_column_cannot_have() -> None:
     error = refusal(TABLE, Layout("income", "epsilon", {"strict": 0.1}))
     assert str(error) == "tiers must be entries that column 'epsilon', of type double, can have; got 'strict'"

@@ -235,7 +235,7 @@ def run_command(release: Release) -> Result:
 
 def _words_for(release: Release) -> list[str]:
     low, high = release.budget_range
-    words = ["estimate people.csv --value income --budget epsilon --report page.html"]
+    words = ["estimate people.csv --value income --budget epsilon --report page.html --force"]
     words += [f"--model unbounded --budget-min {low} --budget-max {high}"]
     words += [f"--by region --groups {','.join(GROUPS)}"] if release.grouped else []
     words += [f"--{name} {_written(value)}" for name, value in {**BY_BUDGETS, **release.options}.items()]

@@ -9,7 +9,7 @@ Answers go to standard output; notes, warnings and errors go to standard error, 
    1    refused: the budgets are not enough for an answer
    2    wrong use: an option, a file, a column
    3    no answer: the released numbers contradict the assumptions
-   4    a warning, which --strict treats as an error; budgets that ledger import finds wrong
+   4    a warning, which --strict treats as an error; budgets that look wrong, without --force
    5    the ledger cannot be used, or has not recorded a release
   70    an internal error of this program
  130    interrupted
@@ -29,7 +29,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -71,7 +71,8 @@ _OPTIONS = {
     r"^bounds must be at most": "--bounds must be at most",
     r"bounds=\(low, high\)": "--bounds LOW HIGH",
     r"bounds=\(low, None\)": "--bounds LOW none",
-    r"tiers=\{name: budget\}": "--tiers NAME=BUDGET,...",
+    r"tiers=\{name: budget\}": "--tiers NAME=BUDGET",
+    r"tiers=\{\.\.\., '': 0\}": "--tiers ...,=0",
     r"\b(shape|model|value|budget|person|rows|equals)='([^']*)'": r"--\1 \2",
     r"\bclip_half_width\b": "--clip-half-width",
     r"\b(center|scale|max)_(share|failure|ratio)\b": r"--\1-\2",
@@ -99,7 +100,10 @@ _NO_NUMBER = re.compile(r"Input should be a valid (number|integer), unable to pa
 
 
 class Command(TyperCommand):
-    """A single command, whose help shows flags without a value."""
+    """A single command, whose help shows flags without a value, and paragraphs without the docstring's line breaks."""
+
+    def __init__(self, name: str | None, *, help: str | None = None, **settings: Any) -> None:  # noqa: A002
+        super().__init__(name, help=help and re.sub(r"(?<!\n)\n(?!\n)", " ", help), **settings)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The options of the command, including ``--help``."""
@@ -152,17 +156,20 @@ def warn(text: str) -> None:
 
 
 @contextmanager
-def printed_warnings(*, strict: bool, hint: str = " --strict stops before anything is spent") -> Iterator[None]:
-    """A context in which warnings about unlikely budgets are printed with a hint or, if `strict`, raised as errors.
+def printed_warnings(unlikely_budgets: Literal["error", "always", "ignore"]) -> Iterator[None]:
+    """A context in which a warning about unlikely budgets ends the command, is printed, or is ignored.
 
     All other Python warnings are silenced, since they may quote data. Warnings about the population are part of the
     result, and are printed with it.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        warnings.simplefilter("error" if strict else "always", BudgetWarning)
-        warnings.showwarning = lambda message, *_, **__: note(f"warning: {message}{hint}")
-        yield
+        warnings.simplefilter(unlikely_budgets, BudgetWarning)
+        warnings.showwarning = lambda message, *_, **__: note(f"warning: {message}")
+        try:
+            yield
+        except BudgetWarning as warning:
+            raise BudgetWarning(f"{warning} If they are right, pass --force.") from None
 
 
 def _line(text: str) -> str:

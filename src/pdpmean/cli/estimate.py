@@ -54,6 +54,7 @@ def estimate(
     report: given.Report = None,
     overwrite: given.Overwrite = False,
     strict: given.Strict = False,
+    force: given.Force = False,
     quiet: given.Quiet = False,
     debug: given.Debug = False,  # noqa: ARG001  read by Commands.main
 ) -> None:
@@ -87,7 +88,7 @@ def estimate(
             progress(quiet=quiet, counts=options["model"] == "bounded") as hook,
             _shown_if_not_recorded(level, json, csv),
         ):
-            result = _estimate(files, options, seed, hook, strict=strict)
+            result = _estimate(files, options, seed, hook, force=force)
         _show(result, level, json=json, csv=csv)  # before the report, which may fail: the answer is paid for
         if not ledger and not quiet and result.private and is_terminal():
             note("this cost is not recorded; to record it, use --ledger people.db --person COLUMN --purpose TEXT")
@@ -158,12 +159,12 @@ def _budgets(column: str | None, for_all: float | None, *, in_ledger: bool) -> d
 
 
 def _estimate(
-    files: list[str], options: dict[str, Any], seed: int | None, hook: Hook | None, *, strict: bool
+    files: list[str], options: dict[str, Any], seed: int | None, hook: Hook | None, *, force: bool
 ) -> MeanEstimate | GroupedEstimate:
     from pdpmean import Randomness, estimate_mean
 
     randomness = None if seed is None else Randomness.seeded(seed)
-    with printed_warnings(strict=strict):
+    with printed_warnings("ignore" if force else "error"):  # the result has the warning as well
         result: MeanEstimate | GroupedEstimate = estimate_mean(files, **options, randomness=randomness, progress=hook)
     return result
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,7 +14,6 @@ from pdpmean.cli.console import REFUSED, Command, Group, printed_warnings
 from pdpmean.cli.output import as_json
 from pdpmean.cli.tiers import read_tiers, tier_budgets
 from pdpmean.core.text import as_facts, as_table, without_password
-from pdpmean.errors import BudgetWarning
 
 if TYPE_CHECKING:
     from pdpmean import Ledger
@@ -81,19 +79,10 @@ def import_people(
     Example: pdpmean ledger import people.db people.csv --person id --budget epsilon
     """
     budgets = tier_budgets(read_tiers(tiers))
-    with open_ledger(db) as ledger, printed_warnings(strict=not force, hint=""), _forced_if_right():
+    with open_ledger(db) as ledger, printed_warnings("always" if force else "error"):
         imported = ledger.import_rows(_rows(files, person, budget, budgets), note=note)
     withdrawn = f"; {imported.withdrawn:,} have withdrawn and remain so" if imported.withdrawn else ""
     typer.echo(f"{imported.added:,} people added, {imported.changed:,} changed{withdrawn}")
-
-
-@contextmanager
-def _forced_if_right() -> Iterator[None]:
-    """A context in which a warning that is raised says how to import the budgets nevertheless."""
-    try:
-        yield
-    except BudgetWarning as warning:
-        raise BudgetWarning(f"{warning} If they are right, pass --force.") from None
 
 
 def _rows(files: list[str], person: str, budget: str, tiers: dict[str, float] | None) -> Iterator[tuple[Any, ...]]:
@@ -122,15 +111,18 @@ def _rows(files: list[str], person: str, budget: str, tiers: dict[str, float] | 
 def grant(
     db: Db,
     person: Person,
-    budget: Annotated[str, typer.Argument(metavar="BUDGET", help="The total budget they grant, in nats, or inf.")],
+    budget: Annotated[
+        str, typer.Argument(metavar="BUDGET", help=f"The total budget they grant, or inf. {given.NATS_HINT}")
+    ],
     tier: Annotated[str | None, typer.Option("--tier", help="The tier they chose.", metavar="NAME")] = None,
     note: Note = None,
+    force: Annotated[bool, typer.Option("--force", help="Record the budget even if it looks wrong.")] = False,
 ) -> None:
-    """Record what a person grants from now on.
+    """Record what a person grants from now on. A budget that looks wrong, as in percent, is not recorded.
 
     Example: pdpmean ledger grant people.db 4711 0.5
     """
-    with open_ledger(db) as ledger:
+    with open_ledger(db) as ledger, printed_warnings("always" if force else "error"):
         ledger.grant(person, budget, tier=tier, note=note)
         typer.echo(f"{person}: {ledger.balance(person)}")
 

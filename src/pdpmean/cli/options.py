@@ -29,6 +29,7 @@ PLAN = "Override the plan"
 OUTPUT = "Output"
 LEDGER = "Ledger"
 
+NATS_HINT = "Budgets and costs are in nats: a cost of c changes how likely a result is by at most a factor exp(c)."
 BOUNDS_HINT = "--bounds takes two numbers, with a blank between them: --bounds 0 100, or --bounds 0 none"
 
 
@@ -123,7 +124,12 @@ Analyst = Annotated[
 ]
 Spend = Annotated[
     str | None,
-    _option("--spend", "With a ledger, the most the release may cost anybody, instead of --share.", LEDGER, "NATS"),
+    _option(
+        "--spend",
+        f"With a ledger, the most the release may cost anybody, instead of --share. {NATS_HINT}",
+        LEDGER,
+        "NATS",
+    ),
 ]
 
 By = Annotated[str | None, _option("--by", "The column of groups: one mean for each of --groups.", GROUPS, "COLUMN")]
@@ -150,6 +156,7 @@ BudgetMax = Annotated[
     _option("--budget-max", "Unbounded: the public upper end of all budgets. Default: the largest of --tiers.", MODEL),
 ]
 Share = Annotated[float, _option("--share", "Use only this fraction of every budget.", MODEL)]
+Force = Annotated[bool, _option("--force", "Estimate even if budgets look wrong, as in percent.", MODEL)]
 Seed = Annotated[int | None, _option("--seed", "Repeatable noise, for simulations: NOT PRIVATE.", MODEL)]
 
 Shape = Annotated[

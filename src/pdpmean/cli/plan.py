@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from pdpmean.cli import options as given
+from pdpmean.cli.console import printed_warnings
 from pdpmean.cli.output import as_json, optional_file
 from pdpmean.cli.progress import progress
 from pdpmean.cli.tiers import Tier, people_of, read_groups, read_tiers, tier_budgets
@@ -55,7 +56,7 @@ def plan(
     listed = read_tiers(tiers)
     options = {"equals": equals, "person": person, "rows": rows, **read_groups(by, groups), **planning(tiers=listed)}
     _check_plot(plot, options)
-    with optional_file(plot, FIGURE_SUFFIXES) as figure:
+    with optional_file(plot, FIGURE_SUFFIXES) as figure, printed_warnings("always"):
         made: Plan | GroupedPlan
         if ledger or spend:
             made = _plan_from_ledger(files, ledger, options | {"spend": spend, "budget": budget})

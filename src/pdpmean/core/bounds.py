@@ -96,9 +96,10 @@ def check_bounds(bounds: GivenBounds | None) -> Bounds:
     except (OverflowError, TypeError, ValueError):
         found = Bounds(math.nan, math.nan)
     if not found.low < found.high:
+        hint = f"; did you mean ({high!r}, {low!r})?" if found.low > found.high else ""
         raise InvalidInputError(
             "bounds must be numbers (low, high) with low < high, and None for an end that is not known; "
-            f"got {bounds!r}",
+            f"got {bounds!r}{hint}",
             name="bounds",
             value=bounds,
         )

@@ -92,8 +92,10 @@ def _wrong_budget(record: int | None, budget: float, column: BudgetColumn | None
         where, note = f"row {record + 1} below the header", ""
     else:
         where, note = f"record {record}", " (the first record is 0)"
-    fault = "is empty" if entry == "" else f"has {_in_words(budget, entry)}"
-    hint = _hint_on_entry(entry) if math.isnan(budget) else ""
+    is_text = column is not None and column.is_text
+    is_empty = entry == "" or (math.isnan(budget) and not is_text)
+    fault = "is empty" if is_empty else f"has {_in_words(budget, entry)}"
+    hint = _hint_on_entry(entry) if math.isnan(budget) and not is_empty else ""
     return InvalidInputError(
         f"{what} >= 0; {where} {fault}{note}. Use 0 to leave a record out{hint}",
         name="budgets",
@@ -128,7 +130,7 @@ class BudgetColumn(NamedTuple):
     text_of: Callable[[int], str | None] | None = None
     """Reads the entry of a record, where entries are text and public."""
     is_text: bool = False
-    """Whether entries are text, as in a CSV file, so that some may be no numbers."""
+    """Whether entries may be text, as in a CSV file, so that some may be no numbers."""
 
     def entry(self, record: int) -> str | None:
         """The entry of a record, without spaces around it; None if entries are not text."""
@@ -165,7 +167,7 @@ def check_budget_range(budget_range: tuple[float, float]) -> tuple[float, float]
 def _unknown_tier(name: str, known: Iterable[str]) -> InvalidInputError:
     """The error for a record whose tier, which is public, is not listed."""
     listed = list(known)
-    hint = did_you_mean(name, listed)
+    hint = did_you_mean(name, listed) if name else "; to leave people without a tier out, pass tiers={..., '': 0}"
     similar = closest(name, listed)
     if similar is not None and similar.casefold() == name.casefold():
         hint = f"; upper and lower case differ: in tiers, write {name!r} instead of {similar!r}"

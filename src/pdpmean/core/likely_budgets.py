@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,20 +23,21 @@ _QUESTION_OF_GRANTS = "Is this what people grant?"
 _QUESTION_OF_COLUMN = "Are these ids, or values?"
 
 
-def warning_of_budgets(model: Model, allowances: Floats, counts: Counts) -> str | None:
-    """A warning if public budgets, given by their allowances and counts, do not look like budgets; otherwise None.
+def warning_of_budgets(model: Model, groups: Sequence[tuple[Floats, Counts | Floats]]) -> str | None:
+    """A warning if public budgets do not look like budgets; otherwise None.
 
-    If budgets are private, only their public range is checked.
+    Each group has its allowances, and how many people hold each of them. If budgets are private, only their public
+    range is checked.
     """
     if not model.budgets_are_public:
         low, high = model.public_range
         what = f"budget_range {low:g} to {high:g} reaches above {_LARGE_BUDGET}"
         return None if high <= _LARGE_BUDGET else _too_large(what, high, _LARGE_BUDGET)
-    budgets = allowances * model.budget_per_allowance
-    finite = np.isfinite(budgets)
-    granted = budgets[finite & (budgets > 0)]
-    large = int(counts[finite & (budgets > _LARGE_BUDGET)].sum())
-    varied = int((granted > 1).sum())
+    budgets = np.concatenate([allowances for allowances, _ in groups]) * model.budget_per_allowance
+    counts = np.concatenate([people for _, people in groups])
+    granted = budgets[np.isfinite(budgets) & (counts > 0)]
+    large = int(counts[np.isfinite(budgets) & (budgets > _LARGE_BUDGET)].sum())
+    varied = np.unique(granted[granted > 1]).size
     largest = float(granted.max(initial=0))
     warning = warning_of_counts(large, int(counts.sum()), whole_numbers=0, largest=largest, limit=_LARGE_BUDGET)
     if warning is None and varied > _MOST_DISTINCT:

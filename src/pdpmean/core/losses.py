@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from pdpmean.core.text import short
+
 __all__ = ["Loss", "guesses_right", "losses_of", "what_losses_mean"]
 
 _MOST_ROWS = 12  # in a table of losses
@@ -32,7 +34,7 @@ class Loss:
     def budget(self) -> str:
         """The budget or the range of budgets, as text."""
         low, high = self.budgets
-        return f"{low:.6g}" if low == high else f"{low:.3g} to {high:.3g}"
+        return short(low, 6) if low == high else f"{short(low)} to {short(high)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON; None stands for infinity, which JSON lacks."""

@@ -41,7 +41,7 @@ def short(number: float, digits: int = 3) -> str:
 
 def budget_in_words(budget: float) -> str:
     """The budget with the fewest digits that are within the error of a cell."""
-    texts = (f"{budget:.{digits}g}" for digits in (1, 2, 3, 17))
+    texts = (short(budget, digits) for digits in (1, 2, 3, 17))
     return next(text for text in texts if math.isinf(budget) or abs(float(text) - budget) <= _CELL * budget)
 
 

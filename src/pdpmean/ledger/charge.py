@@ -95,6 +95,12 @@ class Charge:
         return None if self._reservation is None else self._reservation.number
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know about the answer if people had too little left, as far as that is public."""
+        shortage = None if self._reservation is None else self._reservation.shortage
+        return () if shortage is None else shortage.in_words
+
+    @property
     def distinct_budgets(self) -> Floats:
         """The distinct reserved budgets in ascending order, in nats; empty without a ledger."""
         return np.unique([] if self._reservation is None else self._reservation.budgets)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ __all__ = ["TABLES", "export"]
 
 _SUFFIXES = (".csv", ".parquet")
 TABLES = ("people", "releases", "costs")
+_FEW_DIGITS = 6  # digits of an amount that somebody chose
 _ROWS_AT_ONCE = 2**16  # rows per row group of a Parquet file, which bounds the memory that writing takes
 
 Rows = Iterator[dict[str, Any]]
@@ -39,7 +41,18 @@ def export(transaction: Transaction, path: Path, table: str) -> None:
 
 def _amount(name: str, amount: Amount) -> dict[str, Any]:
     """The two fields of an amount, in nats and in units."""
-    return {name: float(amount), f"{name}_units": None if amount.infinite else str(amount.units)}
+    return {name: _in_nats(amount), f"{name}_units": None if amount.infinite else str(amount.units)}
+
+
+@lru_cache(maxsize=1024)  # most people choose one of a few tiers
+def _in_nats(amount: Amount) -> float:
+    """The amount in nats, with few digits if it can be imported again from these: a grant of 0.1 is 0.1, for example.
+
+    An import rounds down, so that nobody grants more by it than before.
+    """
+    texts = (f"{float(amount):.{digits}g}" for digits in range(1, _FEW_DIGITS + 1))
+    same = (text for text in texts if Amount.rounded_down(text) == amount == Amount.rounded_down(float(text)))
+    return float(next(same, amount))
 
 
 def _people(transaction: Transaction) -> Rows:

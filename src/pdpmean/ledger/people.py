@@ -143,6 +143,7 @@ def change_grant(store: Store, grant: Grant, note: str | None = None, *, withdra
     with store.writing() as transaction:
         since = moment(transaction, store)
         _load(transaction, store, [(0, grant.id, grant.tier, *grant.budget.columns, int(withdrawn))])
+        _warn_of_grants(transaction, stacklevel=4)
         _apply(transaction, note, since)
         written = transaction.rows(f"{_GRANTS_NOW} WHERE people.since = ? AND id = ?", since, grant.id)
         about = {"person": grant.id, "units": _units(grant.budget), "tier": grant.tier, "note": note}
@@ -163,7 +164,7 @@ def import_grants(store: Store, rows: Iterable[Sequence[Any]], note: str | None 
     with store.writing() as transaction:
         since = moment(transaction, store)
         _load(transaction, store, ((*row, 0) for row in rows))
-        _warn_of_grants(transaction)
+        _warn_of_grants(transaction, stacklevel=5)
         withdrawn = transaction.change(_SKIP_WITHDRAWN)
         added, changed = _apply(transaction, note, since)
         total = transaction.row(f"SELECT COUNT(*), {queries.total('granted')} FROM balances")
@@ -175,13 +176,13 @@ def import_grants(store: Store, rows: Iterable[Sequence[Any]], note: str | None 
     return ImportCounts(added, changed, withdrawn)
 
 
-def _warn_of_grants(transaction: Transaction) -> None:
+def _warn_of_grants(transaction: Transaction, *, stacklevel: int) -> None:
     """Warn, before the transaction commits, if the grants do not look like budgets."""
     counts = transaction.row(_COUNT_UNLIKELY)
     assert counts is not None
     large, whole_numbers, others, people, largest = counts
     if text := warning_of_counts(large, people, 0 if others else whole_numbers, largest):
-        warnings.warn(text, BudgetWarning, stacklevel=5)
+        warnings.warn(text, BudgetWarning, stacklevel=stacklevel)
 
 
 def _hash_of_grants(rows: Iterable[Row]) -> str:

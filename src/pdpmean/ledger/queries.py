@@ -32,6 +32,7 @@ __all__ = [
     "added",
     "columns",
     "count_by_cost",
+    "count_short",
     "keep_part",
     "take",
     "total",
@@ -168,6 +169,26 @@ def count_by_cost(share: Fraction, most: Amount, least: Amount) -> str:
     people = f"SELECT person AS place, person, {_LEFT}, {_shared(share, _GRANTED)} FROM balances"
     cost = columns("cost")
     return f"SELECT {cost}, COUNT(*) FROM ({_costs(people, most, least)}) AS taken GROUP BY {cost} ORDER BY {cost}"
+
+
+_NEXT_TO_NOTHING = 2**20  # units, about a millionth of a nat: a rest that is due to rounding
+
+
+def count_short(share: Fraction, most: Amount, *, budgets_in_data: bool) -> str:
+    """Of the people in the table `asked` who grant something: how many there are, and how many have too little left.
+
+    Namely nothing; or something, but less than the share, capped at `most`.
+    """
+    shared = _shared(share, _IN_DATA if budgets_in_data else _GRANTED)
+    people = f"SELECT {_LEFT}, {shared} {_ASKED_BALANCES} WHERE ({columns('granted')}) > (0, 0, 0)"
+    nothing = f"({columns('left')}) < (0, 0, {_NEXT_TO_NOTHING})"
+    less = f"({columns('left')}) < ({columns('shared')})"
+    if not most.infinite:
+        less += f" AND ({columns('left')}) < ({', '.join(map(str, most.columns))})"
+    return (
+        f"SELECT COUNT(*), COUNT(CASE WHEN {nothing} THEN 1 END), COUNT(CASE WHEN {less} AND NOT {nothing} THEN 1 END) "
+        f"FROM ({people} {_NO_LIMIT}) AS asking WHERE ({columns('shared')}) > (0, 0, 0)"
+    )
 
 
 # In the unbounded model an error must not reveal that somebody has two records, so such people are left out.

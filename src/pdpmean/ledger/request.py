@@ -46,6 +46,11 @@ class Request:
     """What else the log records: the data set, the options, the versions of the software."""
 
     @property
+    def asks_for_all(self) -> bool:
+        """Whether the release may cost everybody all that they have left."""
+        return self.share == 1 and self.most.infinite and not self.budgets_in_data
+
+    @property
     def limits(self) -> tuple[Fraction, Amount, Amount]:
         """`share`, `most` and `least`: the arguments of the queries that compute costs."""
         return self.share, self.most, self.least

@@ -11,11 +11,12 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pdpmean.core.text import short
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError, LedgerError
 from pdpmean.ledger import queries
@@ -50,6 +51,31 @@ _LAST_RELEASE = (
 )
 
 
+class Shortage(NamedTuple):
+    """How many people could not spend what the release asked of them. It exists so that the answer can say so."""
+
+    people: int
+    """The number of people in the data who grant something."""
+    nothing_left: int = 0
+    less_left: int = 0
+    """How many had less left than the share that was asked for, and took part with that."""
+
+    @property
+    def in_words(self) -> tuple[str, ...]:
+        """A sentence for each kind of shortage."""
+        texts = []
+        if self.nothing_left:
+            others = short(100 * (1 - self.nothing_left / self.people))
+            nothing = f"{self._of_all(self.nothing_left)} nothing left of their budgets"
+            texts.append(f"{nothing}: this is the mean of the other {others} %")
+        if self.less_left:
+            texts.append(f"{self._of_all(self.less_left)} less left than was asked for, and took part with that")
+        return tuple(texts)
+
+    def _of_all(self, some: int) -> str:
+        return f"{some:,} of {self.people:,} people had"
+
+
 @dataclass(frozen=True)
 class Reservation:
     """A reserved release, which is to be committed or cancelled. The estimate uses its budgets."""
@@ -61,6 +87,8 @@ class Reservation:
     """What each record of the data costs its person, in nats and in order: the budget to estimate with."""
     people: NDArray[np.int64]
     """The ledger's number of each record's person, in order; 0 for a record that takes no part."""
+    shortage: Shortage | None = None
+    """How many people had too little left; None where balances are private."""
 
     def commit(
         self, details: Mapping[str, Any], part: Fraction = Fraction(1), spared: NDArray[np.bool_] | None = None
@@ -100,12 +128,22 @@ def reserve(store: Store, people: Iterable[PeopleAsked], request: Request) -> Re
         if cost.people < records:
             transaction.change(queries.FORGET_NOTHING, number)
         transaction.change(queries.FORGET_PLACES, number)
+        shortage = _shortage(transaction, request) if request.people_are_public else None
         if cost.people > _MANY_PEOPLE:
             transaction.expect_many()
         transaction.charge(number)
         about = {"purpose": request.purpose, "analyst": request.analyst, **request.details}
         append(transaction, store, "reserved", {**about, **cost.content}, number)
-    return Reservation(store, number, budgets, numbers)
+    return Reservation(store, number, budgets, numbers, shortage)
+
+
+def _shortage(transaction: Transaction, request: Request) -> Shortage:
+    """How many of the people asked have too little left. Whoever asks for everything takes what there is."""
+    sql = queries.count_short(request.share, request.most, budgets_in_data=request.budgets_in_data)
+    row = transaction.row(sql)
+    assert row is not None
+    people, nothing_left, less_left = (int(count) for count in row)
+    return Shortage(people, nothing_left, 0 if request.asks_for_all else less_left)
 
 
 def check_model(transaction: Transaction, *, public: bool) -> int:

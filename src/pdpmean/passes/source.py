@@ -26,7 +26,10 @@ from pdpmean.randomness import Randomness
 if TYPE_CHECKING:
     from pdpmean.passes.reserve import Reserve
 
-__all__ = ["BatchSource", "Result", "Source", "Work"]
+__all__ = ["SEARCHED", "BatchSource", "Result", "Source", "Work"]
+
+SEARCHED = 2**18
+"""The number of records, or somewhat more, in which `group_entries` looks."""
 
 Result = TypeVar("Result")
 
@@ -64,6 +67,10 @@ class Source(ABC):
     @abstractmethod
     def groups_of_people(self) -> Iterator[NDArray[np.int32]]:
         """The group of each record, in the order of `people`; one beyond the last for any other group."""
+
+    def group_entries(self) -> set[str]:
+        """The distinct entries in the column of groups, of the first records; empty if they are not at hand."""
+        return set()
 
     @abstractmethod
     def charged(self, budgets: Floats) -> Source:
@@ -222,6 +229,10 @@ class ChargedSource(BatchSource):
         for ids, _ in self._records.people():
             yield ids, self._budgets[start : start + len(ids)]
             start += len(ids)
+
+    def group_entries(self) -> set[str]:
+        """Those of the other source."""
+        return self._records.group_entries()
 
     def prepare_sample(self, randomness: Randomness) -> None:
         """Let the other source prepare, and take over its reserve, since the census is taken here."""

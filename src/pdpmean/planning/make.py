@@ -19,6 +19,7 @@ from pdpmean.core.model import Model
 from pdpmean.core.options import Options
 from pdpmean.core.profile import Profile
 from pdpmean.core.quiet import quietly
+from pdpmean.core.text import short
 from pdpmean.core.whose import Whose
 from pdpmean.errors import InsufficientBudgetError, InvalidInputError
 from pdpmean.planning.any_shape import AnyShapePlanner
@@ -43,8 +44,8 @@ _MOST_LEVELS_OF_ALL_GROUPS = 4096
 _LEAST_LEVELS = 3  # levels that each group may have, however many groups there are
 # Kinds of bounds that a refusal suggests, in its words, each with an example to plan with: any of the kind will do.
 _BOUNDS_TO_SUGGEST = {
-    "one, bounds=(low, None)": Bounds(low=0.0),
-    "two narrow ones, bounds=(low, high)": Bounds(0.0, 1.0),
+    "one bound (bounds=(low, None))": Bounds(low=0.0),
+    "two narrow bounds (bounds=(low, high))": Bounds(0.0, 1.0),
 }
 _MUCH_LESS = 0.8  # bounds are suggested if they lower the needed total below this part of it
 _LEAST_SAMPLE = 500  # records that `locate` may look at in each group, however many groups there are
@@ -168,7 +169,8 @@ def _refusal(plan: Plan, options: Options, needed: NeededTotals) -> Insufficient
     chance = plan.failure_probability(options.choices.max_ratio)
     allowed = options.choices.max_failure
     reason = (
-        f"finding where the values lie may fail in {100 * chance:.3g} % of runs, and {100 * allowed:.3g} % is the limit"
+        f"in {short(100 * chance)} of 100 runs it would not show where the values lie, and at most "
+        f"{short(100 * allowed)} are accepted"
         if chance > allowed
         else f"it is {PLANNERS[options.shape].too_little}"
     )
@@ -193,19 +195,18 @@ def _what_helps(plan: Plan, options: Options, needed: float) -> str:
 
 
 def _what_bounds_help(plan: Plan, needed: NeededTotals) -> str:
-    """The sentence on what would be enough if bounds were known; empty if they would not help."""
-    texts = [
-        f"{_amount_and_people(plan, less)} with {words}"
+    """The sentences on what would be enough if bounds were publicly known; empty if they would not help."""
+    return "".join(
+        f". With {words}, {_amount_and_people(plan, less)}"
         for words, less in needed.with_bounds.items()
         if less < math.inf
-    ]
-    return f". If bounds are publicly known, less is enough: {'; '.join(texts)}" if texts else ""
+    )
 
 
 def _amount_and_people(plan: Plan, needed: float) -> str:
     if needed <= plan.total:
-        return "this budget"
-    return f"about {_amount(needed)} ({_people(_people_for(needed, plan))} people)"
+        return "this budget is enough"
+    return f"about {_amount(needed)} would be enough ({_people(_people_for(needed, plan))} people)"
 
 
 def _people_for(needed: float, plan: Plan) -> float:

@@ -21,7 +21,7 @@ LEVEL_HEAD = ("group", "budget", "mean +- error (std)", "share of people")  # ov
 
 _NAMED = 5  # the number of groups that a warning names before it says "and 7 more"
 _NO_RECORDS = "there are no records"  # how a refusal begins if a group has none; see `planning/make.py`
-_SPELLING = "Is the name of the group spelled as in the data? Upper and lower case differ"
+_SPELLING = "Is the name of the group spelled as in the data? Case matters"
 
 
 @dataclass(frozen=True, repr=False)

@@ -43,7 +43,7 @@ class LevelMean(NamedTuple):
     @property
     def in_words(self) -> str:
         """The budgets of the level, such as "0.1" or "0.1 to 0.5"."""
-        ends = [f"{end:.2g}" for end in (self.lowest, self.highest)]
+        ends = [short(end, 2) for end in (self.lowest, self.highest)]
         return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
     def to_dict(self) -> dict[str, float | None]:
@@ -80,7 +80,7 @@ class MeanEstimate:
     weighting: WhoCounts
     """Who counts how much: "everyone" the same, in proportion to "budgets", or "pooled", between the two."""
     warnings: tuple[str, ...]
-    """What to know about the answer, as far as the released numbers show."""
+    """What to know about the answer, as far as released and public numbers show."""
     question: Question = NAMELESS
     """What was asked for: the name of the column, and the entry whose share is estimated."""
     missing: float | None = None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch
-from pdpmean.passes.source import BatchSource
+from pdpmean.passes.source import SEARCHED, BatchSource
+from pdpmean.sources.labels import text_or_missing
 
 __all__ = ["ArraySource"]
 
@@ -25,6 +27,9 @@ class ArraySource(BatchSource):
     `codes` are the positions of the records' groups in the list of groups, and `people` their ids. `public` says
     whether participation is.
     """
+
+    by: Iterable[Any] = ()
+    """The column of groups itself, to look for misspelt groups."""
 
     def __init__(
         self,
@@ -50,6 +55,13 @@ class ArraySource(BatchSource):
             part = slice(start, start + _BATCH)
             codes = None if self._codes is None else self._codes[part]
             yield Batch(self._values[part], self._budgets[part], codes)
+
+    def group_entries(self) -> set[str]:
+        """The distinct entries in the column of groups, of the first records."""
+        with suppress(Exception):  # the column may be any object, whose own code makes the entries
+            texts = map(text_or_missing, islice(self.by, SEARCHED))
+            return {text for text in texts if text is not None}
+        return set()
 
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
         """The ids of the records, and their budgets."""

@@ -21,6 +21,8 @@ from pdpmean.errors import InvalidInputError
 
 __all__ = ["Places", "check_numeric", "equal_to", "holds_text_or_numbers", "is_text", "listed", "numbers"]
 
+_YES = pa.array(["True", "TRUE", "true"])
+_NO = pa.array(["False", "FALSE", "false"])
 _NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity|nan))$"
 # A table of positions is made for listed integers up to this size, within a range of at most this width.
 _FARTHEST = 2**62
@@ -66,14 +68,17 @@ def _is_decimal(kind: pa.DataType) -> bool:
     return bool(pa.types.is_decimal(kind) and abs(kind.scale) <= _DIGITS[kind.bit_width])
 
 
-def numbers(column: pa.Array) -> Floats:
-    """A column as doubles, without a copy if it holds doubles; missing entries and text that is no number are NaN."""
+def numbers(column: pa.Array, *, reads_yes_and_no: bool = False) -> Floats:
+    """A column as doubles, without a copy if it holds doubles; missing entries and text that is no number are NaN.
+
+    If `reads_yes_and_no`, the texts true and false are 1 and 0.
+    """
     if pa.types.is_dictionary(column.type):
         return _taken(numbers(column.dictionary), column.indices, math.nan)
     if pa.types.is_decimal(column.type):
         return _numbers_in_decimals(column)
     if pa.types.is_string(column.type):
-        return _numbers_in_text(column)
+        return _numbers_in_text(column, reads_yes_and_no=reads_yes_and_no)
     return _doubles(column)
 
 
@@ -115,13 +120,19 @@ def _numbers_in_decimals(column: pa.Array) -> Floats:
     return np.where(column.is_valid().to_numpy(zero_copy_only=False), words[::2] / float(10**kind.scale), math.nan)
 
 
-def _numbers_in_text(column: pa.Array) -> Floats:
+def _numbers_in_text(column: pa.Array, *, reads_yes_and_no: bool) -> Floats:
     """Text as doubles. The slow path gives an entry the same number as the fast one, whatever its neighbours are."""
     try:
         return _doubles(column)
     except pa.ArrowInvalid:
         trimmed = pc.utf8_trim_whitespace(column)
-        return _doubles(pc.if_else(pc.match_substring_regex(trimmed, _NUMBER), trimmed, None))
+        written = _with_digits(trimmed) if reads_yes_and_no else trimmed
+        return _doubles(pc.if_else(pc.match_substring_regex(written, _NUMBER), written, None))
+
+
+def _with_digits(column: pa.Array) -> pa.Array:
+    """The same text with 1 and 0 instead of true and false, as pandas, R and others write them."""
+    return pc.if_else(pc.is_in(column, _YES), "1", pc.if_else(pc.is_in(column, _NO), "0", column))
 
 
 def listed(labels: tuple[str, ...], kind: pa.DataType, role: str, name: str) -> pa.Array:

@@ -5,7 +5,7 @@ Files, tables in memory and Spark share it, so that columns are checked and conv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from pdpmean.core.text import did_you_mean
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError
 from pdpmean.passes.batch import Batch
+from pdpmean.passes.source import SEARCHED
 from pdpmean.sources.arrow_columns import Places, check_numeric, equal_to, listed, numbers
 from pdpmean.sources.people import ids_as_text, known_ids
 
@@ -99,15 +100,20 @@ class Layout:
         return self.value is not None and self.equals is None and pa.types.is_boolean(schema.field(self.value).type)
 
     def budget_column(
-        self, *, has_header: bool = False, text_of: Callable[[int], str | None] | None = None
+        self,
+        *,
+        has_header: bool = False,
+        is_text: bool = False,
+        text_of: Callable[[int], str | None] | None = None,
     ) -> BudgetColumn | None:
         """The column of budgets, for messages; None if everybody has the same budget.
 
-        `text_of` reads the entry of a record, where entries are text. It is passed on only if they are public.
+        `is_text` says whether entries may be text. `text_of` reads the entry of a record; it is passed on only if
+        budgets are public.
         """
         if not isinstance(self.budget, str):
             return None
-        return BudgetColumn(self.budget, has_header, text_of if self.public else None, text_of is not None)
+        return BudgetColumn(self.budget, has_header, text_of if self.public else None, is_text)
 
     def check_types(self, schema: pa.Schema) -> None:
         """Raise unless the type of every column fits its role."""
@@ -142,6 +148,18 @@ class Layout:
         ids = ids_as_text(records.column(self.person), self.person, taking_part, public=self.public)
         return ids, self._budgets(records)
 
+    def group_entries(self, parts: Iterable[pa.Array]) -> set[str]:
+        """The distinct entries in parts of the column of groups, as text, until enough records have been seen."""
+        texts: set[str] = set()
+        seen = 0
+        for part in parts:
+            entries = part.dictionary if pa.types.is_dictionary(part.type) else part.unique()
+            texts.update(str(entry) for entry in entries.to_pylist() if entry is not None)
+            seen += len(part)
+            if seen >= SEARCHED:
+                break
+        return texts
+
     def identified(self, records: pa.RecordBatch) -> tuple[pa.Array, Batch]:
         """The ids as text, null where a record names nobody, and the records."""
         assert self.person is not None
@@ -154,7 +172,9 @@ class Layout:
         return Batch(doubles, self._budgets(records), self._groups(records))
 
     def _values(self, column: pa.Array) -> Floats:
-        return numbers(column) if self.equals is None else equal_to(column, self._category(column.type))
+        if self.equals is not None:
+            return equal_to(column, self._category(column.type))
+        return numbers(column, reads_yes_and_no=True)
 
     def _category(self, kind: pa.DataType) -> pa.Scalar:
         """The entry that counts as 1, in the type of the column; raises if it cannot be an entry of that type."""

@@ -210,7 +210,8 @@ def budgets_of_tiers(column: Any, tiers: Mapping[Any, float], *, public: bool) -
 
     def name_of(record: int) -> str:
         entry = next(islice(column, record, None))
-        return text_of(entry) or type(entry).__name__
+        text = text_of(entry)
+        return type(entry).__name__ if text is None else text
 
     return budgets_by_tier(codes, known, name_of, public=public)
 

@@ -125,6 +125,7 @@ def _read_arrays(values: Any, budgets: Any, options: Options) -> Source:
     groups = None if options.groups is None else len(options.groups)
     source = ArraySource(numbers, granted, codes, groups, people, public=options.model.budgets_are_public)
     source.is_boolean = is_boolean
+    source.by = () if options.by is None else options.by
     return _merged(source, options) if options.rows else source
 
 

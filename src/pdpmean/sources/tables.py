@@ -47,13 +47,19 @@ class TableSource(BatchSource):
         self.groups = None if layout.groups is None else len(layout.groups)
         self.rows = table.num_rows
         self.columns = layout.types(table.schema)
-        self.budget_column = layout.budget_column()
+        self.budget_column = layout.budget_column(is_text=_holds_objects(data, layout.budget))
         self.is_boolean = layout.is_boolean(table.schema)
 
     def batches(self, *, values: bool = True) -> Iterator[Batch]:
         """Slices of the columns; doubles are not copied."""
         convert = partial(self._layout.batch, values=values)
         return in_threads(convert, self._table.to_batches(max_chunksize=_BATCH))
+
+    def group_entries(self) -> set[str]:
+        """The distinct entries in the column of groups, of the first records."""
+        assert self._layout.by is not None
+        column = self._table.select([self._layout.by])
+        return self._layout.group_entries(part.column(0) for part in column.to_batches(max_chunksize=_BATCH))
 
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
         """The ids of the records, and their budgets."""
@@ -80,6 +86,11 @@ def is_table(data: Any) -> bool:
 def _is_pandas(data: Any) -> bool:
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(data, pandas.DataFrame)
+
+
+def _holds_objects(data: Any, name: str | float) -> bool:
+    """Whether this is a pandas column of objects, any of which may be text."""
+    return _is_pandas(data) and isinstance(name, str) and data[name].dtype == np.dtype(object)
 
 
 def _as_table(data: Any, layout: Layout) -> pa.Table:

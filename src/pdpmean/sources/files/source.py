@@ -114,6 +114,7 @@ class FileSource(BatchSource):
         self.columns = layout.types(files[0].schema)
         self.budget_column = layout.budget_column(
             has_header=len(files) == 1 and files[0].has_header,
+            is_text=files[0].is_text,
             text_of=self._text_of_budget if files[0].is_text else None,
         )
         self.is_boolean = all(layout.is_boolean(file.schema) for file in files)
@@ -168,6 +169,13 @@ class FileSource(BatchSource):
                     return str(records.column(0)[record])
                 record -= records.num_rows
         return None
+
+    def group_entries(self) -> set[str]:
+        """The distinct entries in the column of groups, of the first records."""
+        assert self._layout.by is not None
+        return self._layout.group_entries(
+            records.column(0) for records in chain.from_iterable(self._streams([self._layout.by]))
+        )
 
     def people(self) -> Iterator[tuple[list[str | None], Floats]]:
         """The ids of the records, and their budgets."""
