@@ -537,3 +537,13 @@ def test_who_grants_nothing_is_told() -> None:
 def test_words_are_checked(name: str, word: str) -> None:
     with pytest.raises(InvalidInputError, match=f"{name} must be .* got '{word}'"):
         estimate_mean([1.0], 1.0, **{name: word})  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"bounds": (0, 100)}, {"shape": "gaussian"}, {"weighting": "everyone"}], ids=str
+)
+def test_budgets_so_small_that_their_weight_is_rounded_to_nothing(options: dict[str, Any]) -> None:
+    values = np.random.default_rng(1).normal(38.0, 6.0, 4_000)
+    budgets = np.repeat([2.0**-40, 0.27], [40, 3_960])
+    low, high = estimate_mean(values, budgets, randomness=Randomness.seeded(1), **options).interval()
+    assert low < 38.0 < high < low + 60.0

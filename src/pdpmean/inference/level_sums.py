@@ -34,6 +34,7 @@ _NUMBERS = {
     PrivateTotalSums: ("low", "middle", "high", "missing"),
 }
 _LEAST_NATS = 1.0  # the smallest released weight that is compared with other weights, whatever the noise
+_LEAST_WEIGHT = 1e-12  # nats; weights are rounded down, so that of a level with tiny budgets may be 0
 _LEAST_PRESENT = 0.1  # the smallest part of a level's weight that is taken to have a value within the clip
 
 
@@ -105,8 +106,9 @@ def level_of(sums: SumsOfOne, plan: Plan, nats: float, far_share: float) -> OneL
         return _bell_level(sums, plan, nats)
     missing = sums.missing if sums.missing > SIGNIFICANT_NATS and not plan.nothing_missing else 0.0
     if isinstance(sums, PublicTotalSums):
-        present = max(1 - far_share - missing / sums.total_weight, _LEAST_PRESENT)
-        return OneLevel(sums.values, sums.total_weight, present, sums.weight_less_squares)
+        total_weight = max(sums.total_weight, _LEAST_WEIGHT)
+        present = max(1 - far_share - missing / total_weight, _LEAST_PRESENT)
+        return OneLevel(sums.values, total_weight, present, sums.weight_less_squares)
     assert isinstance(sums, PrivateTotalSums)
     released_nats = sums.weight_inside * (1 + far_share) + missing
     present = max(sums.weight_inside, _LEAST_NATS) / max(released_nats, _LEAST_NATS * (1 + far_share))

@@ -240,13 +240,11 @@ class LevelsFor:
     def pooled(self, noise_std: float, of_these_people: float) -> Levels:
         """The levels of least expected error if levels are pooled; arguments as for `Levels.errors`.
 
-        Candidates differ in the number of levels, since each has its own noise, and in how unequal weights within a
-        level may be. If budgets are private, people count by their budgets within a level, which has the least noise:
-        levels are so narrow that their weight still says approximately how many people they hold.
+        Candidates differ in how unequal weights within a level may be and, if budgets are public, in the number of
+        levels, since each has its own noise.
         """
-        if not self.model.budgets_are_public:
-            return self._levels(self._highest, everyone=False)
-        with_wider_bands = (replace(self, width=width) for width in _WIDER_BANDS)
+        widths = _WIDER_BANDS if self.model.budgets_are_public else ()
+        with_wider_bands = (replace(self, width=width) for width in widths)
         candidates = ((1.0, self), *((_WORTH_WIDENING, wider) for wider in with_wider_bands if wider.are_several))
         factors, biases, levels = zip(
             *((factor, bias, levels) for factor, candidate in candidates for bias, levels in candidate._to_be_pooled()),
