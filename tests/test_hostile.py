@@ -124,7 +124,7 @@ def answer(values: Any, budgets: Any, *, model: str, seed: int = 0, **options: A
         warnings.filterwarnings("ignore", "budgets look wrong")
         result: MeanEstimate = estimate_mean(values, budgets, **{**MODELS[model], **options})
     no_answer = f"no answer: {'; '.join(result.contradictions)}. What to do next: {'; '.join(result.advice)}"
-    told = (no_answer,) if result.contradictions else result.warnings
+    told = (no_answer,) if result.contradictions else messages_of(result)
     assert tuple(str(warning.message) for warning in caught) == told
     return result
 

@@ -530,9 +530,9 @@ def test_shuffled_and_split_sources_sum_alike(grouped: bool, monkeypatch: pytest
 
 def test_a_masked_budget_is_none() -> None:
     budgets = np.ma.masked_array(np.full(1000, 1.0), mask=[True] + [False] * 999)
-    with compiled(), pytest.raises(InvalidInputError, match="record 0 has nan"):
+    with compiled(), pytest.raises(InvalidInputError, match="record 0 is empty"):
         estimate_mean(np.zeros(1000), budgets)
-    with pytest.raises(InvalidInputError, match="record 0 has nan"):
+    with pytest.raises(InvalidInputError, match="record 0 is empty"):
         estimate_mean(np.zeros(1000), budgets)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from numbers import Real
 from typing import Any, Literal, Unpack, overload
@@ -257,9 +256,10 @@ def estimate_mean(
             run=run
             and run.made(options, source.columns, _losses(planned, options, budgets, charge.distinct_budgets.tolist())),
         )
-        estimates = conclude([group.released for group in averaged], promise, Question.of(values, options))
-        known_before = (*filter(None, [doubt]), *charge.warnings)
-        result = _result(_with_warnings(estimates, known_before), outcomes, promise, options)
+        budget_warnings = (*filter(None, [doubt]), *charge.warnings)
+        question = Question.of(values, options)
+        estimates = conclude([group.released for group in averaged], promise, question, budget_warnings)
+        result = _result(estimates, outcomes, promise, options)
         charge.commit(result)
     if result.contradictions:
         reasons = "; ".join(result.contradictions)
@@ -269,13 +269,6 @@ def estimate_mean(
         if not (doubt and text.startswith(doubt)):  # which has been a warning already
             warnings.warn(text, PopulationWarning, stacklevel=2)
     return result
-
-
-def _with_warnings(
-    estimates: Sequence[MeanEstimate | None], known_before: tuple[str, ...]
-) -> list[MeanEstimate | None]:
-    """The estimates, each with the warnings about budgets, which were known before anything was released."""
-    return [estimate and replace(estimate, warnings=(*known_before, *estimate.warnings)) for estimate in estimates]
 
 
 def _losses(

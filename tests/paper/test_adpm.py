@@ -241,7 +241,7 @@ def test_the_narrowest_interval_is_an_interval(value: float) -> None:
         ({"upper": math.inf}, "must be finite"),
         ({"upper": math.nan}, "must be finite"),
         ({"budgets": [0.1, -0.3]}, "budgets must be >= 0; record 1 has -0.3"),
-        ({"budgets": [0.1, math.nan]}, "record 1 has nan"),
+        ({"budgets": [0.1, math.nan]}, "record 1 is empty"),
         ({"budgets": -1.0}, "budgets must be >= 0; got -1"),
         ({"budgets": [0.1, 0.2, 0.3]}, "got 2 values and 3 budgets"),
         ({"budgets": [[0.1, 0.2]]}, "2 dimensions"),

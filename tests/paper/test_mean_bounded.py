@@ -212,9 +212,9 @@ BAD_INPUT: list[tuple[dict[str, Any], str]] = [
     ({"beta": -0.5}, "beta must lie strictly between 0 and 1; got -0.5"),
     ({"beta": math.nan}, "beta must lie strictly between 0 and 1; got nan"),
     ({"budgets": [0.1, -0.3]}, "budgets must be >= 0; record 1 has -0.3"),
-    ({"budgets": [math.nan, 0.1]}, "budgets must be >= 0; record 0 has nan"),
+    ({"budgets": [math.nan, 0.1]}, "budgets must be >= 0; record 0 is empty"),
     ({"budgets": -1}, "budgets must be >= 0; got -1"),
-    ({"budgets": [None, 0.1]}, "record 0 has nan"),
+    ({"budgets": [None, 0.1]}, "record 0 is empty"),
     ({"budgets": ["x", 0.1]}, "budgets must be numbers"),
     ({"budgets": [[0.1, 0.1]]}, "2 dimensions"),
 ]

@@ -116,7 +116,7 @@ def test_the_two_sums_of_theorem_11_have_the_ratio_tau(budgets: list[float]) -> 
     ("call", "message"),
     [
         (lambda: saturation([0.1, -0.3]), r"budgets must be >= 0; record 1 has -0.3"),
-        (lambda: saturation([math.nan]), "record 0 has nan"),
+        (lambda: saturation([math.nan]), "record 0 is empty"),
         (lambda: saturation([[0.1]]), "2 dimensions"),
         (lambda: saturation(["x"]), "budgets must be numbers"),
         (lambda: saturation([0.1], constant=0.0), "constant must be positive"),

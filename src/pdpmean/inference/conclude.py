@@ -45,14 +45,22 @@ _NO_BELL = "{}: together they are not bell-shaped, and larger budgets decided wh
 
 
 def conclude(
-    groups: Sequence[Released | None], promise: Promise, question: Question = NAMELESS
+    groups: Sequence[Released | None],
+    promise: Promise,
+    question: Question = NAMELESS,
+    budget_warnings: tuple[str, ...] = (),
 ) -> list[MeanEstimate | None]:
-    """The estimate of each group; None where nothing was released, since the group was refused."""
+    """The estimate of each group; None where nothing was released, since the group was refused.
+
+    `budget_warnings` were known before anything was released. Every estimate has them among its warnings.
+    """
     candidates = [_Candidates.of(group) if group else None for group in groups]
     shapes = {group.shape for group in candidates if group}
     populations = {shape: iter(_INFERENCES[shape].populations(_all_of(candidates, shape))) for shape in shapes}
     return [
-        _estimate(group, [next(populations[group.shape]) for _ in group.variants], promise, question) if group else None
+        _estimate(group, [next(populations[group.shape]) for _ in group.variants], promise, question, budget_warnings)
+        if group
+        else None
         for group in candidates
     ]
 
@@ -98,7 +106,11 @@ def _all_of(candidates: Sequence[_Candidates | None], shape: ShapeName) -> list[
 
 
 def _estimate(
-    group: _Candidates, populations: Sequence[Population], promise: Promise, question: Question
+    group: _Candidates,
+    populations: Sequence[Population],
+    promise: Promise,
+    question: Question,
+    budget_warnings: tuple[str, ...],
 ) -> MeanEstimate:
     """The estimate of one group, from the population that was inferred from each of its variants."""
     # False alarms are rare over all groups together, so each group may raise only its part of them.
@@ -117,6 +129,7 @@ def _estimate(
     of_levels = [text for text in (differs, unknown) if text]
     reading = group.released.location.reading
     at_bounds = warn_of_bounds(population, group.released.plan.bounds, question, reading, part)
+    of_released = () if contradictions else (*shape.warnings(*judged), *at_bounds, *of_levels)
     missing = None if group.released.plan.nothing_missing else population.missing
     return MeanEstimate(
         released_mean=population.mean,
@@ -131,7 +144,7 @@ def _estimate(
         missing_is_seen=missing is not None and missing.is_seen,
         assumed=population.assumed,
         question=question,
-        warnings=() if contradictions else (*shape.warnings(*judged), *at_bounds, *of_levels),
+        warnings=(*budget_warnings, *of_released),
         contradictions=tuple(contradiction.reason for contradiction in contradictions),
         advice=tuple(dict.fromkeys(contradiction.advice for contradiction in contradictions)),
         levels=levels,

@@ -108,7 +108,7 @@ def _without_privacy_in_words(plan: Plan) -> str:
 
 def _rows_of_unseen_tails(plan: Plan) -> list[tuple[str, str]]:
     """How much wider the interval of an estimate is if values are skewed (benchmarks/results/plans.md)."""
-    if plan.shape != "any" or not plan.in_deviations:
+    if not plan.in_deviations or not _rows_of_other_shapes(plan):
         return []
     return [("if skewed", "often 1.5 times as wide, rarely 5 times, to allow for tails that are unseen")]
 
