@@ -162,5 +162,5 @@ def test_rates_outside_0_to_1_are_refused(rates: list[float]) -> None:
 
 @pytest.mark.parametrize("budgets", [[-0.1], [math.nan, 1.0]])
 def test_bad_budgets_are_refused(budgets: list[float]) -> None:
-    with pytest.raises(InvalidInputError, match="budgets must be >= 0; record 0 (has|is empty)"):
+    with pytest.raises(InvalidInputError, match=r"budgets must be >= 0; record 0 (has|is empty)"):
         diffusion_rates(budgets)
