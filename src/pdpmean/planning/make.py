@@ -129,7 +129,8 @@ def _check(census: Census, options: Options) -> None:
     share, choices = options.share, options.choices
     if census.profile.allowances.size == 0:
         has_ledger = options.ledger is not None
-        nobody = "nobody in the data has budget left in the ledger" if has_ledger else "nobody grants any budget"
+        spent = "nobody in the data has budget left in the ledger, until people grant more there"
+        nobody = spent if has_ledger else "nobody grants any budget"
         who = nobody if census.left_out else "there are no records"
         raise InsufficientBudgetError(
             f"{who}, so nothing can be said about the mean",

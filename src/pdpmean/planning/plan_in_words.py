@@ -31,6 +31,7 @@ _WHO_COUNTS: dict[WhoCounts, str] = {
     "pooled": "everyone counts, and people with larger budgets count more as far as their values do not differ",
     "budgets": "people count in proportion to their budgets, which is right only if values do not correlate with them",
 }
+_HARDLY_ANYTHING = 0.005  # errors whose ratio differs from 1 by less are called about the same
 _WORTH_MENTIONING = 1e-6  # the smallest probability of a miss that is mentioned when a plan is printed
 
 
@@ -131,12 +132,16 @@ def _without(plan: Plan) -> str:
     return f"; nothing can be said about the {left_out:,.0f} who grant no budget" if left_out else ""
 
 
+def _times_as_large(ratio: float) -> str:
+    return "about the same" if abs(ratio - 1) < _HARDLY_ANYTHING else f"{ratio:.3g} times as large"
+
+
 def _rows_of_weighting(plan: Plan) -> list[tuple[str, str]]:
     """How much each person counts, and the error under the other weightings."""
     if plan.weighting == "everyone":
-        by_budgets = f"by budgets, the error would be {1 / plan.price_of_everyone:.3g} times as large"
+        by_budgets = f"by budgets, the error would be {_times_as_large(1 / plan.price_of_everyone)}"
         return [("weighting", f"everyone the same; {by_budgets}")] if plan.levels else []
-    everyone = ("everyone the same", f"the error would be {plan.price_of_everyone:.3g} times as large")
+    everyone = ("everyone the same", f"the error would be {_times_as_large(plan.price_of_everyone)}")
     if plan.weighting == "budgets":
         return [("weighting", "by budgets"), everyone]
     differing = f"the expected error is {with_unit(plan, plan.expected_std_if_levels_differ)}"

@@ -254,7 +254,9 @@ class MeanEstimate:
         return [("as a percentage", f"{mean}, {100 * level:.6g} % interval {interval}")]
 
     def missing_rows(self) -> list[tuple[str, str]]:
-        """A row of text on how many values are missing, if that is released."""
+        """A row of text on how many values are missing, if that is released, or that none is said to be."""
+        if self.plan.nothing_missing:
+            return [("missing", "none, as was said; if some are, mean and interval are wrong")]
         return [] if self.missing is None else [("missing", self._missing_in_words(self.missing))]
 
     def assumed_rows(self) -> list[tuple[str, str]]:
