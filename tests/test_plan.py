@@ -351,7 +351,7 @@ LEAST: dict[str, tuple[dict[str, Any], float]] = {
     "no bounds": ({}, 265),
     "a lower bound": ({"bounds": (0.0, None)}, 205),
     "an upper bound": ({"bounds": (None, 0.0)}, 205),
-    "both bounds": ({"bounds": (0.0, 1.0)}, 16),
+    "both bounds": ({"bounds": (0.0, 1.0)}, 12),
 }
 
 

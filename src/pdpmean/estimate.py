@@ -18,7 +18,7 @@ from typing import Any, Literal, Unpack, overload
 from pdpmean.core.bounds import GivenBounds
 from pdpmean.core.checks import TIERS_HINT, BudgetColumn, tier_budgets
 from pdpmean.core.choices import Choices, GivenShape, MissingName
-from pdpmean.core.likely_budgets import warning_of_budgets
+from pdpmean.core.likely_budgets import warning_of_budgets, warning_of_range
 from pdpmean.core.losses import Loss, losses_of
 from pdpmean.core.model import ModelName
 from pdpmean.core.options import GivenOptions, Options, check_options
@@ -217,6 +217,8 @@ def estimate_mean(
         source = read(values, budgets, options)
         budget_column = source.budget_column
         options = options.for_booleans() if source.is_boolean else options
+        unlikely = warning_of_range(options.model, float(options.share))
+        _warn_of_budgets(unlikely)  # before anything is reserved: a range is public
         source = charge.reserve(source, run, options, share)
         options = as_charged(options, share)
         source.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
@@ -226,9 +228,10 @@ def estimate_mean(
         # Census and plan: from the budgets alone, before any value is used. A census of private budgets is noisy.
         counted = count_budgets(source, options.model)
         check_spelling(source, counted, options)
-        doubt = warning_of_budgets(options.model, [(cells.lows, cells.counts) for cells in counted])
-        if doubt:
-            warnings.warn(doubt, BudgetWarning, stacklevel=2)
+        if options.model.budgets_are_public:
+            held = [(cells.smallest, cells.counts) for cells in counted]
+            unlikely = warning_of_budgets(options.model, float(options.share), held)
+            _warn_of_budgets(unlikely)
         charge.will_draw(Fraction(0) if options.model.budgets_are_public else CENSUS_PART)
         censuses = take_census(counted, options, randomness)
         outcomes = plan_groups(censuses, options)
@@ -256,19 +259,32 @@ def estimate_mean(
             run=run
             and run.made(options, source.columns, _losses(planned, options, budgets, charge.distinct_budgets.tolist())),
         )
-        budget_warnings = (*filter(None, [doubt]), *charge.warnings)
+        budget_warnings = (*filter(None, [unlikely]), *charge.warnings)
         question = Question.of(values, options)
-        estimates = conclude([group.released for group in averaged], promise, question, budget_warnings)
-        result = _result(estimates, outcomes, promise, options)
+        released = [group.released for group in averaged]
+        result: MeanEstimate | GroupedEstimate
+        if options.groups is None:
+            (estimate,) = conclude(released, promise, question, budget_warnings)
+            assert estimate is not None
+            result = estimate
+        else:
+            estimates = conclude(released, promise, question)
+            result = GroupedEstimate.of(options.groups, estimates, outcomes, promise, budget_warnings)
         charge.commit(result)
     if result.contradictions:
         reasons = "; ".join(result.contradictions)
         advice = "; ".join(result.advice)
         warnings.warn(f"no answer: {reasons}. What to do next: {advice}", PopulationWarning, stacklevel=2)
     for text in result.warnings:
-        if not (doubt and text.startswith(doubt)):  # which has been a warning already
+        if text != unlikely:  # which has been a warning already
             warnings.warn(text, PopulationWarning, stacklevel=2)
     return result
+
+
+def _warn_of_budgets(text: str | None) -> None:
+    """Warn that public budgets, or the range of private ones, do not look like budgets, if there is such a text."""
+    if text:
+        warnings.warn(text, BudgetWarning, stacklevel=3)
 
 
 def _losses(
@@ -305,17 +321,3 @@ def _raise_if_refused(
     refusal = outcomes[0]
     if options.groups is None and isinstance(refusal, InsufficientBudgetError):
         raise refusal.having_spent(float(censuses[0].share))
-
-
-def _result(
-    estimates: Sequence[MeanEstimate | None],
-    outcomes: Sequence[Plan | InsufficientBudgetError],
-    promise: Promise,
-    options: Options,
-) -> MeanEstimate | GroupedEstimate:
-    """One estimate per group, if groups were asked for, or the only estimate there is."""
-    if options.groups is not None:
-        return GroupedEstimate.of(options.groups, estimates, outcomes, promise)
-    (estimate,) = estimates
-    assert estimate is not None
-    return estimate

@@ -7,7 +7,7 @@ way; if budgets are private, from a noisy census.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal, Unpack, overload
@@ -16,12 +16,13 @@ import numpy as np
 
 from pdpmean.core.bounds import GivenBounds
 from pdpmean.core.choices import Choices, GivenShape, floor_share
-from pdpmean.core.likely_budgets import warning_of_budgets
+from pdpmean.core.likely_budgets import warning_of_budgets, warning_of_range
 from pdpmean.core.model import Model, ModelName
 from pdpmean.core.options import GivenPlanOptions, Options, check_options
 from pdpmean.core.progress import Progress, Watch
 from pdpmean.core.quiet import quietly
 from pdpmean.core.traces import leave_no_trace
+from pdpmean.core.types import Counts, Floats
 from pdpmean.core.whose import Target, Weighting
 from pdpmean.errors import BudgetWarning, InvalidInputError
 from pdpmean.ledger.ledger import Ledger
@@ -138,9 +139,9 @@ def plan_mean(
         budgets = _remaining(budgets, person, options, share)
         # The ledger has already applied the share, and counts each person once.
         options = replace(options, share=Fraction(1), person=None, rows=None)
-    censuses, doubt = _expected_censuses(budgets, options, progress)
-    if doubt:
-        warnings.warn(doubt, BudgetWarning, stacklevel=3)  # above the wrapper that makes this function quiet
+    censuses, unlikely = _expected_censuses(budgets, options, progress)
+    if unlikely:
+        warnings.warn(unlikely, BudgetWarning, stacklevel=3)  # above the wrapper that makes this function quiet
     if options.groups is None:
         return make_plan(censuses[0], options)
     return GroupedPlan.of(options.groups, plan_groups(censuses, options))
@@ -180,12 +181,18 @@ def _expected_censuses(budgets: Any, options: Options, progress: Progress | None
         census = census_of_tiers(people, options.model, share)
         profile = census.profile
         everybody = np.append(profile.allowances, 0.0), np.append(profile.counts, census.left_out)
-        return [census], warning_of_budgets(options.model, [everybody])
+        return [census], _warning_of(options, [everybody])
     people.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
     counted = count_budgets(people, options.model, public=True)
     check_spelling(people, counted, options)
-    doubt = warning_of_budgets(options.model, [(cells.lows, cells.counts) for cells in counted])
-    return [_expected_census(cells, options.model, share) for cells in counted], doubt
+    unlikely = _warning_of(options, [(cells.smallest, cells.counts) for cells in counted])
+    return [_expected_census(cells, options.model, share) for cells in counted], unlikely
+
+
+def _warning_of(options: Options, groups: Sequence[tuple[Floats, Counts | Floats]]) -> str | None:
+    """A warning if the budgets of all groups, or the range of private ones, do not look like budgets."""
+    share = float(options.share)
+    return warning_of_range(options.model, share) or warning_of_budgets(options.model, share, groups)
 
 
 def _expected_census(cells: CellCounts, model: Model, share: Fraction) -> Census:

@@ -98,3 +98,27 @@ def test_people_who_grant_nothing_are_records() -> None:
 def test_a_column_that_can_be_read_only_once() -> None:
     found = estimate_mean(HOURS, 1.0, by=iter(SEX.tolist()), groups=["male", "femal"], randomness=Randomness.seeded(1))
     assert list(found.refused) == ["femal"]
+
+
+@pytest.mark.parametrize(
+    ("group", "other"),
+    [("Region C", "Region B"), ("Ward AB", "Ward A"), ("Team Ed", "Team Reds"), ("200", "2000"), ("man", "men")],
+)
+def test_names_that_differ_by_design_are_no_slips(group: str, other: str) -> None:
+    named = np.where(SEX == "male", other, "others")
+    means = estimate_mean(HOURS, 1.0, by=named, groups=["others", group], randomness=Randomness.seeded(1))
+    assert list(means.refused) == [group]
+
+
+@pytest.mark.parametrize("group", ["North ", "north", "Nrth", "Norht", "Noorth"])
+def test_slips_of_the_pen(group: str) -> None:
+    named = np.where(SEX == "male", "North", "others")
+    with pytest.raises(InvalidInputError, match="did you mean 'North'"):
+        estimate_mean(HOURS, 1.0, by=named, groups=["others", group])
+
+
+def test_categories_that_nobody_has_are_not_suggested() -> None:
+    categories = ["south", "others", "North"]
+    named = pd.Series(pd.Categorical(np.where(SEX == "male", "south", "others"), categories=categories))
+    means = estimate_mean(HOURS, 1.0, by=named, groups=["others", "north"], randomness=Randomness.seeded(1))
+    assert list(means.refused) == ["north"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from pdpmean.cli import options as given
+from pdpmean.cli.console import printed_warnings
 from pdpmean.cli.output import as_json, optional_file
 from pdpmean.cli.progress import progress
 from pdpmean.cli.tiers import budget_range, people_of, read_tiers
@@ -44,7 +45,11 @@ def compare(
     listed = read_tiers(tiers)
     people = people_of(listed)
     public = budget_range(model, budget_min, budget_max, listed)
-    with optional_file(plot, FIGURE_SUFFIXES) as figure, progress(quiet=quiet, unit="runs") as hook:
+    with (
+        optional_file(plot, FIGURE_SUFFIXES) as figure,
+        progress(quiet=quiet, unit="runs") as hook,
+        printed_warnings("always"),
+    ):
         from pdpmean.study.compare import compare as simulate
 
         comparison = simulate(people, runs=runs, model=model, budget_range=public, mean=mean, seed=seed, progress=hook)

@@ -10,7 +10,7 @@ import numpy as np
 from pdpmean.core.model import Model
 from pdpmean.core.types import Counts, Floats
 
-__all__ = ["LARGE_GRANT", "warning_of_budgets", "warning_of_counts"]
+__all__ = ["LARGE_GRANT", "warning_of_budgets", "warning_of_counts", "warning_of_range"]
 
 LARGE_GRANT = 20
 """In nats: more than anybody who wants to be protected grants for all releases of a ledger together."""
@@ -23,17 +23,24 @@ _QUESTION_OF_GRANTS = "Is this what people grant?"
 _QUESTION_OF_COLUMN = "Are these ids, or values?"
 
 
-def warning_of_budgets(model: Model, groups: Sequence[tuple[Floats, Counts | Floats]]) -> str | None:
-    """A warning if public budgets do not look like budgets; otherwise None.
+def warning_of_range(model: Model, share: float) -> str | None:
+    """A warning if the public range of private budgets, times the share, does not look like one; otherwise None."""
+    if model.budgets_are_public:
+        return None
+    low, high = model.public_range
+    at_share = f" at a share of {share:g}" if share < 1 else ""
+    what = f"the range of budgets, {low:g} to {high:g}{at_share}, reaches above {_LARGE_BUDGET}"
+    return None if high * share <= _LARGE_BUDGET else _too_large(what, high, _LARGE_BUDGET)
 
-    Each group has its allowances, and how many people hold each of them. If budgets are private, only their public
-    range is checked.
+
+def warning_of_budgets(model: Model, share: float, groups: Sequence[tuple[Floats, Counts | Floats]]) -> str | None:
+    """A warning if public budgets, times the share, do not look like budgets; otherwise None.
+
+    Each group has its allowances, and how many people hold each of them. None if budgets are private.
     """
     if not model.budgets_are_public:
-        low, high = model.public_range
-        what = f"budget_range {low:g} to {high:g} reaches above {_LARGE_BUDGET}"
-        return None if high <= _LARGE_BUDGET else _too_large(what, high, _LARGE_BUDGET)
-    budgets = np.concatenate([allowances for allowances, _ in groups]) * model.budget_per_allowance
+        return None
+    budgets = np.concatenate([allowances for allowances, _ in groups]) * (model.budget_per_allowance * share)
     counts = np.concatenate([people for _, people in groups])
     granted = budgets[np.isfinite(budgets) & (counts > 0)]
     large = int(counts[np.isfinite(budgets) & (budgets > _LARGE_BUDGET)].sum())
@@ -56,7 +63,8 @@ def warning_of_counts(
     budget.
     """
     if large:
-        return _too_large(f"{large:,} of {people:,} are above {limit}", largest, limit)
+        which = f"{large:,} of {people:,} are" if people > 1 else f"{largest:g} is"
+        return _too_large(f"{which} above {limit}", largest, limit)
     if whole_numbers > _MOST_TIERS:
         return f"budgets look wrong: there are {whole_numbers:,} different whole numbers. {_QUESTION_OF_COLUMN}"
     return None

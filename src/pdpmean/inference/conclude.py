@@ -52,7 +52,7 @@ def conclude(
 ) -> list[MeanEstimate | None]:
     """The estimate of each group; None where nothing was released, since the group was refused.
 
-    `budget_warnings` were known before anything was released. Every estimate has them among its warnings.
+    `budget_warnings` were known before anything was released. They come first among the warnings of every estimate.
     """
     candidates = [_Candidates.of(group) if group else None for group in groups]
     shapes = {group.shape for group in candidates if group}

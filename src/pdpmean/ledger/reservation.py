@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pdpmean.core.text import short
 from pdpmean.core.types import Floats
 from pdpmean.errors import InvalidInputError, LedgerError
 from pdpmean.ledger import queries
@@ -65,9 +64,7 @@ class Shortage(NamedTuple):
         """A sentence for each kind of shortage."""
         texts = []
         if self.nothing_left:
-            others = short(100 * (1 - self.nothing_left / self.people))
-            nothing = f"{self._of_all(self.nothing_left)} nothing left of their budgets"
-            texts.append(f"{nothing}: this is the mean of the other {others} %")
+            texts.append(f"{self._of_all(self.nothing_left)} nothing left of their budgets, and took no part")
         if self.less_left:
             texts.append(f"{self._of_all(self.less_left)} less left than was asked for, and took part with that")
         return tuple(texts)

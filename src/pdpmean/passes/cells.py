@@ -58,6 +58,11 @@ class CellCounts:
         return list(zip(*(end.tolist() for end in ends), self.counts.tolist(), strict=True))
 
     @property
+    def smallest(self) -> Floats:
+        """The smallest allowance that each cell may hold, in nats."""
+        return self._ends[0]
+
+    @property
     def _ends(self) -> tuple[Floats, Floats]:
         if self.are_exact:
             return self.middles, self.middles

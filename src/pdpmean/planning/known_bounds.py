@@ -20,7 +20,7 @@ from pdpmean.planning.planner import Planner
 
 __all__ = ["KnownBoundsPlanner"]
 
-_LEAST_NATS = 8.0  # the smallest total weight of the sums: with less, the interval is about as wide as the bounds
+_LEAST_NATS = 6.0  # the smallest total weight of the sums: with less, intervals are half as wide as the bounds
 # See `ClipEffect.cap_constant`: the variance of the noise, relative to the variance that one person of weight 1 adds,
 # in squared half widths. The noise of one sum has variance 2, that of the two sums of a private total 4. The variance
 # of the values is taken to be 1/2, half of the largest possible.

@@ -39,6 +39,8 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
     """Why each of the other groups was refused."""
     promise: Promise
     """What is guaranteed, to whom, and what it cost."""
+    budget_warnings: tuple[str, ...] = ()
+    """What to know about the budgets of all groups, as far as it is public."""
 
     @classmethod
     def of(
@@ -47,6 +49,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         estimates: Sequence[MeanEstimate | None],
         outcomes: Sequence[object],
         promise: Promise,
+        budget_warnings: tuple[str, ...] = (),
     ) -> GroupedEstimate:
         """The result for these groups, given the estimate of each, or its refusal among the outcomes of planning."""
         by_group = {group: estimate for group, estimate in zip(groups, estimates, strict=True) if estimate}
@@ -55,12 +58,13 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
             for group, outcome in zip(groups, outcomes, strict=True)
             if group not in by_group
         }
-        return cls(groups, by_group, refused, promise)
+        return cls(groups, by_group, refused, promise, budget_warnings)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings of all estimates, each with the groups it is about."""
-        return _with_groups({group: estimate.warnings for group, estimate in self.estimates.items()})
+        """Warnings about budgets, then those of all estimates, each with the groups it is about."""
+        of_groups = _with_groups({group: estimate.warnings for group, estimate in self.estimates.items()})
+        return (*self.budget_warnings, *of_groups)
 
     @property
     def contradictions(self) -> tuple[str, ...]:
@@ -153,6 +157,7 @@ class GroupedEstimate(Mapping[Any, MeanEstimate]):
         return {
             "groups": [_with_interval(row, level) | self._levels(row["group"]) for row in self.rows(level)],
             "holds_if": list(self.holds_if),
+            "warnings": list(self.warnings),
             "private": self.private,
             "guarantee": self.guarantee,
             "shares": {str(group): estimate.shares for group, estimate in self.estimates.items()},

@@ -153,8 +153,7 @@ class Layout:
         texts: set[str] = set()
         seen = 0
         for part in parts:
-            entries = part.dictionary if pa.types.is_dictionary(part.type) else part.unique()
-            texts.update(str(entry) for entry in entries.to_pylist() if entry is not None)
+            texts.update(str(entry) for entry in part.unique().to_pylist() if entry is not None)
             seen += len(part)
             if seen >= SEARCHED:
                 break

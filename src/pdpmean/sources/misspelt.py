@@ -5,8 +5,6 @@ Only where groups are public, which they are in the bounded model.
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Sequence
 
 from pdpmean.core.options import Options
@@ -16,7 +14,7 @@ from pdpmean.passes.source import Source
 
 __all__ = ["check_spelling"]
 
-_SIMILAR = 0.85  # the least similarity of two names, from 0 to 1: "femal" is similar to "female", "male" is not
+_LEAST_LETTERS = 4  # of a word that may be misspelt; shorter ones may be labels, as in "ward A" and "ward AB"
 _MOST_COMPARED = 100_000  # pairs of names; comparing more would take long
 
 
@@ -33,24 +31,36 @@ def check_spelling(source: Source, counted: Sequence[CellCounts], options: Optio
     if len(empty) * len(others) > _MOST_COMPARED:
         return
     for group in empty:
-        if similar := _most_similar(group, others):
+        similar = next((other for other in others if _is_slip(_compared(group), _compared(other))), None)
+        if similar is not None:
             column = f"column {options.by!r}" if isinstance(options.by, str) else "by"
             raise InvalidInputError(
                 f"no record has {group!r} in {column}; did you mean {similar!r}?", name="groups", value=group
             )
 
 
-def _most_similar(group: str, others: Sequence[str]) -> str | None:
-    """The entry that is most like the group, if it has the same numbers; None if none is very similar."""
-    by_name = {_compared(other): other for other in others if _numbers(other) == _numbers(group)}
-    similar = difflib.get_close_matches(_compared(group), by_name, n=1, cutoff=_SIMILAR)
-    return by_name[similar[0]] if similar else None
-
-
 def _compared(name: str) -> str:
     return name.strip().casefold()
 
 
-def _numbers(name: str) -> list[str]:
-    """The numbers in a name: region 1 is not a misspelt region 2."""
-    return re.findall("[0-9]+", name)
+def _is_slip(name: str, other: str) -> bool:
+    """Whether two names are equal, or differ in one word by a slip of the pen.
+
+    A replaced letter does not count as one, since names of groups often differ by just that: "region B", "region C".
+    """
+    words, other_words = name.split(), other.split()
+    if len(words) != len(other_words):
+        return False
+    different = [pair for pair in zip(words, other_words, strict=True) if pair[0] != pair[1]]
+    return not different or (len(different) == 1 and _are_one_slip_apart(*different[0]))
+
+
+def _are_one_slip_apart(word: str, other: str) -> bool:
+    """Whether one word becomes the other if a letter is left out, or two neighbouring letters change places."""
+    longer, shorter = sorted((word, other), key=len, reverse=True)
+    if len(shorter) < _LEAST_LETTERS or not (word.isalpha() and other.isalpha()):
+        return False
+    if len(longer) == len(shorter) + 1:
+        return any(longer[:place] + longer[place + 1 :] == shorter for place in range(len(longer)))
+    swapped = (word[:place] + word[place + 1] + word[place] + word[place + 2 :] for place in range(len(word) - 1))
+    return len(longer) == len(shorter) and other in swapped

@@ -16,10 +16,11 @@ from scipy.special import ndtri
 
 import pdpmean.paper as paper
 from pdpmean.core.checks import check_budgets
+from pdpmean.core.likely_budgets import warning_of_budgets, warning_of_range
 from pdpmean.core.model import Model, make_model
 from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
-from pdpmean.errors import InsufficientBudgetError, InvalidInputError, PopulationWarning
+from pdpmean.errors import BudgetWarning, InsufficientBudgetError, InvalidInputError, PopulationWarning
 from pdpmean.estimate import estimate_mean
 from pdpmean.laws.lower_bound import lower_bound
 from pdpmean.randomness import Randomness
@@ -78,6 +79,11 @@ def compare(
     column = _column(budgets)
     if not (isinstance(runs, int) and runs >= 1):
         raise InvalidInputError(f"runs must be 1 or more; got {runs!r}", name="runs", value=runs)
+    allowances = chosen.allowances(column)
+    everybody = [(allowances, np.ones(column.size))]
+    unlikely = warning_of_range(chosen, 1.0) or warning_of_budgets(chosen, 1.0, everybody)
+    if unlikely:
+        warnings.warn(unlikely, BudgetWarning, stacklevel=3)  # above the wrapper that makes this function quiet
     estimators = {name: method(name, column, chosen, mean) for name in methods}
     answers_by_method: dict[str, list[float | None]] = {name: [] for name in estimators}
     source = Randomness.seeded(seed)
@@ -88,10 +94,9 @@ def compare(
         if progress:
             progress("run", run + 1, runs)
     simulated = tuple(_simulated(name, answers, mean) for name, answers in answers_by_method.items())
-    used = chosen.allowances(column) * chosen.budget_per_allowance
     return Comparison(
         methods=simulated,
-        lower_bound=lower_bound(used, model=chosen.name),
+        lower_bound=lower_bound(allowances * chosen.budget_per_allowance, model=chosen.name),
         model=chosen.name,
         people=column.size,
         runs=runs,
@@ -156,7 +161,8 @@ def _answer(estimate: Method, values: Floats, randomness: Randomness, before: li
         return None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PopulationWarning)
+            for known in (BudgetWarning, PopulationWarning):
+                warnings.simplefilter("ignore", known)
             return estimate(values, randomness)
     except InsufficientBudgetError:
         return None
