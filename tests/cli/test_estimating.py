@@ -479,7 +479,7 @@ def test_budgets_that_look_wrong_are_refused_unless_forced(run: Run, people: Pat
     words = ("estimate", people, "--value", "hours", "--budget", "id")
     found = run(*words)
     assert (found.exit_code, found.stdout) == (4, "")
-    assert found.stderr.endswith("? If they are right, pass --force. Nothing was spent or written\n")
+    assert found.stderr.endswith("? If they are right, pass --force. Nothing was spent\n")
     warning = "budgets look wrong: 4,3"
     report = tmp_path / "out.html"
     forced = run(*words, "--force", "--report", report)

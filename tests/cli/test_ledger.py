@@ -73,7 +73,7 @@ def test_an_import_of_another_column_is_noticed(run: Run) -> None:
     refused = run("ledger", *words)
     assert (refused.exit_code, refused.stdout) == (4, "")
     assert re.search(r"look wrong: 2,\d\d\d of \d,\d\d\d are above 20", refused.stderr)
-    assert refused.stderr.endswith("? If they are right, pass --force. Nothing was spent or written\n")
+    assert refused.stderr.endswith("? If they are right, pass --force. Nothing was spent\n")
     assert json.loads(run("ledger", "show", "people.db", "--json").stdout)["left"] == {
         "0.2": 1000,
         "0.5": 1000,
@@ -90,7 +90,7 @@ def test_a_grant_in_percent_is_noticed(run: Run) -> None:
     refused = run("ledger", "grant", "people.db", "4", "50")
     assert (refused.exit_code, refused.stdout) == (4, "")
     assert "50 is above 20" in refused.stderr
-    assert refused.stderr.endswith("? If they are right, pass --force. Nothing was spent or written\n")
+    assert refused.stderr.endswith("? If they are right, pass --force. Nothing was spent\n")
     told = run("ledger", "grant", "people.db", "4", "50", "--force")
     assert (told.exit_code, told.stdout) == (0, "4: granted 50, spent 0, left 50\n")
     assert "pdpmean: warning: budgets look wrong" in told.stderr

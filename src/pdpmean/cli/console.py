@@ -198,7 +198,7 @@ def _explain(error: Exception) -> int:
             warn(f"refused: {error}")
             return REFUSED
         case BudgetWarning():
-            warn(f"{error} Nothing was spent or written")
+            warn(f"{error} Nothing was spent")
             return WARNED
         case LedgerError():
             warn(str(error))
