@@ -106,7 +106,7 @@ class Cell:
         return np.array(rng.choice(TIERS, people, p=TIER_FRACTIONS), dtype=np.float64)
 
     def _estimate(self, population: Population, seed: int) -> tuple[float, list[tuple[float, float]]] | None:
-        """The mean and its intervals; None if the budgets drawn are not enough."""
+        """The mean and its intervals; None if there is no answer, as the budgets drawn are not enough."""
         rng = np.random.default_rng(seed)
         budgets = self.budgets(rng)
         public = (TIERS[0], TIERS[-1]) if self.model == "unbounded" else None
@@ -120,6 +120,8 @@ class Cell:
                 randomness=Randomness.seeded(seed),
             )
         except InsufficientBudgetError:
+            return None
+        if estimate.contradicted:
             return None
         return estimate.mean, [estimate.interval(level) for level in LEVELS]
 
