@@ -8,6 +8,7 @@ import json
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from pdpmean import Choices, GroupedEstimate, InsufficientBudgetError, InvalidInputError, Randomness, estimate_mean
+from pdpmean.cli import estimate as estimate_command
 from pdpmean.cli.console import in_options
 
 from .conftest import Run
@@ -284,6 +286,17 @@ def test_numbers_that_contradict_themselves_are_no_answer(run: Run, people: Path
     assert "<h1><small>Mean of income</small> No answer</h1>" in shown
     assert "% interval" not in shown.split("What was planned")[0]
     assert "<p>What to do next: use shape=&#39;any&#39;.</p>\n<p>Before another run: this run has spent" in shown
+
+
+def test_a_terminal_shows_why_there_is_no_answer_once(run: Run, people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = SimpleNamespace(isatty=lambda: True)
+    monkeypatch.setattr(estimate_command, "sys", SimpleNamespace(stdout=terminal, stderr=terminal))
+    words = ("estimate", people, "--value", "income", "--budget-for-all", 1, "--shape", "gaussian", "--quiet")
+    text = run(*words)
+    assert text.exit_code == 3
+    assert text.stdout.startswith("NO ANSWER")
+    assert text.stderr == ""
+    assert "no answer" in run(*words, "--json").stderr
 
 
 def test_groups_whose_numbers_contradict_themselves(run: Run, people: Path) -> None:

@@ -170,7 +170,7 @@ def _estimate(
 
 
 def _show(result: MeanEstimate | GroupedEstimate, level: float, *, json: bool, csv: bool) -> None:
-    """Print the answer on standard output, and its warnings on standard error."""
+    """Print the answer on standard output, and its warnings on standard error unless that is the same terminal."""
     if not result.private:
         warn("NOT PRIVATE: --seed is for simulations. Do not publish.")
     rows, content = _rows_and_content(result, level)
@@ -178,6 +178,8 @@ def _show(result: MeanEstimate | GroupedEstimate, level: float, *, json: bool, c
         typer.echo(as_csv(rows))
     else:
         typer.echo(as_json(content) if json else in_options(result.text(level)))
+    if not (json or csv) and sys.stdout.isatty() and sys.stderr.isatty():
+        return  # the text has them, and both would appear on one terminal
     for text in result.contradictions:
         warn(f"no answer: {text}")
     for text in result.advice:
