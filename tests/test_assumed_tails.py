@@ -93,3 +93,13 @@ def test_groups_have_one_condition_below_the_table() -> None:
     assert report_html(result).count(f"<p>This holds if {condition}.</p>") == 1
     assert result.to_dict()["holds_if"] == [condition]
     assert max(map(len, str(result).splitlines())) <= 100
+
+
+@pytest.mark.parametrize("options", [{}, {"bounds": (0, None)}])
+def test_a_group_near_the_clip_must_be_seen_in_the_histogram(options: dict[str, Any]) -> None:
+    """No far cell counts it there, and the histogram has only a part of the budget."""
+    result = estimated(**options)
+    assert result.assumed is not None
+    nats_of_histogram = result.plan.behind_histogram.nats
+    assert nats_of_histogram < 0.4 * result.plan.total / 2
+    assert result.assumed.smallest_visible >= 9 / nats_of_histogram

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from pdpmean import InsufficientBudgetError, InvalidInputError, Randomness, lower_bound
+from pdpmean import BudgetWarning, InsufficientBudgetError, InvalidInputError, Randomness, lower_bound
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
 from pdpmean.results.comparison import Comparison, MethodRuns
@@ -136,3 +136,9 @@ def test_simulated_people_are_normal() -> None:
     drawn: Floats = standard_normals(Randomness.seeded(1), 20_000)
     assert kstest(drawn, "norm").pvalue > 1e-3
     assert kstest(drawn * 1.05, "norm").pvalue < 1e-3
+
+
+def test_budgets_that_look_wrong_are_warned_of_once() -> None:
+    with pytest.warns(BudgetWarning, match="3 of 303 are above 5") as caught:
+        compare({1.0: 300, 50.0: 3}, runs=3, methods=("pdpmean", "minimum"))
+    assert len(caught) == 1

@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 from rules import batch_of, compiled, table_of
 from scipy.special import ndtr
 
-from pdpmean import Choices, InvalidInputError, MeanEstimate, Randomness, estimate_mean, plan_mean, plot
+from pdpmean import (
+    Choices,
+    InvalidInputError,
+    MeanEstimate,
+    PopulationWarning,
+    Randomness,
+    estimate_mean,
+    plan_mean,
+    plot,
+)
 from pdpmean.core.model import BOUNDED, Model, make_model
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
@@ -26,10 +35,13 @@ from pdpmean.inference.levels import Levelled
 from pdpmean.laws.grid_law import GridLaw
 from pdpmean.laws.level_sizes import level_sizes
 from pdpmean.laws.mixed_law import Hypothesis, mix
-from pdpmean.laws.pooling import LevelErrors, Pooled, normal_scores
+from pdpmean.laws.normal_scores import normal_scores
+from pdpmean.laws.pooling import LevelErrors, Pooled
 from pdpmean.passes.batch import Batch
 from pdpmean.passes.summing import Summing
-from pdpmean.planning.levels import MOST_LEVELS, LevelsFor, combined_far, combined_sums
+from pdpmean.planning import levels as planned_levels
+from pdpmean.planning.combined_levels import combined_far, combined_sums
+from pdpmean.planning.levels import MOST_LEVELS, Levels, LevelsFor
 from pdpmean.planning.released import PublicTotalSums
 from pdpmean.release.average import summing_of
 from pdpmean.release.shape import ExactSums
@@ -547,3 +559,40 @@ def test_budgets_so_small_that_their_weight_is_rounded_to_nothing(options: dict[
     budgets = np.repeat([2.0**-40, 0.27], [40, 3_960])
     low, high = estimate_mean(values, budgets, randomness=Randomness.seeded(1), **options).interval()
     assert low < 38.0 < high < low + 60.0
+
+
+RANGE: dict[str, Any] = {"model": "unbounded", "budget_range": (0.01, 1.0)}
+
+
+def levels_of_private_budgets(people: int) -> Levels:
+    budgets = np.linspace(0.01, 1.0, people)
+    values = np.random.default_rng(1).normal(38.0, 6.0, people)
+    found: MeanEstimate = estimate_mean(values, budgets, randomness=Randomness.seeded(1), **RANGE)
+    assert found.plan.levels is not None
+    return found.plan.levels
+
+
+@pytest.mark.filterwarnings("ignore::pdpmean.PopulationWarning")
+def test_private_budgets_of_a_level_weigh_the_same_unless_noise_matters_more() -> None:
+    few = levels_of_private_budgets(1_000)
+    assert (few.unevenness > 0.1).all()
+    assert few.mean_weight_error == pytest.approx(0.6 * few.unevenness)
+    many = levels_of_private_budgets(40_000)
+    assert many.unevenness == pytest.approx(np.zeros(many.people.size), abs=1e-6)
+    assert many.mean_weight_error == pytest.approx(np.zeros(many.people.size), abs=1e-6)
+
+
+def test_intervals_allow_for_the_unknown_mean_weight_where_levels_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    budgets = np.linspace(0.01, 1.0, 1_500)
+    values = 38.0 + 30.0 * (budgets < 0.3) + np.random.default_rng(1).normal(0.0, 2.0, 1_500)
+
+    def width() -> float:
+        found: MeanEstimate = estimate_mean(values, budgets, randomness=Randomness.seeded(1), **RANGE)
+        low, high = found.interval()
+        return high - low
+
+    with pytest.warns(PopulationWarning, match="people with smaller budgets have higher values"):
+        allowed = width()
+    monkeypatch.setattr(planned_levels, "_MEAN_WEIGHT_ERROR", 0.0)
+    with pytest.warns(PopulationWarning, match="people with smaller budgets have higher values"):
+        assert width() < 0.995 * allowed

@@ -7,7 +7,7 @@ way; if budgets are private, from a noisy census.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal, Unpack, overload
@@ -16,13 +16,12 @@ import numpy as np
 
 from pdpmean.core.bounds import GivenBounds
 from pdpmean.core.choices import Choices, GivenShape, floor_share
-from pdpmean.core.likely_budgets import warning_of_budgets, warning_of_range
+from pdpmean.core.likely_budgets import warning_of_budgets
 from pdpmean.core.model import Model, ModelName
 from pdpmean.core.options import GivenPlanOptions, Options, check_options
 from pdpmean.core.progress import Progress, Watch
 from pdpmean.core.quiet import quietly
 from pdpmean.core.traces import leave_no_trace
-from pdpmean.core.types import Counts, Floats
 from pdpmean.core.whose import Target, Weighting
 from pdpmean.errors import BudgetWarning, InvalidInputError
 from pdpmean.ledger.ledger import Ledger
@@ -181,18 +180,13 @@ def _expected_censuses(budgets: Any, options: Options, progress: Progress | None
         census = census_of_tiers(people, options.model, share)
         profile = census.profile
         everybody = np.append(profile.allowances, 0.0), np.append(profile.counts, census.left_out)
-        return [census], _warning_of(options, [everybody])
+        return [census], warning_of_budgets(options.model, float(options.share), [everybody])
     people.watch = progress and Watch(progress, counted=options.model.budgets_are_public)
     counted = count_budgets(people, options.model, public=True)
     check_spelling(people, counted, options)
-    unlikely = _warning_of(options, [(cells.smallest, cells.counts) for cells in counted])
+    held = [(cells.smallest, cells.counts) for cells in counted]
+    unlikely = warning_of_budgets(options.model, float(options.share), held)
     return [_expected_census(cells, options.model, share) for cells in counted], unlikely
-
-
-def _warning_of(options: Options, groups: Sequence[tuple[Floats, Counts | Floats]]) -> str | None:
-    """A warning if the budgets of all groups, or the range of private ones, do not look like budgets."""
-    share = float(options.share)
-    return warning_of_range(options.model, share) or warning_of_budgets(options.model, share, groups)
 
 
 def _expected_census(cells: CellCounts, model: Model, share: Fraction) -> Census:

@@ -34,12 +34,13 @@ def warning_of_range(model: Model, share: float) -> str | None:
 
 
 def warning_of_budgets(model: Model, share: float, groups: Sequence[tuple[Floats, Counts | Floats]]) -> str | None:
-    """A warning if public budgets, times the share, do not look like budgets; otherwise None.
+    """A warning if budgets, times the share, do not look like budgets; otherwise None.
 
-    Each group has its allowances, and how many people hold each of them. None if budgets are private.
+    Each group has its allowances, and how many people hold each of them. If budgets are private, only their public
+    range is checked.
     """
     if not model.budgets_are_public:
-        return None
+        return warning_of_range(model, share)
     budgets = np.concatenate([allowances for allowances, _ in groups]) * (model.budget_per_allowance * share)
     counts = np.concatenate([people for _, people in groups])
     granted = budgets[np.isfinite(budgets) & (counts > 0)]

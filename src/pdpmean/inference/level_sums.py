@@ -11,7 +11,7 @@ import numpy as np
 from pdpmean.core.types import Floats
 from pdpmean.laws.clipped_normal import centered
 from pdpmean.laws.far_cells import FAR_PLACE
-from pdpmean.planning.levels import Combined
+from pdpmean.planning.combined_levels import Combined
 from pdpmean.planning.plan import Plan
 from pdpmean.planning.prediction import TENT_PART
 from pdpmean.planning.released import BehindFarCells, BellSums, PrivateTotalSums, PublicTotalSums, SumsOfOne

@@ -33,9 +33,11 @@ from pdpmean.inference.population import Population
 from pdpmean.laws.far_mean import LEAST_VARIANCE
 from pdpmean.laws.level_sizes import LevelSizes, level_sizes
 from pdpmean.laws.mixed_law import Hypothesis, mix
-from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled, normal_scores
+from pdpmean.laws.normal_scores import normal_scores
+from pdpmean.laws.pooling import Difference, LevelErrors, Mixed, Pooled
 from pdpmean.laws.two_point import Bools
-from pdpmean.planning.levels import CHEAP_ENOUGH_FOR_EVERYONE, Levels, combined_far, combined_sums
+from pdpmean.planning.combined_levels import combined_far, combined_sums
+from pdpmean.planning.levels import CHEAP_ENOUGH_FOR_EVERYONE, Levels
 from pdpmean.planning.plan import Plan, WhoCounts
 from pdpmean.planning.released import BellSums, LevelSums, Location, Released, SumsOfOne
 from pdpmean.results.mean_estimate import LevelMean

@@ -23,12 +23,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from pdpmean.core.types import Floats
 from pdpmean.laws.error_law import half_width
 
-__all__ = ["Difference", "LevelErrors", "Mixed", "Pooled", "normal_scores"]
+__all__ = ["Difference", "LevelErrors", "Mixed", "Pooled"]
 
 _SIZES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # what tau may be; with the first, levels agree
 # Relative prior probabilities of the positive sizes. Levels can differ by more than the population's standard deviation
@@ -381,18 +380,6 @@ class Pooled:
         noise = math.sqrt(float((contrast * self.errors.noise_std) ** 2 @ np.ones_like(contrast)) / 2)
         sampling = math.sqrt(float(contrast**2 @ (1 / self.errors.effective)))
         return abs(float(contrast @ means)) > half_width(1 - chance, noise, sampling)
-
-
-def normal_scores(counts: Floats) -> Floats:
-    """The mean normal score of each of several classes of people, in ascending order of their ranks.
-
-    A score is the standard normal quantile at a person's rank; `counts` are the sizes of the classes.
-    """
-    shares = counts / counts.sum()
-    edges = ndtri(np.clip(np.cumsum(shares), 0.0, 1.0)[:-1])
-    densities = np.concatenate([[0.0], np.exp(-(edges**2) / 2) / math.sqrt(2 * math.pi), [0.0]])
-    scores: Floats = -np.diff(densities) / shares
-    return scores
 
 
 def _posterior(likelihoods: Floats, agree: float) -> Floats:

@@ -93,6 +93,18 @@ class Census:
         """
         return model.largest_allowance if self.is_noisy else float(self.profile.allowances[-1]) * (1 + 2.0**-4)
 
+    def weight_within_buckets(self, share: float, cap: float) -> float:
+        """How far the total of the weights ``min(share * allowance, cap)`` may be off in nats, if budgets are private.
+
+        A bucket has a sum but no single budgets. The total is largest if all budgets are at the lower ends of their
+        buckets, where the cap cuts least, and smallest if all are at the upper ends.
+        """
+        if self.buckets is None:
+            return 0.0
+        per_allowance = np.minimum(share, cap / np.array([self.buckets.lows, self.buckets.highs]))
+        most, least = (per_allowance * self.buckets.sums).sum(axis=1).tolist()
+        return float(most - least) / 2
+
     def times(self, factor: float) -> Census:
         """The census of `factor` times as many people."""
         buckets = self.buckets and self.buckets.times(factor)

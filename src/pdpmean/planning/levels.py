@@ -19,19 +19,18 @@ from pdpmean.core.model import Model
 from pdpmean.core.profile import Profile
 from pdpmean.core.types import Floats
 from pdpmean.core.whose import Whose
-from pdpmean.laws.pooling import LevelErrors, Pooled, normal_scores
+from pdpmean.laws.normal_scores import normal_scores
+from pdpmean.laws.pooling import LevelErrors, Pooled
 from pdpmean.planning.bands import BAND, starts_among, starts_of_bands
+from pdpmean.planning.combined_levels import LEAST_SAMPLING, combined_sums
 from pdpmean.planning.prediction import WeightSums
 
 __all__ = [
     "CHEAP_ENOUGH_FOR_EVERYONE",
     "MOST_LEVELS",
     "ChosenWeighting",
-    "Combined",
     "Levels",
     "LevelsFor",
-    "combined_far",
-    "combined_sums",
 ]
 
 MOST_LEVELS = 8  # levels of one group
@@ -42,9 +41,6 @@ _WORTH_WIDENING = 1.03
 # The smallest ratio if budgets are private. The narrower a level, the better its weight says how many people it holds.
 _PRIVATE_BAND = 1.5
 _UNEVEN_BIAS = 0.004  # standard deviations: the bias to reckon with if weights differ within a level
-_LEAST_SAMPLING = 1e-12  # keeps a squared sampling error above 0, relative to that of one person
-_FAR_NOISE_VARIANCE = 2.0  # the variance of the noise of a far cell, in squared nats
-_FAR_SHARE = 0.01  # the share of the values that is expected in a far cell
 # Private budgets are taken to be spread evenly over a level, on the logarithmic scale: these are a few of them, as
 # fractions of the level. Their mean may be off by this fraction of their standard deviation.
 _INSIDE = (np.arange(4) + 0.5) / 4
@@ -52,15 +48,6 @@ _MEAN_WEIGHT_ERROR = 0.6
 _NOBODY = 1e-3  # people in a level where the census expects none, so that nothing is divided by 0
 # With weighting="auto" everyone counts the same if the error is at most this many times that of counting by budgets.
 CHEAP_ENOUGH_FOR_EVERYONE = 1.05
-
-
-class Combined(NamedTuple):
-    """A combination of levels, scaled so that it is like one set of sums with noise of scale 1."""
-
-    multipliers: Floats
-    """The factor of each level's sums; their squares add up to 1."""
-    sums: WeightSums
-    """The total weight of the combination, and its squared weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +71,7 @@ class Levels:
     middle: Floats
     """The mean logarithm of the allowance, over the level's people."""
     score_by_people: Floats
-    """The mean rank of the allowance among everyone's, as a normal score (`laws/pooling.py`), over the people."""
+    """The mean rank of the allowance among everyone's, as a normal score (`laws/normal_scores.py`), over the people."""
     score_by_weight: Floats
     """The same mean, over the weight: each person counted by theirs."""
     unevenness: Floats
@@ -109,28 +96,6 @@ class Levels:
             unevenness=self.unevenness,
             own=of_these_people,
         )
-
-
-def combined_sums(nats: Floats, effective: Floats, parts: Floats, counted: float) -> Combined:
-    """The combination in which each level has the given part in the mean.
-
-    `effective` is the number of equally weighted people with the same sampling error. `counted` is the squared sampling
-    error that is no error, since the target is the mean of these people themselves; otherwise 0.
-    """
-    multipliers = parts / nats
-    size = math.sqrt(float(multipliers @ multipliers))
-    weight = float(parts.sum()) / size
-    sampling = float(parts**2 @ (1 / effective)) - counted
-    return Combined(multipliers / size, WeightSums(weight, weight**2 * max(sampling, _LEAST_SAMPLING)))
-
-
-def combined_far(nats: Floats, effective: Floats) -> Combined:
-    """The combination in which far values are seen best, if all levels have the same share of them.
-
-    Levels are weighted by the inverse variance of that share: noise plus sampling.
-    """
-    parts = 1 / (_FAR_NOISE_VARIANCE / nats**2 + _FAR_SHARE / effective)
-    return combined_sums(nats, effective, parts / parts.sum(), 0.0)
 
 
 class ChosenWeighting(NamedTuple):
@@ -400,7 +365,7 @@ class LevelsFor:
 def _without_counted(sums: WeightSums, counted: float) -> WeightSums:
     """The sums, with the squared sampling error reduced by `counted`, as in `combined_sums`."""
     sampling = sums.square / sums.weight**2 - counted
-    return WeightSums(sums.weight, sums.weight**2 * max(sampling, _LEAST_SAMPLING))
+    return WeightSums(sums.weight, sums.weight**2 * max(sampling, LEAST_SAMPLING))
 
 
 def _error_std(noise_std: float, sums: WeightSums) -> float:

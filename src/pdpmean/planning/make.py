@@ -129,11 +129,11 @@ def _check(census: Census, options: Options) -> None:
     share, choices = options.share, options.choices
     if census.profile.allowances.size == 0:
         has_ledger = options.ledger is not None
-        spent = "nobody in the data has budget left in the ledger, until people grant more there"
-        nobody = spent if has_ledger else "nobody grants any budget"
+        nobody = "nobody in the data has budget left in the ledger" if has_ledger else "nobody grants any budget"
         who = nobody if census.left_out else "there are no records"
+        what_helps = ". People must grant more there first" if has_ledger and census.left_out else ""
         raise InsufficientBudgetError(
-            f"{who}, so nothing can be said about the mean",
+            f"{who}, so nothing can be said about the mean{what_helps}",
             total=0.0,
             needed=math.inf,
             failure_probability=1.0,

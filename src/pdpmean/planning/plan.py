@@ -352,21 +352,8 @@ class Plan(Forecast):
     def _counted(self, sums: WeightSums, share: float, cap: float) -> Counted:
         """What is known about weights ``min(share * allowance, cap)``: their total in nats, and its error (std)."""
         noise_std = sums.weight * self.census.total_noise_std / self.census.profile.total
-        nats_std = math.hypot(noise_std, self._within_buckets(share, cap))
+        nats_std = math.hypot(noise_std, self.census.weight_within_buckets(share, cap))
         return Counted(sums.weight, sums.weight**2 / sums.square, nats_std)
-
-    def _within_buckets(self, share: float, cap: float) -> float:
-        """How far the total of such weights may be off in nats, since a bucket has a sum but no single budgets.
-
-        It is largest if all budgets are at the lower ends of their buckets, where the cap cuts least, and smallest if
-        all are at the upper ends.
-        """
-        buckets = self.census.buckets
-        if buckets is None:
-            return 0.0
-        per_allowance = np.minimum(share, cap / np.array([buckets.lows, buckets.highs]))
-        most, least = (per_allowance * buckets.sums).sum(axis=1).tolist()
-        return float(most - least) / 2
 
     @property
     def center_lattice(self) -> Lattice:

@@ -256,7 +256,7 @@ class MeanEstimate:
     def missing_rows(self) -> list[tuple[str, str]]:
         """A row of text on how many values are missing, if that is released, or that none is said to be."""
         if self.plan.nothing_missing:
-            return [("missing", "none, as was said; if some are, mean and interval are wrong")]
+            return [("missing", "none, as you declared; if some are, mean and interval are wrong")]
         return [] if self.missing is None else [("missing", self._missing_in_words(self.missing))]
 
     def assumed_rows(self) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 
 import pdpmean.paper as paper
 from pdpmean.core.checks import check_budgets
-from pdpmean.core.likely_budgets import warning_of_budgets, warning_of_range
+from pdpmean.core.likely_budgets import warning_of_budgets
 from pdpmean.core.model import Model, make_model
 from pdpmean.core.quiet import quietly
 from pdpmean.core.types import Floats
@@ -81,7 +81,7 @@ def compare(
         raise InvalidInputError(f"runs must be 1 or more; got {runs!r}", name="runs", value=runs)
     allowances = chosen.allowances(column)
     everybody = [(allowances, np.ones(column.size))]
-    unlikely = warning_of_range(chosen, 1.0) or warning_of_budgets(chosen, 1.0, everybody)
+    unlikely = warning_of_budgets(chosen, 1.0, everybody)
     if unlikely:
         warnings.warn(unlikely, BudgetWarning, stacklevel=3)  # above the wrapper that makes this function quiet
     estimators = {name: method(name, column, chosen, mean) for name in methods}
